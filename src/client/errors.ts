@@ -1,0 +1,54 @@
+import type { Credits } from "../contract/money.ts";
+import type { RateLimit } from "./types.ts";
+
+/** A service's answer that is no success. Never charged (contract section 7). */
+export class ServiceError extends Error {
+  override readonly name = "ServiceError";
+  /** HTTP status, 400..599, or a 2xx/3xx whose body was no envelope. */
+  readonly status: number;
+  /** `detail` of the envelope, or the first line of whatever came instead. Untrusted text. */
+  readonly detail: readonly string[];
+  readonly requestId: string | undefined;
+  /** Whether the body was the contract's envelope; a proxy's HTML page is not. */
+  readonly envelope: boolean;
+  /** Milliseconds to wait, from `Retry-After` in any of its forms. */
+  readonly retryAfterMs: number | undefined;
+  readonly rateLimit: RateLimit | undefined;
+  readonly creditsRemaining: Credits | undefined;
+
+  constructor(init: {
+    readonly status: number;
+    readonly detail: readonly string[];
+    readonly requestId?: string | undefined;
+    readonly envelope: boolean;
+    readonly retryAfterMs?: number | undefined;
+    readonly rateLimit?: RateLimit | undefined;
+    readonly creditsRemaining?: Credits | undefined;
+  }) {
+    super(`the service answered ${init.status}: ${init.detail.join("; ")}`);
+    this.status = init.status;
+    this.detail = init.detail;
+    this.requestId = init.requestId;
+    this.envelope = init.envelope;
+    this.retryAfterMs = init.retryAfterMs;
+    this.rateLimit = init.rateLimit;
+    this.creditsRemaining = init.creditsRemaining;
+  }
+}
+
+/**
+ * No whole answer came: connection refused, reset, timed out, or cut. `sent` says whether the request may have reached the
+ * service: where it is false nothing can have been charged; where it is true a paid call may have been.
+ */
+export class LostReplyError extends Error {
+  override readonly name = "LostReplyError";
+  readonly sent: boolean;
+  /** `ECONNREFUSED`, `UND_ERR_SOCKET`, ... */
+  readonly code: string;
+
+  constructor(message: string, code: string, sent: boolean, cause?: unknown) {
+    super(message, { cause });
+    this.code = code;
+    this.sent = sent;
+  }
+}

@@ -1,0 +1,123 @@
+import type { Filters } from "../contract/filters.ts";
+import type { Credits } from "../contract/money.ts";
+
+/** How a service speaks where the contract is silent; saved per connection, found out by `doctor` (api-decisions). */
+export interface Dialect {
+  readonly paging: "page" | "offset" | "cursor";
+  /** Number of the first page where paging is "page". */
+  readonly firstPage: 0 | 1;
+  /** The largest `per_page` known, or undefined: learned from `account` or from a 422. */
+  readonly perPageMax?: number;
+}
+
+export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
+
+/** What every reply tells, whatever the call. */
+export interface ReplyMeta {
+  readonly status: number;
+  readonly requestId: string | undefined;
+  /** Milliseconds from send to the last byte. */
+  readonly elapsedMs: number;
+  readonly creditsUsed: Credits;
+  readonly creditsRemaining: Credits | undefined;
+  /** `detail` of a success: notices. */
+  readonly notices: readonly string[];
+  /** `X-Dataset-Version`, an extension of our own service. */
+  readonly datasetVersion: string | undefined;
+  readonly rateLimit: RateLimit | undefined;
+  /** Text of a `Deprecation` / `Sunset` pair. */
+  readonly deprecation: string | undefined;
+}
+
+/** The rate window that binds first, as the last reply told. */
+export interface RateLimit {
+  readonly limit: number;
+  readonly remaining: number;
+  /** Epoch milliseconds, whatever form the service used. */
+  readonly resetAt: number;
+  readonly window: "minute" | "day" | undefined;
+}
+
+/** The account as the client needs it, found under the names that services use. */
+export interface AccountView {
+  readonly accountId: string | undefined;
+  readonly accountName: string | undefined;
+  readonly keyMode: "live" | "test" | undefined;
+  readonly keyPrefix: string | undefined;
+  readonly plan: string | undefined;
+  readonly balance: Credits | undefined;
+  readonly held: Credits | undefined;
+  readonly usedToday: Credits | undefined;
+  readonly perMinute: number | undefined;
+  readonly perDay: number | undefined;
+  /** Credits per profile or match; where the account does not tell, 1 and the call's name in `unknownCosts`. */
+  readonly costs: {
+    readonly personSearch: Credits;
+    readonly companyEnrich: Credits;
+    readonly companyEmployees: Credits;
+  };
+  readonly unknownCosts: readonly string[];
+  readonly perPageMax: number | undefined;
+  readonly maxDepth: number | undefined;
+  readonly datasetVersion: string | undefined;
+  readonly people: number | undefined;
+  readonly companies: number | undefined;
+  /** `result` as it came. */
+  readonly raw: unknown;
+  readonly meta: ReplyMeta;
+}
+
+export interface CountView {
+  readonly count: number;
+  readonly cached: boolean | undefined;
+  readonly asOf: string | undefined;
+  readonly meta: ReplyMeta;
+}
+
+/** How a company is named in a look-up: one parameter and its value, as the user gave it. */
+export interface CompanyQuery {
+  readonly by: "domain" | "company_network_url" | "name" | "id";
+  readonly value: string;
+}
+
+/** Where a page begins. `page` counts from 1 here; the dialect turns it into what the service wants. */
+export interface PagePosition {
+  /** Rows before this page. A multiple of `perPage` unless a cursor is used. */
+  readonly offset: number;
+  readonly perPage: number;
+  readonly cursor?: string;
+}
+
+/** A paid page. `body` is the reply as it came: it was paid for, and is spooled before anything looks into it. */
+export interface PageReply {
+  readonly body: Buffer;
+  readonly meta: ReplyMeta;
+  readonly nextCursor: string | undefined;
+  /** `X-Total-Count` where the service tells. */
+  readonly total: number | undefined;
+  /** The stored reply of an earlier attempt (`Idempotent-Replayed`). */
+  readonly replayed: boolean;
+}
+
+export interface PaidCallOptions {
+  /** Sent as `Idempotency-Key`; the same on every attempt of this call. */
+  readonly idempotencyKey: string;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * A service over HTTP. One method is one attempt at one call: no retry, no pacing, so that the caller that keeps the books
+ * decides. `retrying` in `retry.ts` wraps the free calls. Errors: {@link ServiceError} for an answer that is no success,
+ * {@link LostReplyError} where no whole answer came.
+ */
+export interface ServiceClient {
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  account(signal?: AbortSignal): Promise<AccountView>;
+  count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
+  searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
+  employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
+  /** A miss is a ServiceError with status 404. */
+  enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,312 @@
+import { DEPARTMENTS, type Department } from "./departments.ts";
+import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
+import { nearest } from "./suggest.ts";
+
+/** How a filter key matches (contract section 2.2). */
+export type MatchType = "exact" | "prefix" | "range" | "company_network_url" | "department";
+
+export interface FilterKeySpec {
+  readonly key: FilterKey;
+  readonly match: MatchType;
+  /** Whether an array (OR across its elements) is allowed. */
+  readonly list: boolean;
+  /** The attribute of the person record that the key looks at. */
+  readonly field: string;
+  readonly description: string;
+}
+
+export const EXACT_KEYS = [
+  "country",
+  "state",
+  "city",
+  "location",
+  "title",
+  "seniority",
+  "seniority_level",
+  "functional_area",
+  "industry",
+  "first_name",
+  "last_name",
+  "name",
+  "network_url",
+] as const;
+export const PREFIX_KEYS = [
+  "title_prefix",
+  "headline_prefix",
+  "location_prefix",
+  "name_prefix",
+  "industry_prefix",
+] as const;
+export const RANGE_KEYS = ["connections_min", "connections_max", "followers_min", "followers_max"] as const;
+
+/** Every filter key in the order of the contract; errors and help list them in this order. */
+export const FILTER_KEYS = [...EXACT_KEYS, ...PREFIX_KEYS, ...RANGE_KEYS, "company_network_url", "department"] as const;
+export type FilterKey = (typeof FILTER_KEYS)[number];
+export type ExactKey = (typeof EXACT_KEYS)[number];
+export type PrefixKey = (typeof PREFIX_KEYS)[number];
+export type RangeKey = (typeof RANGE_KEYS)[number];
+
+const describe = (key: string): string => key.replace(/_(prefix|min|max)$/, "").replaceAll("_", " ");
+
+export const FILTER_SPECS: readonly FilterKeySpec[] = FILTER_KEYS.map((key): FilterKeySpec => {
+  if (key === "department") {
+    return { key, match: "department", list: true, field: key, description: "one of the 20 departments, any case" };
+  }
+  if (key === "company_network_url") {
+    return { key, match: key, list: false, field: key, description: "profile address of the company, or its slug" };
+  }
+  if ((RANGE_KEYS as readonly string[]).includes(key)) {
+    const bound = key.endsWith("_min") ? "at least" : "at most";
+    return {
+      key,
+      match: "range",
+      list: false,
+      field: describe(key),
+      description: `${bound} this many ${describe(key)}`,
+    };
+  }
+  if ((PREFIX_KEYS as readonly string[]).includes(key)) {
+    const field = key.replace(/_prefix$/, "");
+    return { key, match: "prefix", list: false, field, description: `${describe(key)} begins with this text` };
+  }
+  return { key, match: "exact", list: true, field: key, description: `${describe(key)} is exactly this, any case` };
+});
+
+const SPEC_BY_KEY: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map((spec) => [spec.key, spec]));
+
+/** The specification of a key, or undefined for an unknown one. */
+export const filterSpec = (key: string): FilterKeySpec | undefined => SPEC_BY_KEY.get(key);
+
+/** Filters as sent in a request body: every value as the user typed it. */
+export type Filters = { readonly [key in FilterKey]?: string | number | readonly string[] };
+
+/**
+ * Filters after validation, in normal form: what engines match on and what caches are keyed by. Lists are sorted and distinct,
+ * keys are in the order of {@link FILTER_KEYS}. `network_url` and `company_network_url` hold canonical addresses or slugs.
+ */
+export interface CanonicalFilters {
+  readonly exact: { readonly [key in ExactKey]?: readonly string[] };
+  readonly prefix: { readonly [key in PrefixKey]?: string };
+  readonly range: { readonly [key in RangeKey]?: number };
+  readonly company_network_url?: string;
+  readonly department?: readonly Department[];
+}
+
+export type FilterIssueCode =
+  | "unknown_key"
+  | "wrong_type"
+  | "empty"
+  | "out_of_range"
+  | "bad_value"
+  | "too_long"
+  | "min_above_max";
+
+/** One thing wrong with a filter object. `message` names the value, the rule and the fix. */
+export interface FilterIssue {
+  readonly key: string;
+  readonly code: FilterIssueCode;
+  readonly message: string;
+  /** The nearest valid key or value, where there is one. */
+  readonly nearest?: string;
+}
+
+export type FilterCheck =
+  | { readonly ok: true; readonly filters: Filters; readonly canonical: CanonicalFilters }
+  | { readonly ok: false; readonly issues: readonly FilterIssue[] };
+
+/** Bounds that keep one request from costing much more than its neighbours; stated in the 422 that they cause. */
+export const MAX_VALUES_PER_KEY = 1_000;
+export const MAX_VALUE_LENGTH = 1_024;
+const MAX_ISSUES = 20;
+
+/** Text from outside, cut to 64 characters and with control and bidi characters replaced, so that it can be echoed. */
+export function echo(value: unknown): string {
+  let text: string;
+  try {
+    text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  } catch {
+    text = String(value);
+  }
+  const points = [...text.slice(0, 256)].slice(0, 64);
+  const clean = points
+    .join("")
+    .toWellFormed()
+    .replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, "\ufffd");
+  return text.length > clean.length && points.length === 64 ? `${clean}…` : clean;
+}
+
+/** The line that every unknown-key error ends with (contract section 7: the detail lists the valid filters). */
+export const VALID_FILTERS_LINE = `valid filters: ${FILTER_KEYS.join(", ")}`;
+
+/**
+ * Checks a `filters` object by the rules of contract section 2.2 and api-decisions ("Empty values").
+ * The same checks run in the client before sending and in the service before work. Never throws.
+ */
+export function checkFilters(input: unknown): FilterCheck {
+  if (typeof input !== "object" || input === null || Array.isArray(input)) {
+    const message = `filters must be an object, not ${typeName(input)}`;
+    return { ok: false, issues: [{ key: "filters", code: "wrong_type", message }] };
+  }
+  const issues: FilterIssue[] = [];
+  const filters: Record<string, string | number | readonly string[]> = {};
+  const exact: Record<string, readonly string[]> = {};
+  const prefix: Record<string, string> = {};
+  const range: Record<string, number> = {};
+  let company: string | undefined;
+  let departments: Department[] | undefined;
+  // Own keys only: a key such as __proto__ reaches us as an own key from a safe parser and must be named as unknown.
+  const given = new Map<string, unknown>(Object.entries(input));
+
+  for (const key of given.keys()) {
+    if (issues.length >= MAX_ISSUES) break;
+    if (SPEC_BY_KEY.has(key)) continue;
+    const near = nearest(key, FILTER_KEYS);
+    const hint = near === undefined ? "" : ` (did you mean ${near}?)`;
+    const issue = { key, code: "unknown_key" as const, message: `unknown filter: ${echo(key)}${hint}` };
+    issues.push(near === undefined ? issue : { ...issue, nearest: near });
+  }
+
+  for (const spec of FILTER_SPECS) {
+    if (!given.has(spec.key) || issues.length >= MAX_ISSUES) continue;
+    const value = given.get(spec.key);
+    if (spec.match === "range") {
+      const problem = rangeProblem(value);
+      if (problem) issues.push({ key: spec.key, ...problem, message: `${spec.key} ${problem.message}` });
+      else {
+        range[spec.key] = Number(value) + 0;
+        filters[spec.key] = Number(value) + 0;
+      }
+      continue;
+    }
+    const values = Array.isArray(value) ? (value as unknown[]) : [value];
+    const problem = listProblem(spec, value, values);
+    if (problem) {
+      issues.push({ key: spec.key, ...problem, message: `${spec.key} ${problem.message}` });
+      continue;
+    }
+    const texts = values as string[];
+    filters[spec.key] = Array.isArray(value) ? [...texts] : (texts[0] ?? "");
+    if (spec.match === "department") {
+      const found: Department[] = [];
+      for (const text of texts) {
+        const department = departmentOf(text);
+        if (department) found.push(department);
+        else if (issues.length < MAX_ISSUES) issues.push(unknownDepartment(text));
+      }
+      departments = DEPARTMENTS.filter((name) => found.includes(name));
+    } else if (spec.match === "company_network_url" || spec.key === "network_url") {
+      const addresses: string[] = [];
+      for (const text of texts) {
+        const address = canonicalAddress(text);
+        if (address !== undefined) addresses.push(address);
+        else if (issues.length < MAX_ISSUES) {
+          const message = `${spec.key} is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`;
+          issues.push({ key: spec.key, code: "bad_value", message });
+        }
+      }
+      if (spec.match === "company_network_url") company = addresses[0];
+      else exact[spec.key] = sortedDistinct(addresses);
+    } else if (spec.match === "prefix") {
+      prefix[spec.key] = normalForm(texts[0] ?? "");
+    } else {
+      exact[spec.key] = sortedDistinct(texts.map(normalForm));
+    }
+  }
+
+  for (const name of ["connections", "followers"] as const) {
+    const min = range[`${name}_min`];
+    const max = range[`${name}_max`];
+    if (min !== undefined && max !== undefined && min > max) {
+      const message = `${name}_min ${min} is above ${name}_max ${max}; swap them`;
+      issues.push({ key: `${name}_min`, code: "min_above_max", message });
+    }
+  }
+  if (issues.length > 0) return { ok: false, issues };
+  return {
+    ok: true,
+    filters: filters as Filters,
+    canonical: {
+      exact,
+      prefix,
+      range,
+      ...(company === undefined ? {} : { company_network_url: company }),
+      ...(departments === undefined ? {} : { department: departments }),
+    },
+  };
+}
+
+/** The canonical filters as one line of JSON: equal for filters that mean the same. The key of caches and of runs. */
+export function canonicalJson(canonical: CanonicalFilters): string {
+  const flat: Record<string, unknown> = {};
+  for (const key of FILTER_KEYS) {
+    const value =
+      key === "department" || key === "company_network_url"
+        ? canonical[key]
+        : ((canonical.exact as Record<string, unknown>)[key] ??
+          (canonical.prefix as Record<string, unknown>)[key] ??
+          (canonical.range as Record<string, unknown>)[key]);
+    if (value !== undefined) flat[key] = value;
+  }
+  return JSON.stringify(flat);
+}
+
+/** Whether no filter at all is given: the whole dataset. */
+export const isUnfiltered = (canonical: CanonicalFilters): boolean => canonicalJson(canonical) === "{}";
+
+const DEPARTMENT_BY_NORMAL: ReadonlyMap<string, Department> = new Map(
+  DEPARTMENTS.map((name) => [normalForm(name), name]),
+);
+
+/** The department that a text names in any case, or undefined. */
+export const departmentOf = (text: string): Department | undefined => DEPARTMENT_BY_NORMAL.get(normalForm(text));
+
+function unknownDepartment(text: string): FilterIssue {
+  const near = nearest(text, DEPARTMENTS);
+  const hint = near === undefined ? "" : ` (did you mean "${near}"?)`;
+  const message = `unknown department: "${echo(text)}"${hint}; valid departments: ${DEPARTMENTS.join(", ")}`;
+  const issue = { key: "department", code: "bad_value" as const, message };
+  return near === undefined ? issue : { ...issue, nearest: near };
+}
+
+type Problem = Omit<FilterIssue, "key">;
+
+function rangeProblem(value: unknown): Problem | undefined {
+  if (typeof value !== "number") return { code: "wrong_type", message: `must be an integer, not ${typeName(value)}` };
+  if (!Number.isInteger(value)) return { code: "wrong_type", message: `must be an integer, not ${value}` };
+  if (!Number.isSafeInteger(value)) return { code: "out_of_range", message: "must be at most 9007199254740991" };
+  if (value < 0) return { code: "out_of_range", message: `must not be negative: ${value}` };
+  return undefined;
+}
+
+function listProblem(spec: FilterKeySpec, value: unknown, values: readonly unknown[]): Problem | undefined {
+  const wanted = spec.list ? "a string or an array of strings" : "a string";
+  if (Array.isArray(value) && !spec.list) {
+    return { code: "wrong_type", message: "takes one string, not an array; send one request for each" };
+  }
+  if (values.length === 0) return { code: "empty", message: "must not be an empty array; leave the key out" };
+  if (values.length > MAX_VALUES_PER_KEY) {
+    return { code: "too_long", message: `takes at most ${MAX_VALUES_PER_KEY} values, not ${values.length}` };
+  }
+  for (const item of values) {
+    if (typeof item !== "string") return { code: "wrong_type", message: `must be ${wanted}, not ${typeName(item)}` };
+    if (item.length > MAX_VALUE_LENGTH) {
+      return { code: "too_long", message: `takes at most ${MAX_VALUE_LENGTH} characters a value, not ${item.length}` };
+    }
+    if (item.includes("\0") || hasLoneSurrogate(item)) {
+      return { code: "bad_value", message: "must not contain NUL characters or lone surrogates" };
+    }
+    if (normalForm(item) === "") return { code: "empty", message: "must not be empty; leave the key out" };
+  }
+  return undefined;
+}
+
+const sortedDistinct = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
+
+const typeName = (value: unknown): string =>
+  value === null
+    ? "null"
+    : Array.isArray(value)
+      ? "an array"
+      : value === undefined
+        ? "missing"
+        : `${/^[aeiou]/.test(typeof value) ? "an" : "a"} ${typeof value}`;

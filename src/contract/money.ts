@@ -1,0 +1,71 @@
+/**
+ * Credits as fixed-point money: whole millionths of a credit in a bigint, never a float
+ * (contract section 8: a plan may price a row at 0.25 credits).
+ */
+declare const creditsBrand: unique symbol;
+
+/** An amount of credits in millionths. Add, subtract and compare with bigint operators, then re-brand with {@link credits}. */
+export type Credits = bigint & { readonly [creditsBrand]: true };
+
+const SCALE = 1_000_000n;
+const PATTERN = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/;
+
+/** Brands an amount in millionths. */
+export const credits = (micros: bigint): Credits => micros as Credits;
+
+export const ZERO: Credits = credits(0n);
+
+export const addCredits = (a: Credits, b: Credits): Credits => credits(a + b);
+export const subtractCredits = (a: Credits, b: Credits): Credits => credits(a - b);
+/** Price of `rows` rows at `unit` credits each. `rows` is a safe integer >= 0. */
+export const priceOf = (rows: number, unit: Credits): Credits => credits(unit * BigInt(rows));
+export const minCredits = (a: Credits, b: Credits): Credits => (a < b ? a : b);
+
+/**
+ * How many rows at `unit` credits fit into `amount`; infinite where a row is free.
+ * @returns a whole number >= 0, or `Number.POSITIVE_INFINITY`
+ */
+export function affordableRows(amount: Credits, unit: Credits): number {
+  if (unit <= 0n) return Number.POSITIVE_INFINITY;
+  if (amount <= 0n) return 0;
+  const rows = amount / unit;
+  return rows > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(rows);
+}
+
+/**
+ * Reads a decimal such as `12`, `0.25` or the JSON number 0.25.
+ * @returns undefined where the text is no decimal, has more than six decimals, or is too large to be exact
+ */
+export function parseCredits(value: string | number): Credits | undefined {
+  if (typeof value === "number") {
+    if (!Number.isFinite(value) || Math.abs(value) > 999_999_999) {
+      return Number.isSafeInteger(value) ? credits(BigInt(value) * SCALE) : undefined;
+    }
+    // Below 1e9 a double keeps all six decimals, so rounding to millionths recovers what was written.
+    return credits(BigInt(Math.round(value * 1_000_000)));
+  }
+  const match = PATTERN.exec(value.trim());
+  if (!match) return undefined;
+  const [, sign, whole = "0", fraction = ""] = match;
+  const micros = BigInt(whole) * SCALE + BigInt(fraction.padEnd(6, "0"));
+  return credits(sign === "-" ? -micros : micros);
+}
+
+/** The shortest decimal, without grouping: `3766`, `0.25`. Also valid as a JSON number. */
+export function formatCredits(amount: Credits): string {
+  const negative = amount < 0n;
+  const absolute = negative ? -amount : amount;
+  const whole = (absolute / SCALE).toString();
+  const fraction = (absolute % SCALE).toString().padStart(6, "0").replace(/0+$/, "");
+  return `${negative ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
+}
+
+/** With thousands separators, for people: `3,766.5`. */
+export function formatCreditsGrouped(amount: Credits): string {
+  const [whole = "0", fraction] = formatCredits(amount).split(".");
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
+  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+}
+
+/** As the JSON number that the envelope carries. Exact for every balance below 9,007,199,254 credits. */
+export const creditsToNumber = (amount: Credits): number => Number(formatCredits(amount));

@@ -1,0 +1,138 @@
+/** The fields of a person record in published order (api-decisions, "Person record"): CSV columns and row stores keep it. */
+export const PERSON_FIELDS = [
+  "id",
+  "network_url",
+  "name",
+  "first_name",
+  "last_name",
+  "headline",
+  "title",
+  "seniority",
+  "seniority_level",
+  "functional_area",
+  "department",
+  "industry",
+  "country",
+  "state",
+  "city",
+  "location",
+  "connections",
+  "followers",
+  "company_name",
+  "company_domain",
+  "company_network_url",
+  "updated_at",
+] as const;
+
+export type PersonField = (typeof PERSON_FIELDS)[number];
+
+/** One person. Missing values are null; `department` is never null ("Other" is the catch-all). `updated_at` is ISO-8601. */
+export interface Person {
+  readonly id: string;
+  readonly network_url: string | null;
+  readonly name: string | null;
+  readonly first_name: string | null;
+  readonly last_name: string | null;
+  readonly headline: string | null;
+  readonly title: string | null;
+  readonly seniority: string | null;
+  readonly seniority_level: string | null;
+  readonly functional_area: string | null;
+  readonly department: string;
+  readonly industry: string | null;
+  readonly country: string | null;
+  readonly state: string | null;
+  readonly city: string | null;
+  readonly location: string | null;
+  readonly connections: number | null;
+  readonly followers: number | null;
+  readonly company_name: string | null;
+  readonly company_domain: string | null;
+  readonly company_network_url: string | null;
+  readonly updated_at: string | null;
+}
+
+/** The fields of a company record in published order. */
+export const COMPANY_FIELDS = [
+  "id",
+  "name",
+  "domain",
+  "company_network_url",
+  "industry",
+  "type",
+  "size_range",
+  "employee_count",
+  "founded_year",
+  "description",
+  "country",
+  "state",
+  "city",
+  "location",
+  "followers",
+  "specialties",
+  "updated_at",
+] as const;
+
+export type CompanyField = (typeof COMPANY_FIELDS)[number];
+
+/** One company. */
+export interface Company {
+  readonly id: string;
+  readonly name: string | null;
+  readonly domain: string | null;
+  readonly company_network_url: string | null;
+  readonly industry: string | null;
+  readonly type: string | null;
+  readonly size_range: string | null;
+  readonly employee_count: number | null;
+  readonly founded_year: number | null;
+  readonly description: string | null;
+  readonly country: string | null;
+  readonly state: string | null;
+  readonly city: string | null;
+  readonly location: string | null;
+  readonly followers: number | null;
+  readonly specialties: readonly string[];
+  readonly updated_at: string | null;
+}
+
+/** `result` of `GET /v1/account` (api-decisions, "Account `result`"). Credits and prices are JSON numbers. */
+export interface AccountResult {
+  readonly account: { readonly id: string; readonly name: string };
+  readonly key: { readonly id: string; readonly name: string; readonly mode: "live" | "test"; readonly prefix: string };
+  readonly plan: { readonly name: string };
+  readonly credits: { readonly remaining: number; readonly held: number; readonly used_today: number };
+  readonly rate_limits: { readonly per_minute: number; readonly per_day: number };
+  readonly costs: Readonly<Record<CostedCall, number>>;
+  readonly limits: {
+    readonly per_page_max: number;
+    readonly max_depth: number | null;
+    readonly count_cache_seconds: number;
+  };
+  readonly dataset: { readonly version: string; readonly people: number; readonly companies: number };
+}
+
+/** The calls that a plan prices (contract section 8, `costs`). */
+export const COSTED_CALLS = [
+  "account",
+  "person_count",
+  "person_search",
+  "company_enrich",
+  "company_employees",
+] as const;
+export type CostedCall = (typeof COSTED_CALLS)[number];
+
+/** `result` of `POST /v1/person/count`. */
+export interface CountResult {
+  readonly count: number;
+  readonly cached: boolean;
+  /** ISO-8601: when the number was computed. */
+  readonly as_of: string;
+}
+
+/** Bounds of the API (api-decisions). */
+export const PER_PAGE_DEFAULT = 10;
+export const PER_PAGE_MAX = 1_000;
+export const COUNT_CACHE_SECONDS = 300;
+export const MAX_BODY_BYTES = 1_048_576;
+export const API_KEY_PREFIX = "hc";

@@ -1,0 +1,55 @@
+import type { CanonicalFilters } from "../contract/filters.ts";
+
+/** Which dataset is being served. */
+export interface DatasetInfo {
+  /** Changes with every import, generate or reload; cursors, count caches and runs are bound to it. */
+  readonly version: string;
+  readonly people: number;
+  readonly companies: number;
+}
+
+/** A slice of an ordered list, zero-based. The order is the public order of the dataset version (`rid`). */
+export interface Slice {
+  readonly offset: number;
+  /** At least 1. */
+  readonly limit: number;
+}
+
+/** Records as JSON text, one object each, fields in published order: they go onto the wire byte for byte. */
+export interface RecordPage {
+  readonly records: readonly string[];
+  /** How many rows match in all. */
+  readonly total: number;
+}
+
+/** How one company is named: exactly one of the four (contract 4.4). Values in normal or canonical form. */
+export type CompanyLookup =
+  | { readonly by: "domain"; readonly value: string }
+  | { readonly by: "company_network_url"; readonly value: string }
+  | { readonly by: "name"; readonly value: string }
+  | { readonly by: "id"; readonly value: string };
+
+export interface FoundCompany {
+  readonly id: string;
+  /** The company record as JSON text. */
+  readonly record: string;
+}
+
+/**
+ * People and companies behind the service. Exact: a count is the number of rows that `people` pages through, on every engine.
+ * All methods reject with an Error when the data cannot be read completely (a shard down, a file gone): never a short answer.
+ */
+export interface Engine {
+  info(): DatasetInfo;
+  /** The exact number of people that match. */
+  count(filters: CanonicalFilters): Promise<number>;
+  /** The people of a slice of the segment, in public order; the same row is at the same offset for every slice. */
+  people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage>;
+  /** The company, or undefined. Where a name is shared, the one that comes first in the order of ids. */
+  company(lookup: CompanyLookup): Promise<FoundCompany | undefined>;
+  /** People of a company by its id, in public order. */
+  employees(companyId: string, slice: Slice): Promise<RecordPage>;
+  /** Recomputes what can be checked of the stored data. @returns one sentence for each breach; empty when sound */
+  verify(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,126 @@
+import type { Credits } from "../contract/money.ts";
+import type { CostedCall } from "../contract/records.ts";
+
+export type KeyMode = "live" | "test";
+
+/** A plan: what its keys may call how often, and what a call costs. */
+export interface Plan {
+  readonly name: string;
+  readonly perMinute: number;
+  readonly perDay: number;
+  /** Credits per profile or match. */
+  readonly costs: Readonly<Record<CostedCall, Credits>>;
+}
+
+/** A key as it is known at rest: never its secret. */
+export interface StoredKey {
+  readonly id: string;
+  readonly name: string;
+  readonly mode: KeyMode;
+  /** What may be shown of the key: prefix, first and last characters. */
+  readonly prefix: string;
+  /** SHA-256 of the whole key, hex. */
+  readonly hash: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+}
+
+/** Money of one account in one mode. `0 <= held <= balance` at all times (I2). */
+export interface Balance {
+  readonly balance: Credits;
+  readonly held: Credits;
+  /** Charged since midnight UTC. */
+  readonly usedToday: Credits;
+}
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: Plan;
+}
+
+export interface HoldRequest {
+  readonly accountId: string;
+  readonly mode: KeyMode;
+  readonly keyId: string;
+  /** `person_search`, `company_enrich` or `company_employees`. */
+  readonly call: CostedCall;
+  readonly amount: Credits;
+  readonly requestId: string;
+  /** Where the client sent one: the key and a SHA-256 over method, path, query and body. Scoped to account, mode and call. */
+  readonly idempotency?: { readonly key: string; readonly requestHash: string };
+}
+
+/** A stored answer, replayed byte for byte. */
+export interface StoredReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type HoldOutcome =
+  | { readonly kind: "held"; readonly holdId: string; readonly balance: Credits; readonly held: Credits }
+  | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
+  | { readonly kind: "replay"; readonly reply: StoredReply }
+  /** The same idempotency key is still being answered (409). */
+  | { readonly kind: "in_flight" }
+  /** The idempotency key was used for another request (422). */
+  | { readonly kind: "mismatch" };
+
+export interface Settlement {
+  readonly holdId: string;
+  /** At most the amount held; the rest is refunded in the same transaction. */
+  readonly amount: Credits;
+  /**
+   * Builds the answer once the balance after the charge is known, inside the transaction, so that reply and charge are
+   * committed together. Stored only where the hold carries an idempotency key.
+   */
+  readonly reply: (balanceAfter: Credits) => StoredReply;
+}
+
+/** The row counters of rate limits that must survive a restart. `day` is the UTC day as `YYYY-MM-DD`. */
+export interface DayCount {
+  readonly keyId: string;
+  readonly day: string;
+  readonly count: number;
+}
+
+/**
+ * Accounts, keys, money and idempotency behind the service: append-only entries, holds that resolve exactly once, answers only
+ * after commit. Implemented on SQLite and on PostgreSQL; one conformance suite runs on both. Every amount is in credits
+ * (fixed-point). Methods reject with StoreUnavailableError where the store cannot answer: the service then answers 500 and
+ * charges nothing.
+ */
+export interface Store {
+  findKey(hash: string): Promise<StoredKey | undefined>;
+  account(accountId: string): Promise<Account | undefined>;
+  balance(accountId: string, mode: KeyMode): Promise<Balance>;
+
+  hold(request: HoldRequest): Promise<HoldOutcome>;
+  /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where the hold was resolved before. */
+  settle(settlement: Settlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
+  /** Gives everything back; a hold that is resolved already is left alone. @returns the balance after */
+  release(holdId: string): Promise<Credits>;
+
+  /** Adds to the day's counter of calls and returns nothing; flushed with the next commit. */
+  recordCalls(counts: readonly DayCount[]): Promise<void>;
+  callsOfDay(day: string): Promise<readonly DayCount[]>;
+
+  // Administration (the `service` commands; never reachable over HTTP)
+  createAccount(id: string, name: string): Promise<Account>;
+  createKey(key: Omit<StoredKey, "revokedAt" | "accountName">): Promise<void>;
+  listKeys(accountId: string): Promise<readonly StoredKey[]>;
+  /** @returns false where there is no such live key */
+  revokeKey(keyId: string): Promise<boolean>;
+  grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance>;
+  setPlan(accountId: string, plan: Plan): Promise<void>;
+
+  /** Voids what a crash left pending (holds older than `olderThanMs`; 0 = all of this process's predecessors). @returns how many */
+  recover(olderThanMs: number): Promise<number>;
+  /** Recomputes the invariants I1-I3 and the ledger's sums from zero. @returns one sentence per breach; empty when sound */
+  verify(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
