@@ -1,6 +1,7 @@
-import { Command, CommanderError, Option } from "commander";
+import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
 import { usageError } from "./errors.ts";
+import { packageVersion } from "./version.ts";
 
 /** What a file under `commands/` exports. */
 export interface CommandModule {
@@ -99,7 +100,7 @@ export async function buildProgram(
     .addOption(
       new Option("--max-wait <seconds>", "longest single wait for a rate limit").argParser(seconds).default(300),
     )
-    .version("0.0.0", "--version", "print the version")
+    .version(packageVersion(), "--version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command or topic]", "help for a command, or on exit-codes, environment, filters, cron")
     .showSuggestionAfterError(true)
@@ -124,5 +125,3 @@ function settle(command: Command, context: Context): void {
   command.exitOverride().configureOutput({ writeOut: (text) => context.stdout.write(text), writeErr: () => undefined });
   for (const child of command.commands) settle(child, context);
 }
-
-export { CommanderError };
