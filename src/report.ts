@@ -1,5 +1,5 @@
 import type { Context } from "./context.ts";
-import { CliError, EXIT } from "./errors.ts";
+import { CliError, EXIT, usageError } from "./errors.ts";
 import { safeText } from "./terminal/safe.ts";
 
 /** Turns whatever a command threw into one message on stderr and an exit code. Nothing else maps errors to codes. */
@@ -47,7 +47,7 @@ const isCommanderError = (error: unknown): error is CommanderLike =>
 function asCliError(error: unknown): CliError | undefined {
   if (error instanceof CliError) return error;
   if (isCommanderError(error)) {
-    if (error.exitCode === 0 || error.code === "commander.help") return undefined;
+    if (error.exitCode === 0) return undefined;
     return commanderError(error);
   }
   const failure = error as NodeJS.ErrnoException;
@@ -92,6 +92,12 @@ const isSystemError = (error: NodeJS.ErrnoException): boolean =>
   typeof error.code === "string" && typeof error.syscall === "string";
 
 function commanderError(error: CommanderLike): CliError {
+  if (error.code === "commander.help") {
+    return usageError(
+      "no command given",
+      "headcount --help lists the commands, headcount help COMMAND one command's own",
+    );
+  }
   const [first = "", ...more] = error.message.replace(/^error: /, "").split("\n");
   const suggestion = more.join(" ").trim();
   const hints: Record<string, string> = {

@@ -1,0 +1,69 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import {
+  affordableRows,
+  credits,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+  parseCredits,
+  priceOf,
+} from "../../src/contract/money.ts";
+
+describe("credits are fixed point", () => {
+  test.each([
+    ["0", 0n],
+    ["12", 12_000_000n],
+    ["0.25", 250_000n],
+    ["0.000001", 1n],
+    ["-3.5", -3_500_000n],
+    [" 7 ", 7_000_000n],
+  ])("%s is read exactly", (text, micros) => {
+    expect(parseCredits(text)).toBe(micros);
+  });
+
+  test.each(["", "1e3", "0x10", "1,000", "1.0000001", "Infinity", "NaN", ".5", "5.", "1 2", "٣"])(
+    "%j is refused",
+    (text) => {
+      expect(parseCredits(text)).toBeUndefined();
+    },
+  );
+
+  test.each([[Number.NaN], [Number.POSITIVE_INFINITY], [1e20], [2_000_000_000.5]])(
+    "the number %s is refused",
+    (value) => {
+      expect(parseCredits(value)).toBeUndefined();
+    },
+  );
+
+  test("what is written is what is read, as text and as JSON number", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: -999_999_999_000_000n, max: 999_999_999_000_000n }), (micros) => {
+        const amount = credits(micros);
+        expect(parseCredits(formatCredits(amount))).toBe(micros);
+        expect(parseCredits(creditsToNumber(amount))).toBe(micros);
+        expect(parseCredits(JSON.parse(formatCredits(amount)) as number)).toBe(micros);
+      }),
+    );
+  });
+
+  test("ten rows at 0.1 cost exactly one credit", () => {
+    expect(formatCredits(priceOf(10, credits(100_000n)))).toBe("1");
+  });
+
+  test("affordable rows never cost more than the amount", () => {
+    fc.assert(
+      fc.property(fc.bigInt({ min: 0n, max: 10n ** 12n }), fc.bigInt({ min: 1n, max: 10n ** 7n }), (amount, unit) => {
+        const rows = affordableRows(credits(amount), credits(unit));
+        expect(priceOf(rows, credits(unit)) <= amount).toBe(true);
+        expect(priceOf(rows + 1, credits(unit)) > amount).toBe(true);
+      }),
+    );
+    expect(affordableRows(credits(5n), credits(0n))).toBe(Number.POSITIVE_INFINITY);
+  });
+
+  test("grouping", () => {
+    expect(formatCreditsGrouped(credits(3_766_500_000n))).toBe("3,766.5");
+    expect(formatCreditsGrouped(credits(-1_234_567_000_000n))).toBe("-1,234,567");
+  });
+});
