@@ -1,0 +1,126 @@
+import { type Credits, credits, parseCredits } from "../contract/money.ts";
+import type { AccountView, CountView, ReplyMeta } from "./types.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** The first of several dotted paths that leads to a value. */
+function find(from: Fields, paths: readonly string[]): unknown {
+  for (const path of paths) {
+    let value: unknown = from;
+    for (const part of path.split(".")) value = isObject(value) ? value[part] : undefined;
+    if (value !== undefined && value !== null) return value;
+  }
+  return undefined;
+}
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
+
+function whole(value: unknown): number | undefined {
+  const number = typeof value === "string" && /^\d{1,15}$/.test(value.trim()) ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
+}
+
+const money = (value: unknown): Credits | undefined =>
+  typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
+
+const ONE = credits(1_000_000n);
+const COSTS = ["costs", "plan.costs", "pricing", "prices", "credit_costs"] as const;
+const LIMITS = [
+  "rate_limits",
+  "plan.rate_limits",
+  "rate_limit",
+  "plan.rate_limit",
+  "limits",
+  "plan.limits",
+  "plan",
+] as const;
+
+const under = (groups: readonly string[], names: readonly string[]): string[] =>
+  groups.flatMap((group) => names.map((name) => `${group}.${name}`));
+
+/** `result` of `GET /v1/account`, found under the names that services use (contract 4.1 shows none but `costs`). */
+export function accountView(result: unknown, meta: ReplyMeta): AccountView {
+  const from = isObject(result) ? result : {};
+  const unknownCosts: string[] = [];
+  const cost = (call: string, names: readonly string[]): Credits => {
+    const found = find(from, under(COSTS, names));
+    const price = money(isObject(found) ? find(found, ["credits", "cost", "price", "per_profile"]) : found);
+    if (price !== undefined && price >= 0n) return price;
+    unknownCosts.push(call);
+    return ONE;
+  };
+  const mode = text(find(from, ["key.mode", "key_mode", "mode"]));
+  return {
+    accountId: text(find(from, ["account.id", "account_id", "id", "user.id", "user_id"])),
+    accountName: text(find(from, ["account.name", "account_name", "name", "user.name", "email"])),
+    keyMode: mode === "live" || mode === "test" ? mode : undefined,
+    keyPrefix: text(find(from, ["key.prefix", "key_prefix"])),
+    plan: text(find(from, ["plan.name", "plan_name", "plan", "subscription.plan"])),
+    balance:
+      money(
+        find(from, [
+          "credits.remaining",
+          "credits.balance",
+          "credits.available",
+          "credits_remaining",
+          "balance.credits",
+          "balance.remaining",
+          "balance",
+          "credit_balance",
+          "credits",
+        ]),
+      ) ?? meta.creditsRemaining,
+    held: money(find(from, ["credits.held", "credits.reserved", "credits_held", "held"])),
+    usedToday: money(find(from, ["credits.used_today", "credits_used_today", "used_today"])),
+    perMinute: whole(
+      find(from, under(LIMITS, ["per_minute", "requests_per_minute", "rate_limit_per_minute", "minute", "rpm"])),
+    ),
+    perDay: whole(
+      find(from, under(LIMITS, ["per_day", "requests_per_day", "rate_limit_per_day", "day", "daily", "rpd"])),
+    ),
+    costs: {
+      personSearch: cost("person_search", ["person_search", "search", "person/search", "person.search", "profile"]),
+      companyEnrich: cost("company_enrich", ["company_enrich", "enrich", "company/enrich", "company.enrich"]),
+      companyEmployees: cost("company_employees", [
+        "company_employees",
+        "employees",
+        "company/employees",
+        "company.employees",
+      ]),
+    },
+    unknownCosts,
+    perPageMax:
+      whole(find(from, ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"])) || undefined,
+    maxDepth: whole(find(from, ["limits.max_depth", "limits.max_results", "max_depth", "max_results"])) || undefined,
+    datasetVersion: text(find(from, ["dataset.version", "dataset_version"])) ?? meta.datasetVersion,
+    people: whole(find(from, ["dataset.people", "dataset.profiles"])),
+    companies: whole(find(from, ["dataset.companies"])),
+    raw: result,
+    meta,
+  };
+}
+
+const COUNT_NAMES = ["count", "total", "total_results", "total_count", "results_count"] as const;
+
+/** `result` of a count: a bare integer, or an object that holds it under one of the usual names. Undefined where it is neither. */
+export function countView(result: unknown, meta: ReplyMeta): CountView | undefined {
+  const fields = isObject(result) ? result : {};
+  const count = whole(isObject(result) ? find(result, COUNT_NAMES) : result);
+  if (count === undefined) return undefined;
+  return {
+    count,
+    cached: typeof fields.cached === "boolean" ? fields.cached : undefined,
+    asOf: text(fields.as_of ?? fields.computed_at),
+    meta,
+  };
+}
+
+/** The name under which a count came, for `doctor`. */
+export function countShape(result: unknown): string | undefined {
+  if (whole(result) !== undefined) return "bare number";
+  return isObject(result) ? COUNT_NAMES.find((name) => whole(result[name]) !== undefined) : undefined;
+}

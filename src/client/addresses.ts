@@ -1,0 +1,53 @@
+import { echo } from "../contract/filters.ts";
+import { usageError } from "../errors.ts";
+
+/** Whether a host of a parsed URL is this machine: `localhost`, 127.0.0.0/8 or ::1, in whatever way it was written. */
+export function isLoopbackHost(hostname: string): boolean {
+  return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
+}
+
+/**
+ * The address of a service as it is kept and used: https, or http to this machine; without a trailing slash. A path stays: it
+ * is put before `/v1`.
+ * @throws CliError (exit 2) that names the address, the rule and the fix
+ */
+export function parseBaseUrl(text: string): URL {
+  const shown = echo(text.trim().replace(/\/\/[^/]*@/, "//***@"));
+  let url: URL;
+  try {
+    url = new URL(text.trim());
+  } catch {
+    throw usageError(
+      `the base URL "${shown}" is no URL`,
+      "give it with its scheme, for example https://api.example.com",
+      "bad_base_url",
+    );
+  }
+  if (url.username !== "" || url.password !== "") {
+    throw usageError(
+      `the base URL "${shown}" carries a user name or password`,
+      "leave them out; the key goes to `headcount login` or into HEADCOUNT_API_KEY",
+      "bad_base_url",
+    );
+  }
+  if (url.protocol !== "https:" && !(url.protocol === "http:" && isLoopbackHost(url.hostname))) {
+    const rule =
+      url.protocol === "http:"
+        ? "would send the key unencrypted: http is allowed to this machine alone"
+        : `has the scheme ${url.protocol.slice(0, -1)}; only https (or http to this machine) is allowed`;
+    throw usageError(`the base URL "${shown}" ${rule}`, "use https://", "bad_base_url");
+  }
+  if (url.search !== "" || url.hash !== "") {
+    throw usageError(
+      `the base URL "${shown}" has a query or a fragment`,
+      "give the address up to the part before /v1",
+      "bad_base_url",
+    );
+  }
+  // A pasted ".../v1" is what people have at hand; every path below is relative to what stands before it.
+  url.pathname = url.pathname.replace(/\/+$/, "").replace(/\/v1$/, "");
+  return url;
+}
+
+/** The text form of {@link parseBaseUrl}'s result: what is stored and compared. */
+export const baseUrlText = (url: URL): string => url.href.replace(/\/+$/, "");

@@ -1,0 +1,185 @@
+import { type Credits, parseCredits, ZERO } from "../contract/money.ts";
+import { LostReplyError, ServiceError } from "./errors.ts";
+import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
+import { rowsOfResult } from "./rows.ts";
+import type { RawReply } from "./transport.ts";
+import type { ReplyMeta } from "./types.ts";
+
+/** An unwrapped envelope (contract section 2.1). */
+export interface Unwrapped {
+  /** `result`, or undefined where it was not needed to look into it (see {@link unwrapPage}). */
+  readonly result: unknown;
+  /** Whether the envelope said what the call cost. */
+  readonly costKnown: boolean;
+  readonly meta: ReplyMeta;
+}
+
+interface Fields {
+  readonly used: Credits | undefined;
+  readonly remaining: Credits | undefined;
+  readonly notices: readonly string[];
+}
+
+/** Anything from outside as one line of text: bounded, without control or bidi characters. */
+export function cleanLine(text: string, limit = 200): string {
+  const clean = text
+    .slice(0, limit * 8)
+    .toWellFormed()
+    .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+/g, " ")
+    .replace(/\s+/g, " ")
+    .trim();
+  return clean.length > limit ? `${clean.slice(0, limit).toWellFormed()}…` : clean;
+}
+
+/** The first line that says something, of whatever a proxy or a broken service sent instead of the envelope. */
+function firstLine(body: Buffer): string {
+  const text = body.subarray(0, 4_096).toString("utf8");
+  const title = /<title[^>]*>([^<]{1,300})/i.exec(text)?.[1];
+  const line = title ?? text.split(/\r?\n/).find((candidate) => candidate.trim() !== "") ?? "";
+  return cleanLine(line, 100);
+}
+
+function detailOf(value: unknown): string[] {
+  const items = Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value];
+  return items
+    .slice(0, 50)
+    .map((item) => cleanLine(typeof item === "string" ? item : (JSON.stringify(item) ?? ""), 2_000))
+    .filter((item) => item !== "");
+}
+
+const creditsOf = (value: unknown): Credits | undefined =>
+  typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
+
+function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number): ReplyMeta {
+  const deprecation = header(reply.headers, "deprecation");
+  const sunset = header(reply.headers, "sunset");
+  const deprecated = [
+    deprecation === undefined ? "" : `deprecated: ${cleanLine(deprecation, 100)}`,
+    sunset === undefined ? "" : `goes away: ${cleanLine(sunset, 100)}`,
+  ].filter((part) => part !== "");
+  return {
+    status: reply.status,
+    requestId: requestIdOf(reply),
+    elapsedMs,
+    creditsUsed: fields.used ?? ZERO,
+    creditsRemaining: fields.remaining,
+    notices: fields.notices,
+    datasetVersion: header(reply.headers, "x-dataset-version"),
+    rateLimit: rateLimitOf(reply.headers, now),
+    deprecation: deprecated.length === 0 ? undefined : deprecated.join(", "),
+  };
+}
+
+function requestIdOf(reply: RawReply): string | undefined {
+  const id = header(reply.headers, "x-request-id", "request-id", "x-correlation-id");
+  return id === undefined ? undefined : cleanLine(id, 100);
+}
+
+/**
+ * The payload of a reply, the envelope taken off.
+ * @throws ServiceError for every answer that is no success, LostReplyError where the JSON was cut off
+ */
+export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
+  refuseRedirect(reply);
+  const { body, status } = reply;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(body.toString("utf8"));
+  } catch (error) {
+    const json =
+      /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") || /^\s*[{[]/.test(body.toString("utf8", 0, 64));
+    if (json && status >= 200 && status < 300) {
+      throw new LostReplyError(
+        "the answer is not whole: its JSON ends too soon or is broken",
+        "BROKEN_JSON",
+        true,
+        error,
+      );
+    }
+    throw errorOf(reply, now, undefined);
+  }
+  if (
+    typeof parsed !== "object" ||
+    parsed === null ||
+    !("result" in parsed || "status" in parsed || "detail" in parsed)
+  ) {
+    throw errorOf(reply, now, undefined);
+  }
+  const envelope = parsed as Readonly<Record<string, unknown>>;
+  if (status < 200 || status >= 300 || envelope.status === false) throw errorOf(reply, now, envelope);
+  const fields: Fields = {
+    used: creditsOf(envelope.credits_used),
+    remaining: creditsOf(envelope.credits_remaining),
+    notices: detailOf(envelope.detail),
+  };
+  return {
+    result: envelope.result,
+    costKnown: fields.used !== undefined,
+    meta: metaOf(reply, fields, now, elapsedMs),
+  };
+}
+
+// A page in the shape that our own service and any other plain one sends. Both ends of the text are enough to know what the
+// envelope says, so the megabyte between them is parsed once, by whoever needs the rows.
+const HEAD = /^\{"status":true,"detail":\[\],"result":\[/;
+const TAIL = /\],"credits_used":(\d{1,9}(?:\.\d{1,6})?),"credits_remaining":(\d{1,15}(?:\.\d{1,6})?)\}\s*$/;
+
+/** As {@link unwrap}, for a page of rows: `result` is left undefined where nobody had to look into it. */
+export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
+  const { body } = reply;
+  if (reply.status === 200 && HEAD.test(body.toString("latin1", 0, 64))) {
+    const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 128)));
+    if (tail) {
+      const fields: Fields = {
+        used: creditsOf(tail[1] ?? ""),
+        remaining: creditsOf(tail[2] ?? ""),
+        notices: [],
+      };
+      return { result: undefined, costKnown: true, meta: metaOf(reply, fields, now, elapsedMs) };
+    }
+  }
+  const unwrapped = unwrap(reply, now, elapsedMs);
+  if (unwrapped.costKnown) return unwrapped;
+  // Out of contract (2.1). The standard price (section 8) is the best that can be booked, and it is said.
+  const rows = rowsOfResult(unwrapped.result)?.length ?? (unwrapped.result === null ? 0 : 1);
+  const notice = "the service did not say what this call cost; booked as 1 credit a row";
+  const { meta } = unwrapped;
+  const creditsUsed = parseCredits(rows) ?? ZERO;
+  return { ...unwrapped, meta: { ...meta, creditsUsed, notices: [...meta.notices, notice] } };
+}
+
+function refuseRedirect(reply: RawReply): void {
+  if (reply.status < 300 || reply.status >= 400) return;
+  const target = header(reply.headers, "location");
+  const to =
+    target === undefined ? "" : ` to ${cleanLine(target.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//"), 120)}`;
+  throw new ServiceError({
+    status: reply.status,
+    detail: [`redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`],
+    requestId: requestIdOf(reply),
+    envelope: false,
+  });
+}
+
+function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string, unknown>> | undefined): ServiceError {
+  const detail = envelope === undefined ? [] : detailOf(envelope.detail ?? envelope.message ?? envelope.error);
+  if (detail.length === 0) {
+    const line = envelope === undefined ? firstLine(reply.body) : "";
+    const type = cleanLine(header(reply.headers, "content-type") ?? "no content type", 60);
+    const what =
+      envelope === undefined
+        ? `not the API's JSON but ${reply.body.length === 0 ? "an empty body" : type}`
+        : "no detail";
+    detail.push(line === "" ? what : `${what}: "${line}"`);
+  }
+  return new ServiceError({
+    status: reply.status,
+    detail,
+    requestId: requestIdOf(reply),
+    envelope: envelope !== undefined,
+    retryAfterMs: retryAfterOf(reply.headers, now),
+    rateLimit: rateLimitOf(reply.headers, now),
+    // A 401 is not about an account, so its balance means nothing (api-decisions, "Credits on errors").
+    creditsRemaining: reply.status === 401 ? undefined : creditsOf(envelope?.credits_remaining),
+  });
+}

@@ -1,0 +1,71 @@
+import type { ReplyHeaders } from "./transport.ts";
+import type { RateLimit } from "./types.ts";
+
+const MINUTE = 60_000;
+const DAY = 86_400_000;
+
+/** One header's value; of a repeated header the first. */
+export function header(headers: ReplyHeaders, ...names: readonly string[]): string | undefined {
+  for (const name of names) {
+    const value = headers[name];
+    const text = (Array.isArray(value) ? value[0] : value)?.trim();
+    if (text) return text;
+  }
+  return undefined;
+}
+
+/**
+ * How far ahead a header's time lies, in milliseconds, whatever its form: a delta or an epoch, in seconds or milliseconds, or
+ * an HTTP or ISO date. No rate window is longer than a day, so a number above 86,400 is no delta in seconds.
+ * @param serverNow the service's own clock (its `Date` header), which absolute times are measured against where ours is off
+ */
+function aheadMs(text: string, now: number, serverNow: number | undefined, maxAhead: number): number | undefined {
+  let absolute: number;
+  const number = /^(\d{1,16}(?:\.\d+)?)\s*(ms|s)?$/.exec(text);
+  if (number) {
+    const value = Number(number[1]);
+    if (number[2] === "ms") return value;
+    if (value <= DAY / 1000 || number[2] === "s") return value * 1000;
+    if (value < 1e9) return value;
+    absolute = value < 1e11 ? value * 1000 : value;
+  } else {
+    absolute = Date.parse(text);
+    if (Number.isNaN(absolute)) return undefined;
+  }
+  const plausible = (ahead: number): boolean => ahead >= -2_000 && ahead <= maxAhead;
+  const ahead = absolute - now;
+  if (!plausible(ahead) && serverNow !== undefined && plausible(absolute - serverNow)) return absolute - serverNow;
+  return ahead;
+}
+
+/** The service's clock from its `Date` header, in epoch milliseconds. */
+export function serverClock(headers: ReplyHeaders): number | undefined {
+  const parsed = Date.parse(header(headers, "date") ?? "");
+  return Number.isNaN(parsed) ? undefined : parsed;
+}
+
+/** Milliseconds to back off by `Retry-After`, in any of its forms; never negative. Undefined where there is none. */
+export function retryAfterOf(headers: ReplyHeaders, now: number): number | undefined {
+  const milliseconds = header(headers, "retry-after-ms");
+  if (milliseconds !== undefined && /^\d+(\.\d+)?$/.test(milliseconds)) return Number(milliseconds);
+  const text = header(headers, "retry-after");
+  const ahead = text === undefined ? undefined : aheadMs(text, now, serverClock(headers), DAY + MINUTE);
+  return ahead === undefined ? undefined : Math.max(0, Math.ceil(ahead));
+}
+
+/** The rate window that a reply's headers report (contract section 8), or undefined where they report none. */
+export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | undefined {
+  const whole = (...names: readonly string[]): number | undefined => {
+    const text = header(headers, ...names);
+    return text !== undefined && /^\d{1,15}/.test(text) ? Number.parseInt(text, 10) : undefined;
+  };
+  const remaining = whole("x-ratelimit-remaining", "x-rate-limit-remaining", "ratelimit-remaining");
+  if (remaining === undefined) return undefined;
+  const limit = whole("x-ratelimit-limit", "x-rate-limit-limit", "ratelimit-limit") ?? remaining;
+  const named = header(headers, "x-ratelimit-window")?.toLowerCase();
+  const window = named === "minute" || named === "day" ? named : undefined;
+  const reset = header(headers, "x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset");
+  const maxAhead = window === "minute" ? MINUTE + 2_000 : DAY + MINUTE;
+  const ahead = reset === undefined ? undefined : aheadMs(reset, now, serverClock(headers), maxAhead);
+  return { limit, remaining, resetAt: now + (ahead ?? MINUTE), window };
+}
