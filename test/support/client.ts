@@ -1,0 +1,169 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { Readable, Writable } from "node:stream";
+import type { Context, InputStream, OutputStream } from "../../src/context.ts";
+
+/** A clock that stands still until something sleeps: waits take no time and are recorded. */
+export interface FakeClock {
+  readonly now: () => number;
+  readonly sleep: Context["sleep"];
+  /** Every wait in milliseconds, in order. */
+  readonly sleeps: number[];
+  advance(ms: number): void;
+}
+
+export function fakeClock(start = Date.UTC(2026, 0, 15, 12, 0, 0)): FakeClock {
+  let time = start;
+  const sleeps: number[] = [];
+  return {
+    now: () => time,
+    sleeps,
+    advance: (ms) => {
+      time += ms;
+    },
+    sleep: async (ms, signal) => {
+      signal?.throwIfAborted();
+      sleeps.push(ms);
+      time += ms;
+      await new Promise((resolve) => setImmediate(resolve));
+      signal?.throwIfAborted();
+    },
+  };
+}
+
+export interface TestContextOptions {
+  /** Added to the test's own environment, which has throw-away folders and nothing of the real one. */
+  readonly env?: Readonly<Record<string, string | undefined>>;
+  readonly stdin?: string | Buffer | Readable;
+  /** Which streams are terminals; `true` for all three. */
+  readonly tty?: boolean | { readonly stdin?: boolean; readonly stdout?: boolean; readonly stderr?: boolean };
+  readonly columns?: number;
+  /** The answers to prompts and confirmations, in order; a question beyond them fails the test. */
+  readonly answers?: readonly string[];
+  readonly clock?: FakeClock;
+  readonly cwd?: string;
+  readonly argv?: readonly string[];
+  readonly platform?: NodeJS.Platform;
+  readonly random?: () => number;
+}
+
+export interface TestContext {
+  readonly context: Context;
+  /** A folder of this context's own: home, config, state and working folder are in it. Removed at the end of the process. */
+  readonly dir: string;
+  /** What was written so far. */
+  stdout(): string;
+  stderr(): string;
+  stdoutBytes(): Buffer;
+  /** Every question asked. */
+  readonly questions: readonly string[];
+  /** As a signal would: aborts {@link Context.interrupted}. */
+  interrupt(signal?: NodeJS.Signals): void;
+}
+
+const folders: string[] = [];
+process.once("exit", () => {
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A throw-away folder that goes with the process. */
+export function tempDir(prefix = "headcount-"): string {
+  const folder = mkdtempSync(join(tmpdir(), prefix));
+  folders.push(folder);
+  return folder;
+}
+
+let sharedDataHome: string | undefined;
+
+/** Where the `sample` connection keeps its dataset: one per test process, since making it takes seconds. */
+function dataHome(): string {
+  sharedDataHome ??= process.env.HEADCOUNT_TEST_DATA_HOME ?? tempDir("headcount-data-");
+  return sharedDataHome;
+}
+
+function capture(isTTY: boolean, columns: number | undefined): { stream: OutputStream; bytes: () => Buffer } {
+  const chunks: Buffer[] = [];
+  const stream = new Writable({
+    write(chunk: Buffer, _encoding, done) {
+      chunks.push(Buffer.from(chunk));
+      done();
+    },
+  });
+  Object.assign(stream, isTTY ? { isTTY: true, columns: columns ?? 80 } : {});
+  return { stream, bytes: () => Buffer.concat(chunks) };
+}
+
+/** A context for `main(argv, context)` in this process: streams captured, environment and folders of its own. */
+export function testContext(options: TestContextOptions = {}): TestContext {
+  const dir = tempDir();
+  const tty =
+    typeof options.tty === "object" ? options.tty : { stdin: options.tty, stdout: options.tty, stderr: options.tty };
+  const stdout = capture(tty.stdout === true, options.columns);
+  const stderr = capture(tty.stderr === true, options.columns);
+  const stdin: InputStream =
+    options.stdin instanceof Readable
+      ? options.stdin
+      : Readable.from(options.stdin === undefined ? [] : [Buffer.from(options.stdin)]);
+  if (tty.stdin) Object.assign(stdin, { isTTY: true });
+  const answers = [...(options.answers ?? [])];
+  const questions: string[] = [];
+  const answer = async (question: string): Promise<string> => {
+    questions.push(question);
+    stderr.stream.write(question);
+    const next = answers.shift();
+    if (next === undefined) throw new Error(`the test has no answer to: ${question}`);
+    stderr.stream.write("\n");
+    return next;
+  };
+  const controller = new AbortController();
+  const env: Record<string, string | undefined> = {
+    HOME: dir,
+    HEADCOUNT_CONFIG_DIR: join(dir, "config"),
+    HEADCOUNT_STATE_DIR: join(dir, "state"),
+    XDG_DATA_HOME: dataHome(),
+    PATH: process.env.PATH,
+    // No bus: no test reaches the keychain of the person who runs it.
+    DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(dir, "no-bus")}`,
+    ...options.env,
+  };
+  const context: Context = {
+    stdin,
+    stdout: stdout.stream,
+    stderr: stderr.stream,
+    env,
+    cwd: options.cwd ?? dir,
+    platform: options.platform ?? process.platform,
+    pid: process.pid,
+    now: options.clock?.now ?? Date.now,
+    sleep:
+      options.clock?.sleep ??
+      ((ms, signal) =>
+        new Promise((resolve, reject) => {
+          const stop = (): void => {
+            clearTimeout(timer);
+            reject(signal?.reason);
+          };
+          const timer = setTimeout(() => {
+            signal?.removeEventListener("abort", stop);
+            resolve();
+          }, ms);
+          if (signal?.aborted) stop();
+          else signal?.addEventListener("abort", stop, { once: true });
+        })),
+    random: options.random ?? Math.random,
+    confirm: async (question) => /^y(es)?$/i.test((await answer(question)).trim()),
+    prompt: (question) => answer(question),
+    interrupted: controller.signal,
+    argv: options.argv ?? [],
+  };
+  return {
+    context,
+    dir,
+    stdout: () => stdout.bytes().toString("utf8"),
+    stderr: () => stderr.bytes().toString("utf8"),
+    stdoutBytes: stdout.bytes,
+    questions,
+    interrupt: (signal = "SIGINT") => controller.abort(signal),
+  };
+}
