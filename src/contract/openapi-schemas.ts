@@ -1,5 +1,6 @@
 import { DEPARTMENTS, SENIORITY_LEVELS } from "./departments.ts";
-import { FILTER_SPECS, type FilterKey, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "./filters.ts";
+import { exampleValue } from "./filter-schema.ts";
+import { FILTER_SPECS, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "./filters.ts";
 import type { Json, Ref, Schema } from "./openapi-types.ts";
 import {
   COMPANY_FIELDS,
@@ -127,36 +128,6 @@ function recordSchema<Field extends string>(
   for (const field of fields) properties[field] = fieldSchema(field, texts[field], example[field]);
   return { title, description, type: "object", properties, required: fields, additionalProperties: false, example };
 }
-
-const EXAMPLE_VALUES: Partial<Record<FilterKey, Json>> = {
-  country: ["france", "germany"],
-  state: "bavaria",
-  city: ["paris", "lyon"],
-  location: "paris, île-de-france, france",
-  title: "head of sales",
-  seniority: "Head",
-  seniority_level: ["head", "director", "vp"],
-  functional_area: "sales",
-  industry: "software development",
-  first_name: "amélie",
-  last_name: "martin",
-  name: "amélie martin",
-  network_url: "https://network.example/in/amelie-martin-42",
-  title_prefix: "head of",
-  headline_prefix: "building",
-  location_prefix: "paris",
-  name_prefix: "am",
-  industry_prefix: "soft",
-  connections_min: 100,
-  connections_max: 499,
-  followers_min: 1_000,
-  followers_max: 50_000,
-  company_network_url: "northwind-analytics",
-  department: ["Sales", "Marketing"],
-};
-
-/** An example value of a filter key, also shown by `headcount filters`. */
-export const exampleValue = (key: FilterKey): Json => EXAMPLE_VALUES[key] ?? "";
 
 const filterText: Schema = { type: "string", minLength: 1, maxLength: MAX_VALUE_LENGTH };
 

@@ -1,0 +1,166 @@
+import { DEPARTMENTS, SENIORITY_LEVELS } from "./contract/departments.ts";
+import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "./contract/filters.ts";
+import { EXIT, type ExitCode } from "./errors.ts";
+
+/** What `headcount help TOPIC` explains beside the commands, with one line each for lists. */
+export const TOPICS = [
+  { name: "exit-codes", summary: "what each exit code means" },
+  { name: "environment", summary: "the variables that headcount reads" },
+  { name: "filters", summary: "how to describe a segment" },
+  { name: "cron", summary: "unattended exports: keys, caps, resuming" },
+] as const;
+
+export type Topic = (typeof TOPICS)[number]["name"];
+
+const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
+  ok: "done; a cap that you set and that was reached is done too, and is said",
+  bug: "a bug in headcount",
+  usage: "usage, or an invalid filter (refused here or by the service's 422)",
+  auth: "no key, or the key was refused (401)",
+  credits: "not enough credits (402), or over a budget",
+  incomplete: "incomplete: stopped before the end, go on with headcount resume",
+  notFound: "not found: a single look-up's 404",
+  rateLimit: "the rate limit asks for a longer wait than --max-wait",
+  service: "service or network failure after retries",
+  locked: "another run holds the lock on the same output",
+  declined: "declined at the prompt",
+  interrupted: "interrupted (Ctrl-C); what was paid is kept",
+  pipeClosed: "the reader closed the pipe, as in | head",
+};
+
+/** Exit codes with their meaning, in order of the code. */
+export const EXIT_CODES: readonly { readonly code: ExitCode; readonly meaning: string }[] = (
+  Object.keys(EXIT) as (keyof typeof EXIT)[]
+).map((name) => ({ code: EXIT[name], meaning: EXIT_MEANING[name] }));
+
+/** Every variable that changes what headcount does. */
+export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: string }[] = [
+  { name: "HEADCOUNT_API_KEY", meaning: "the API key; goes before the keychain and before a key file" },
+  { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
+  { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },
+  { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json (default: $XDG_CONFIG_HOME/headcount)" },
+  { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs and ledger (default: $XDG_STATE_HOME/headcount)" },
+  { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
+  { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows itself" },
+  { name: "XDG_CONFIG_HOME", meaning: "where settings live, unless HEADCOUNT_CONFIG_DIR is set" },
+  { name: "XDG_STATE_HOME", meaning: "where runs live, unless HEADCOUNT_STATE_DIR is set" },
+  { name: "XDG_DATA_HOME", meaning: "where the sample and the service's data folder live" },
+  { name: "HTTPS_PROXY, HTTP_PROXY", meaning: "a proxy for the service; loopback is never proxied" },
+  { name: "NO_PROXY", meaning: "hosts that are reached directly" },
+  { name: "NODE_EXTRA_CA_CERTS", meaning: "a file of more certificate authorities to trust" },
+  { name: "NO_COLOR", meaning: "any value: no colour; also --no-color and TERM=dumb" },
+  { name: "FORCE_COLOR", meaning: "any value but 0: colour even where the output is no terminal" },
+];
+
+/** Two columns, the first as wide as its widest cell, indented by two. */
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
+}
+
+/** Words joined by commas and broken into lines of at most 78 characters. */
+function wrapped(words: readonly string[], indent: string): string {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of words.map((word, index) => (index < words.length - 1 ? `${word},` : word))) {
+    if (line !== "" && indent.length + line.length + 1 + word.length > 78) {
+      lines.push(indent + line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, indent + line].join("\n");
+}
+
+const flags = (keys: readonly string[]): readonly string[] => keys.map((key) => `--${key.replaceAll("_", "-")}`);
+
+const TEXTS: Readonly<Record<Topic, () => string>> = {
+  "exit-codes": () => `Exit codes
+
+${columns(EXIT_CODES.map(({ code, meaning }) => [String(code).padStart(3), meaning]))}
+
+--require-complete turns a reached cap or a short result into 5.
+With --json the error is one JSON document on stderr, and its exit_code is the same number.
+`,
+
+  environment: () => `Environment
+
+${columns(ENVIRONMENT.map(({ name, meaning }) => [name, meaning]))}
+
+A flag goes before the environment, the environment before the config file.
+The key is looked up in HEADCOUNT_API_KEY, then in the keychain, then in the key file
+that login --insecure-storage made. It is never taken from an argument.
+`,
+
+  filters: () => `Filters
+
+Every key is a flag. The same flag again is OR; different flags are AND:
+
+  headcount -c sample count --department Sales --department Marketing --country france
+
+Exact text, in any case (the flag may be repeated):
+${wrapped(flags([...EXACT_KEYS, "department"]), "  ")}
+
+Beginning of a text:
+${wrapped(flags(PREFIX_KEYS), "  ")}
+
+Whole numbers (a person whose number is not known never matches):
+${wrapped(flags(RANGE_KEYS), "  ")}
+
+Profile address of the company, or its slug:
+  --company-network-url
+
+Departments:
+${wrapped(DEPARTMENTS, "  ")}
+
+Seniority levels:
+${wrapped(SENIORITY_LEVELS, "  ")}
+
+Values are never split at commas. A file holds the same keys with underscores, and a flag
+replaces the file's value for its key:
+
+  echo '{"department": ["Sales", "Marketing"], "country": "france"}' > segment.json
+  headcount -c sample count -f segment.json --country germany
+
+headcount filters lists the keys with examples; headcount filters --schema prints a JSON
+Schema for such files, so that an editor completes and checks them.
+`,
+
+  cron: () => `Unattended exports
+
+Without a terminal nothing is asked: --yes or --max-credits is the consent to spend.
+
+  headcount -c sample search --department Sales --country france \\
+    --max-credits 200 --output sales.csv --overwrite --quiet
+
+The key: cron has no session bus, so the keychain of a desktop is out of reach. Keep the
+key in a file that only you can read (chmod 600), and hand it over in the environment. As
+~/bin/weekly-people:
+
+  #!/bin/sh
+  . "$HOME/.headcount.env"     # one line: export HEADCOUNT_API_KEY=hc_live_...
+  headcount search -f "$HOME/segment.json" --max-credits 500 \\
+    -o "$HOME/people.csv" --overwrite --quiet --receipt "$HOME/people.receipt.json"
+
+and in the crontab (a crontab knows little of your PATH, so name it):
+
+  PATH=/usr/local/bin:/usr/bin:/bin
+  0 6 * * 1  $HOME/bin/weekly-people
+
+headcount login --insecure-storage keeps the key in a 0600 file of its own instead.
+
+A run that stops early exits with 5, 7 or 8 and keeps every page that was paid for: the same
+command again, or headcount resume, buys only what is missing. --max-wait SECONDS bounds a
+single wait for the rate limit. Exit 9 means that another run still writes the same file.
+
+See also: headcount help exit-codes, headcount help environment
+`,
+};
+
+/**
+ * The text of a help topic.
+ * @returns undefined where there is no topic of this name
+ */
+export function topicText(name: string): string | undefined {
+  const topic = TOPICS.find((candidate) => candidate.name === name);
+  return topic === undefined ? undefined : TEXTS[topic.name]();
+}

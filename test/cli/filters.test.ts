@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { DEPARTMENTS } from "../../src/contract/departments.ts";
+import { exampleValue, filterFileSchema } from "../../src/contract/filter-schema.ts";
+import { checkFilters, FILTER_KEYS } from "../../src/contract/filters.ts";
+import { main } from "../../src/main.ts";
+import { testContext } from "../support/client.ts";
+
+async function headcount(argv: readonly string[], tty = false) {
+  const tested = testContext({ tty });
+  const code = await main(argv, tested.context);
+  return { code, stdout: tested.stdout(), stderr: tested.stderr() };
+}
+
+describe("headcount filters", () => {
+  test("piped: one line a key, tab-separated, in the order of the contract", async () => {
+    const { code, stdout, stderr } = await headcount(["filters"]);
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    const rows = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => line.split("\t"));
+    expect(rows.map(([key]) => key)).toEqual([...FILTER_KEYS]);
+    expect(new Set(rows.map((row) => row.length))).toEqual(new Set([4]));
+  });
+
+  test("to a terminal: a table with headings, no tabs", async () => {
+    const { stdout } = await headcount(["filters"], true);
+    expect(stdout).toMatch(/^KEY +MATCH +VALUE +EXAMPLE\n/);
+    expect(stdout).not.toContain("\t");
+    for (const key of FILTER_KEYS) expect(stdout).toContain(`\n${key} `);
+  });
+
+  test("--json: one document with every key, example and value", async () => {
+    const { stdout } = await headcount(["filters", "--json"]);
+    const { filters } = JSON.parse(stdout) as { filters: { key: string; flag: string; values: string[] }[] };
+    expect(filters.map(({ key }) => key)).toEqual([...FILTER_KEYS]);
+    expect(filters.find(({ key }) => key === "department")?.values).toEqual([...DEPARTMENTS]);
+    expect(filters.find(({ key }) => key === "title_prefix")?.flag).toBe("--title-prefix");
+  });
+
+  test.each(["department", "Department", "DEPARTMENT"])("one key, spelled %s: its values", async (key) => {
+    const piped = await headcount(["filters", key]);
+    const values = [...piped.stdout.matchAll(/^values\t(.+)$/gm)].map((match) => match[1]);
+    expect(values).toEqual([...DEPARTMENTS]);
+    const terminal = await headcount(["filters", key], true);
+    for (const department of DEPARTMENTS) expect(terminal.stdout).toContain(department);
+  });
+
+  test("a key as people write it: with hyphens", async () => {
+    const { stdout } = await headcount(["filters", "title-prefix", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ key: "title_prefix", match: "prefix" });
+  });
+
+  test("an unknown key: exit 2, the valid ones, the nearest", async () => {
+    const { code, stdout, stderr } = await headcount(["filters", "departement"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain('unknown filter: "departement"');
+    expect(stderr).toContain("did you mean department?");
+    for (const key of FILTER_KEYS) expect(stderr).toContain(key);
+  });
+
+  test("--schema with a key: exit 2", async () => {
+    const { code, stdout } = await headcount(["filters", "title", "--schema"]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+  });
+});
+
+describe("headcount filters --schema", () => {
+  // ajv is what the response validator brings along; any draft-07 validator would do.
+  async function validator(): Promise<(value: unknown) => boolean> {
+    const { createRequire } = await import("node:module");
+    const require = createRequire(createRequire(import.meta.url).resolve("openapi-response-validator"));
+    const { default: Ajv } = require("ajv") as {
+      default: new (options: object) => { compile: (schema: unknown) => never };
+    };
+    const { stdout } = await headcount(["filters", "--schema"]);
+    expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(filterFileSchema())));
+    return new Ajv({ strict: true, strictTypes: false }).compile(JSON.parse(stdout));
+  }
+
+  const cases: readonly (readonly [string, unknown, boolean])[] = [
+    ["everything", {}, true],
+    ["a text", { country: "france" }, true],
+    ["several", { country: ["france", "germany"], department: ["Sales", "customer service"] }, true],
+    ["wrapped", { filters: { title_prefix: "head of", connections_min: 100 } }, true],
+    ["every key with its example", Object.fromEntries(FILTER_KEYS.map((key) => [key, exampleValue(key)])), true],
+    ["an unknown key", { departement: "Sales" }, false],
+    ["an unknown department", { department: "Saless" }, false],
+    ["an unknown department among others", { department: ["Sales", "Saless"] }, false],
+    ["an empty text", { city: "" }, false],
+    ["a blank text", { city: "  " }, false],
+    ["an empty array", { city: [] }, false],
+    ["an array where one text is taken", { title_prefix: ["a"] }, false],
+    ["a number as text", { followers_min: "5" }, false],
+    ["a negative number", { followers_min: -1 }, false],
+    ["a broken number", { followers_min: 1.5 }, false],
+    ["no object", ["france"], false],
+    ["null", { country: null }, false],
+  ];
+
+  test("says what the check before a request says", async () => {
+    const validate = await validator();
+    for (const [name, value, valid] of cases) {
+      const filters = (value as { filters?: unknown }).filters ?? value;
+      expect([name, validate(value)]).toEqual([name, valid]);
+      expect([name, checkFilters(filters).ok]).toEqual([name, valid]);
+    }
+  });
+});

@@ -1,0 +1,51 @@
+import { describe, expect, test } from "vitest";
+import { DEPARTMENTS } from "../../src/contract/departments.ts";
+import { FILTER_KEYS } from "../../src/contract/filters.ts";
+import { EXIT } from "../../src/errors.ts";
+import { main } from "../../src/main.ts";
+import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/topics.ts";
+import { testContext } from "../support/client.ts";
+
+describe("help topics", () => {
+  test.each(TOPICS)("headcount help $name prints the topic on stdout", async ({ name }) => {
+    const tested = testContext({});
+    expect(await main(["help", name], tested.context)).toBe(0);
+    expect(tested.stdout()).toBe(topicText(name));
+    expect(tested.stderr()).toBe("");
+  });
+
+  test("lines fit a terminal of 100 columns", () => {
+    const long = TOPICS.flatMap(({ name }) => (topicText(name) ?? "").split("\n")).filter((line) => line.length > 100);
+    expect(long).toEqual([]);
+  });
+
+  test("exit-codes names every code once, in order", () => {
+    expect(EXIT_CODES.map(({ code }) => code)).toEqual(Object.values(EXIT));
+    const shown = [...(topicText("exit-codes") ?? "").matchAll(/^ +(\d+) {2}\S/gm)].map((match) => Number(match[1]));
+    expect(shown).toEqual(Object.values(EXIT));
+  });
+
+  test("filters names every flag and every department", () => {
+    const text = topicText("filters") ?? "";
+    for (const key of FILTER_KEYS) expect(text).toContain(`--${key.replaceAll("_", "-")}`);
+    const listed = text.replaceAll(/,\s+/g, ", ");
+    for (const department of DEPARTMENTS) expect(listed).toContain(department);
+  });
+
+  test("environment names every variable that the sources read", async () => {
+    const { readdirSync, readFileSync } = await import("node:fs");
+    const { join } = await import("node:path");
+    const root = join(import.meta.dirname, "../../src");
+    const files = readdirSync(root, { recursive: true, encoding: "utf8" }).filter((file) => file.endsWith(".ts"));
+    const read = new Set(
+      files.flatMap((file) => readFileSync(join(root, file), "utf8").match(/\bHEADCOUNT_[A-Z_]+[A-Z]\b/g) ?? []),
+    );
+    const documented = new Set(ENVIRONMENT.flatMap(({ name }) => name.split(", ")));
+    expect([...read].filter((name) => !documented.has(name))).toEqual([]);
+  });
+
+  test("there is no text for a name that is no topic", () => {
+    expect(topicText("exit")).toBeUndefined();
+    expect(topicText("__proto__")).toBeUndefined();
+  });
+});
