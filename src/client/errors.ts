@@ -52,3 +52,21 @@ export class LostReplyError extends Error {
     this.sent = sent;
   }
 }
+
+/** A rate limit asks for a longer wait than the caller allows (`--max-wait`). Nothing was charged. */
+export class WaitTooLongError extends Error {
+  override readonly name = "WaitTooLongError";
+  readonly waitMs: number;
+  readonly maxWaitMs: number;
+  /** Epoch milliseconds: when the window resets. */
+  readonly resetAt: number;
+  readonly requestId: string | undefined;
+
+  constructor(waitMs: number, maxWaitMs: number, resetAt: number, requestId: string | undefined, cause?: unknown) {
+    super(`the rate limit asks for a wait of ${Math.ceil(waitMs / 1000)} s`, { cause });
+    this.waitMs = waitMs;
+    this.maxWaitMs = maxWaitMs;
+    this.resetAt = resetAt;
+    this.requestId = requestId;
+  }
+}
