@@ -1,0 +1,62 @@
+import { fieldValue } from "./columns.ts";
+import { stringifyExact } from "./exact.ts";
+import type { Page } from "./page.ts";
+import type { JsonRecord, JsonValue, View } from "./types.ts";
+
+/** One row with only these fields, as one line of JSON. A field that the record lacks is null. */
+function selected(row: JsonRecord, fields: readonly string[]): string {
+  const out: Record<string, JsonValue> = Object.create(null) as Record<string, JsonValue>;
+  for (const field of fields) out[field] = fieldValue(row, field) ?? null;
+  return stringifyExact(out);
+}
+
+/** NDJSON: one compact object a line. Without `columns` every token is as it came. */
+export class NdjsonView implements View {
+  readonly unseen: ReadonlySet<string> = new Set();
+  readonly columns: readonly string[] | undefined;
+
+  constructor(columns?: readonly string[]) {
+    this.columns = columns;
+  }
+
+  page(page: Page): string | Buffer {
+    const fields = this.columns;
+    if (fields === undefined) return page.ndjson();
+    return page
+      .rows()
+      .map((row) => `${selected(row, fields)}\n`)
+      .join("");
+  }
+
+  end(): string {
+    return "";
+  }
+}
+
+/** One JSON array, a record a line; `[]` where there is none. */
+export class JsonView implements View {
+  readonly unseen: ReadonlySet<string> = new Set();
+  readonly #lines: NdjsonView;
+  #started = false;
+
+  constructor(columns?: readonly string[]) {
+    this.#lines = new NdjsonView(columns);
+  }
+
+  get columns(): readonly string[] | undefined {
+    return this.#lines.columns;
+  }
+
+  page(page: Page): string {
+    if (page.length === 0) return "";
+    // No token holds a raw line break, so every one here ends a record.
+    const body = this.#lines.page(page).toString().slice(0, -1).replaceAll("\n", ",\n");
+    const before = this.#started ? ",\n" : "[\n";
+    this.#started = true;
+    return before + body;
+  }
+
+  end(): string {
+    return this.#started ? "\n]\n" : "[]\n";
+  }
+}

@@ -1,0 +1,198 @@
+/**
+ * Finds rows in the bytes of a reply without parsing them: what is passed on as NDJSON or JSON is then exactly what was paid
+ * for, whatever the size of its numbers and the order of its keys.
+ */
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+const OPEN_LIST = 0x5b;
+const CLOSE_LIST = 0x5d;
+const OPEN_OBJECT = 0x7b;
+const CLOSE_OBJECT = 0x7d;
+const COMMA = 0x2c;
+const COLON = 0x3a;
+
+/** Where the rows of a list are: row i is `bytes[starts[i], ends[i])`. */
+export interface RowSpans {
+  readonly starts: readonly number[];
+  readonly ends: readonly number[];
+  /** Nothing but single commas between rows and no white space between the tokens of any row. */
+  readonly tight: boolean;
+}
+
+interface Member {
+  readonly key: string;
+  readonly start: number;
+  readonly end: number;
+}
+
+/** The names under which services hold the array of a page (api-decisions, "Search `result`"). */
+const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data", "employees"] as const;
+/** The names under which services hold the one record of a look-up. */
+const RECORD_NAMES = ["company", "data"] as const;
+
+const malformed = (at: number): Error => new Error(`the reply is no valid JSON near byte ${at}`);
+
+function skipSpace(bytes: Uint8Array, from: number): number {
+  let at = from;
+  while (at < bytes.length) {
+    const byte = bytes[at] ?? 0;
+    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
+    at++;
+  }
+  return at;
+}
+
+/** The position after the string that begins at `from` with its quote. */
+function skipString(bytes: Uint8Array, from: number): number {
+  let at = from + 1;
+  const length = bytes.length;
+  while (at < length) {
+    const byte = bytes[at] as number;
+    if (byte > BACKSLASH) at++;
+    else if (byte === QUOTE) return at + 1;
+    else if (byte === BACKSLASH) at += 2;
+    else if (byte < 0x20) throw malformed(at);
+    else at++;
+  }
+  throw malformed(from);
+}
+
+/** The position after the value that begins at `from`; `loose` is told of white space inside it. */
+function skipValue(bytes: Uint8Array, from: number, loose?: () => void): number {
+  const length = bytes.length;
+  const first = bytes[from];
+  if (first === QUOTE) return skipString(bytes, from);
+  if (first !== OPEN_OBJECT && first !== OPEN_LIST) {
+    let at = from;
+    while (at < length) {
+      const byte = bytes[at] as number;
+      if (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_LIST || byte <= 0x20) break;
+      at++;
+    }
+    if (at === from) throw malformed(at);
+    return at;
+  }
+  let depth = 0;
+  let at = from;
+  while (at < length) {
+    const byte = bytes[at] as number;
+    if (byte === QUOTE) {
+      at = skipString(bytes, at);
+      continue;
+    }
+    at++;
+    if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
+    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
+      depth--;
+      if (depth === 0) return at;
+    } else if (byte <= 0x20) loose?.();
+  }
+  throw malformed(from);
+}
+
+/** The elements of the list that begins at `from`. */
+function scanList(bytes: Uint8Array, from: number): RowSpans & { readonly end: number } {
+  const starts: number[] = [];
+  const ends: number[] = [];
+  let tight = true;
+  const loose = (): void => {
+    tight = false;
+  };
+  let at = skipSpace(bytes, from + 1);
+  if (bytes[at] === CLOSE_LIST) return { starts, ends, tight, end: at + 1 };
+  for (;;) {
+    const end = skipValue(bytes, at, loose);
+    starts.push(at);
+    ends.push(end);
+    const separator = skipSpace(bytes, end);
+    if (bytes[separator] === CLOSE_LIST) return { starts, ends, tight, end: separator + 1 };
+    if (bytes[separator] !== COMMA) throw malformed(separator);
+    at = skipSpace(bytes, separator + 1);
+    if (separator !== end || at !== separator + 1) tight = false;
+  }
+}
+
+/** The members of the object that begins at `from`; `visit` may take a value over by returning the position after it. */
+function scanObject(
+  bytes: Uint8Array,
+  from: number,
+  visit?: (key: string, start: number) => number | undefined,
+): Member[] {
+  const members: Member[] = [];
+  let at = skipSpace(bytes, from + 1);
+  if (bytes[at] === CLOSE_OBJECT) return members;
+  for (;;) {
+    if (bytes[at] !== QUOTE) throw malformed(at);
+    const keyEnd = skipString(bytes, at);
+    const key = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + at, keyEnd - at).toString()) as string;
+    const colon = skipSpace(bytes, keyEnd);
+    if (bytes[colon] !== COLON) throw malformed(colon);
+    const start = skipSpace(bytes, colon + 1);
+    const end = visit?.(key, start) ?? skipValue(bytes, start);
+    members.push({ key, start, end });
+    at = skipSpace(bytes, end);
+    if (bytes[at] === CLOSE_OBJECT) return members;
+    if (bytes[at] !== COMMA) throw malformed(at);
+    at = skipSpace(bytes, at + 1);
+  }
+}
+
+/** The last member of that name: of a repeated key `JSON.parse` takes the last, too. */
+const memberOf = (members: readonly Member[], name: string): Member | undefined =>
+  members.findLast((member) => member.key === name);
+
+/**
+ * The rows of a reply: the elements of `result`, or of the list it holds under one of the usual names; a `result` that is one
+ * record (a look-up) is one row; `null` is none.
+ * @throws Error where the bytes are no JSON or hold no rows
+ */
+export function scanRows(bytes: Uint8Array): RowSpans {
+  const begin = skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
+  if (bytes[begin] === OPEN_LIST) return scanList(bytes, begin);
+  if (bytes[begin] !== OPEN_OBJECT) throw malformed(begin);
+  let list: ReturnType<typeof scanList> | undefined;
+  const members = scanObject(bytes, begin, (key, start) => {
+    if (key !== "result") return undefined;
+    list = bytes[start] === OPEN_LIST ? scanList(bytes, start) : undefined;
+    return list?.end;
+  });
+  if (list !== undefined) return list;
+  const result = memberOf(members, "result");
+  if (result === undefined) throw new Error("the reply holds no result");
+  if (bytes[result.start] !== OPEN_OBJECT) {
+    if (bytes[result.start] === 0x6e) return { starts: [], ends: [], tight: true };
+    throw new Error("the reply holds no list of records");
+  }
+  const inner = scanObject(bytes, result.start);
+  for (const name of LIST_NAMES) {
+    const found = memberOf(inner, name);
+    if (found !== undefined && bytes[found.start] === OPEN_LIST) return scanList(bytes, found.start);
+  }
+  let record: { readonly start: number; readonly end: number } = result;
+  if (inner.length === 1) {
+    const wrapped = RECORD_NAMES.map((name) => memberOf(inner, name)).find((member) => member !== undefined);
+    if (wrapped !== undefined && bytes[wrapped.start] === OPEN_OBJECT) record = wrapped;
+  }
+  return { starts: [record.start], ends: [record.end], tight: false };
+}
+
+/** A value's bytes without the white space between its tokens: one line, every token as it came. */
+export function compact(bytes: Uint8Array, start: number, end: number): Uint8Array {
+  const out = new Uint8Array(end - start);
+  let length = 0;
+  let at = start;
+  while (at < end) {
+    const byte = bytes[at] as number;
+    if (byte === QUOTE) {
+      const after = skipString(bytes, at);
+      out.set(bytes.subarray(at, after), length);
+      length += after - at;
+      at = after;
+      continue;
+    }
+    if (byte > 0x20) out[length++] = byte;
+    at++;
+  }
+  return out.subarray(0, length);
+}

@@ -1,0 +1,36 @@
+import { cellOf, fieldValue } from "./columns.ts";
+import type { Page } from "./page.ts";
+import type { RecordKind, RowsTable, View } from "./types.ts";
+
+/** The columns that a terminal shows; everything else is kept in the run. */
+export const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
+  person: ["name", "title", "company_name", "department", "location"],
+  company: ["name", "domain", "industry", "employee_count", "location"],
+};
+
+/** A table for a person to look at, drawn by what the command handed in. */
+export class TableView implements View {
+  readonly unseen: ReadonlySet<string> = new Set();
+  readonly columns: readonly string[];
+  readonly #table: RowsTable;
+
+  constructor(columns: readonly string[], table: (columns: readonly string[]) => RowsTable) {
+    this.columns = columns;
+    this.#table = table(columns);
+  }
+
+  page(page: Page): string {
+    return this.#table.rows(
+      page.rows().map((row) =>
+        this.columns.map((column) => {
+          const value = fieldValue(row, column);
+          return value === undefined || value === null ? "" : String(cellOf(value));
+        }),
+      ),
+    );
+  }
+
+  end(): string {
+    return this.#table.end();
+  }
+}
