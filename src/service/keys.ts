@@ -1,0 +1,83 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import type { KeyMode } from "./store.ts";
+
+/**
+ * API keys (contract section 5): `hc_live_` or `hc_test_`, 32 random bytes in base62 and a checksum. The checksum lets a typing
+ * error and a random guess be refused without a look-up, and a secret scanner be certain of what it found.
+ */
+const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+const SECRET_BYTES = 32;
+/** 62^43 > 2^256. */
+const SECRET_LENGTH = 43;
+/** 62^6 > 2^32. */
+const CHECKSUM_LENGTH = 6;
+const PATTERN = new RegExp(`^hc_(live|test)_([0-9A-Za-z]{${SECRET_LENGTH}})([0-9A-Za-z]{${CHECKSUM_LENGTH}})$`);
+
+export interface ApiKey {
+  /** The whole key, shown once and never stored. */
+  readonly key: string;
+  readonly mode: KeyMode;
+  /** SHA-256 of the whole key, hex: what is stored. */
+  readonly hash: string;
+  /** What may be shown afterwards: `hc_live_Ab3d…9xYz`. */
+  readonly prefix: string;
+}
+
+function base62(value: bigint, length: number): string {
+  let rest = value;
+  let text = "";
+  while (text.length < length) {
+    text = (ALPHABET[Number(rest % 62n)] ?? "0") + text;
+    rest /= 62n;
+  }
+  return text;
+}
+
+function checksum(mode: KeyMode, secret: string): string {
+  const digest = createHash("sha256").update(`hc_${mode}_${secret}`).digest();
+  return base62(BigInt(digest.readUInt32BE(0)), CHECKSUM_LENGTH);
+}
+
+/**
+ * Makes a key.
+ * @param random a source of `n` unpredictable bytes; the default is the system's
+ */
+export function makeApiKey(mode: KeyMode, random: (n: number) => Uint8Array = randomBytes): ApiKey {
+  const bytes = random(SECRET_BYTES);
+  if (bytes.length !== SECRET_BYTES)
+    throw new RangeError(`a key needs ${SECRET_BYTES} random bytes, not ${bytes.length}`);
+  const secret = base62(BigInt(`0x${Buffer.from(bytes).toString("hex")}`), SECRET_LENGTH);
+  const key = `hc_${mode}_${secret}${checksum(mode, secret)}`;
+  return { key, mode, hash: hashApiKey(key), prefix: displayPrefix(key) };
+}
+
+/**
+ * Reads a key as a client sent it, exactly: no trimming and no other case.
+ * @returns undefined where the form or the checksum is wrong, so that no look-up is needed
+ */
+export function parseApiKey(text: string): { readonly mode: KeyMode; readonly hash: string } | undefined {
+  const match = PATTERN.exec(text);
+  if (!match) return undefined;
+  const [, mode, secret = "", sum = ""] = match;
+  if (mode !== "live" && mode !== "test") return undefined;
+  if (!equalText(checksum(mode, secret), sum)) return undefined;
+  return { mode, hash: hashApiKey(text) };
+}
+
+/** SHA-256, hex. One round is right for 256 random bits: there is nothing to guess. */
+export const hashApiKey = (key: string): string => createHash("sha256").update(key, "utf8").digest("hex");
+
+/** Whether two hashes are the same, in a time that does not tell where they differ. */
+export const sameHash = (a: string, b: string): boolean => equalText(a, b);
+
+function equalText(a: string, b: string): boolean {
+  const left = Buffer.from(a, "utf8");
+  const right = Buffer.from(b, "utf8");
+  return left.length === right.length && timingSafeEqual(left, right);
+}
+
+/** `hc_live_Ab3d…9xYz`: enough to tell keys apart, too little to use. */
+export function displayPrefix(key: string): string {
+  const start = key.indexOf("_", 3) + 1;
+  return `${key.slice(0, start + 4)}…${key.slice(-4)}`;
+}

@@ -1,0 +1,205 @@
+import { setTimeout as setTimer } from "node:timers";
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { StoreUnavailableError } from "../store.ts";
+
+export interface GroupCommitOptions {
+  /** The longest that a durable change waits for company, in ms. */
+  readonly waitMs: number;
+  /** The most changes in one transaction. */
+  readonly size: number;
+  /** How long a locked database is tried again before the changes are refused, in ms. */
+  readonly patienceMs: number;
+  /** How many more durable changes can come soon: the group does not wait once all of them are in. */
+  readonly expected: () => number;
+  /** The level of a durable commit; anything but `FULL` loses acknowledged charges when the power fails. */
+  readonly synchronous: "FULL" | "NORMAL";
+  /** Written again to have something to write: see `#rollback`. */
+  readonly schemaVersion: number;
+}
+
+interface Job {
+  readonly work: () => unknown;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/** How long one attempt blocks on a lock of another process; longer waits happen outside, where the event loop runs. */
+const LOCK_WAIT_MS = 20;
+const SQLITE_BUSY = 5;
+const SQLITE_CONSTRAINT = 19;
+
+const primaryCode = (error: unknown): number | undefined => {
+  const code = (error as { errcode?: unknown } | null)?.errcode;
+  return typeof code === "number" ? code & 0xff : undefined;
+};
+
+/** Turns what SQLite throws into what a caller of the store can act upon; other errors pass as they are. */
+export function translateError(error: unknown): unknown {
+  const code = primaryCode(error);
+  if (code === undefined || code === SQLITE_CONSTRAINT) return error;
+  return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
+}
+
+/**
+ * The one writer of a process. Changes that come together share a transaction and its sync: every change runs in its own
+ * savepoint, so one that fails takes nothing with it, and every promise settles only after the commit.
+ *
+ * Two kinds of change, because a sync is what costs: a *durable* one (a charge, a grant, a key) is synced before it is
+ * acknowledged. A *volatile* one (a hold, its release) is committed, hence visible to every process and safe against a crash
+ * of any of them, but not synced: what a power failure takes back is a reservation that nobody lives to use. The next durable
+ * commit syncs the same log and with it all that came before.
+ */
+export class GroupCommit {
+  readonly #database: DatabaseSyncInstance;
+  readonly #options: GroupCommitOptions;
+  #durable: Job[] = [];
+  #volatile: Job[] = [];
+  #volatileScheduled = false;
+  #timer: NodeJS.Timeout | undefined;
+  #immediate = false;
+  #level = "";
+  #retrying: Promise<void> | undefined;
+
+  constructor(database: DatabaseSyncInstance, options: GroupCommitOptions) {
+    this.#database = database;
+    this.#options = options;
+    database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
+  }
+
+  /** Runs `work` inside a transaction; resolves with its value after the commit. `work` must be synchronous. */
+  run<T>(durability: "durable" | "volatile", work: () => T): Promise<T> {
+    const promise = new Promise<T>((resolve, reject) => {
+      const job: Job = { work, resolve: resolve as (value: unknown) => void, reject };
+      (durability === "durable" ? this.#durable : this.#volatile).push(job);
+    });
+    this.#schedule();
+    return promise;
+  }
+
+  /** Resolves once everything that was asked for so far is committed or refused. */
+  async drain(): Promise<void> {
+    while (this.#durable.length + this.#volatile.length > 0 || this.#retrying !== undefined) {
+      if (this.#retrying !== undefined) await this.#retrying;
+      else this.#flush(true);
+    }
+  }
+
+  #schedule(): void {
+    if (this.#retrying !== undefined) return;
+    if (this.#volatile.length > 0 && !this.#volatileScheduled) {
+      this.#volatileScheduled = true;
+      setImmediate(() => {
+        this.#volatileScheduled = false;
+        if (this.#volatile.length > 0) this.#flush(false);
+      });
+    }
+    if (this.#durable.length === 0) return;
+    if (this.#durable.length >= Math.min(this.#options.size, this.#options.expected())) {
+      if (this.#immediate) return;
+      this.#immediate = true;
+      setImmediate(() => {
+        this.#immediate = false;
+        if (this.#durable.length > 0) this.#flush(true);
+      });
+    } else if (this.#timer === undefined) {
+      this.#timer = setTimer(() => this.#flush(true), this.#options.waitMs);
+    }
+  }
+
+  #flush(durable: boolean): void {
+    if (this.#retrying !== undefined) return;
+    if (durable) {
+      clearTimeout(this.#timer);
+      this.#timer = undefined;
+    }
+    const { size } = this.#options;
+    const jobs = this.#volatile.splice(0, size);
+    const durableJobs = durable ? this.#durable.splice(0, size - jobs.length) : [];
+    jobs.push(...durableJobs);
+    if (jobs.length === 0) return;
+    if (this.#attempt(jobs, durableJobs.length > 0)) this.#schedule();
+    else this.#retrying = this.#retry(jobs, durableJobs.length > 0);
+  }
+
+  /** Another process holds the lock: tries again with the event loop running, then refuses. */
+  async #retry(jobs: readonly Job[], durable: boolean): Promise<void> {
+    const attempts = Math.ceil(this.#options.patienceMs / LOCK_WAIT_MS);
+    let done = false;
+    for (let attempt = 1; attempt < attempts && !done; attempt += 1) {
+      // Each attempt waits for the lock itself; this pause only lets the event loop run.
+      await new Promise((resolve) => setTimer(resolve, 1 + (attempt % 5)));
+      done = this.#attempt(jobs, durable);
+    }
+    this.#retrying = undefined;
+    if (!done) {
+      const error = new StoreUnavailableError(
+        `the ledger was locked by another process for ${this.#options.patienceMs} ms`,
+      );
+      for (const job of jobs) job.reject(error);
+    }
+    this.#schedule();
+  }
+
+  /** @returns false where the lock could not be had; in every other case the jobs are settled */
+  #attempt(jobs: readonly Job[], durable: boolean): boolean {
+    const database = this.#database;
+    const outcomes: { readonly ok: boolean; readonly value: unknown }[] = [];
+    try {
+      const level = durable ? this.#options.synchronous : "NORMAL";
+      if (level !== this.#level) {
+        database.exec(`PRAGMA synchronous = ${level}`);
+        this.#level = level;
+      }
+      database.exec("BEGIN IMMEDIATE");
+    } catch (error) {
+      if (primaryCode(error) === SQLITE_BUSY) return false;
+      for (const job of jobs) job.reject(translateError(error));
+      return true;
+    }
+    try {
+      for (const job of jobs) outcomes.push(this.#runOne(job));
+      database.exec("COMMIT");
+    } catch (error) {
+      this.#rollback();
+      for (const job of jobs) job.reject(translateError(error));
+      return true;
+    }
+    for (const [index, job] of jobs.entries()) {
+      const outcome = outcomes[index];
+      if (outcome?.ok) job.resolve(outcome.value);
+      else job.reject(outcome?.value);
+    }
+    return true;
+  }
+
+  /** @throws where the whole transaction is lost: the disk is full, or cannot be read or written */
+  #runOne(job: Job): { readonly ok: boolean; readonly value: unknown } {
+    const database = this.#database;
+    database.exec("SAVEPOINT one");
+    try {
+      const value = job.work();
+      database.exec("RELEASE one");
+      return { ok: true, value };
+    } catch (error) {
+      const code = primaryCode(error);
+      if (!database.isTransaction || (code !== undefined && code !== SQLITE_CONSTRAINT)) throw error;
+      database.exec("ROLLBACK TO one; RELEASE one");
+      return { ok: false, value: error };
+    }
+  }
+
+  /**
+   * After a commit whose sync failed, its pages may be whole in the log although the change was refused. A following commit
+   * overwrites them; one is made at once, so that a crash now cannot bring the refused change back.
+   */
+  #rollback(): void {
+    const database = this.#database;
+    try {
+      if (database.isTransaction) database.exec("ROLLBACK");
+      database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${this.#options.schemaVersion}; COMMIT`);
+    } catch {
+      // The disk is still broken: the callers have their error, and the next commit that succeeds overwrites the pages.
+      if (database.isTransaction) database.exec("ROLLBACK");
+    }
+  }
+}

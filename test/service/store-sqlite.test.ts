@@ -1,0 +1,24 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Store } from "../../src/service/store.ts";
+import { openSqliteStore } from "../../src/service/stores/sqlite.ts";
+import { conformance } from "./store-conformance.ts";
+
+conformance("SQLite", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "headcount-ledger-"));
+  const stores: Store[] = [];
+  const open = async (now: () => number): Promise<Store> => {
+    const store = await openSqliteStore({ path: join(folder, "ledger.db"), now });
+    stores.push(store);
+    return store;
+  };
+  return {
+    open,
+    another: open,
+    cleanUp: async () => {
+      for (const store of stores) await store.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+});

@@ -1,0 +1,77 @@
+import { randomUUID } from "node:crypto";
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type Credits, credits } from "../../src/contract/money.ts";
+import type { HoldRequest, Settlement, Store, StoredReply } from "../../src/service/store.ts";
+import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/stores/sqlite.ts";
+
+export const ACCOUNT = "acme";
+
+/** Whole credits as money. */
+export const c = (whole: number): Credits => credits(BigInt(whole) * 1_000_000n);
+
+export interface TestLedger {
+  readonly store: Store;
+  readonly path: string;
+  /** A further store on the same file, as another process would open it. Closed with the rest. */
+  another(options?: Partial<SqliteStoreOptions>): Promise<Store>;
+  close(): Promise<void>;
+}
+
+/** A SQLite ledger in a folder of its own, with the account {@link ACCOUNT}. */
+export async function temporaryLedger(
+  options: Partial<SqliteStoreOptions> & { readonly live?: number; readonly test?: number } = {},
+): Promise<TestLedger> {
+  const folder = mkdtempSync(join(tmpdir(), "headcount-ledger-"));
+  const path = join(folder, "ledger.db");
+  const { live = 0, test = 0, ...rest } = options;
+  const open = (more: Partial<SqliteStoreOptions> = {}): Promise<Store> =>
+    openSqliteStore({ path, now: Date.now, ...rest, ...more });
+  const stores = [await open()];
+  const [store] = stores;
+  if (store === undefined) throw new Error("no store");
+  await fund(store, live, test);
+  return {
+    store,
+    path,
+    another: async (more) => {
+      const other = await open(more);
+      stores.push(other);
+      return other;
+    },
+    close: async () => {
+      for (const each of stores) await each.close();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** Makes {@link ACCOUNT} and grants it whole credits. */
+export async function fund(store: Store, live: number, test = 0): Promise<void> {
+  await store.createAccount(ACCOUNT, "Acme");
+  if (live > 0) await store.grant(ACCOUNT, "live", c(live), "first");
+  if (test > 0) await store.grant(ACCOUNT, "test", c(test), "first");
+}
+
+export const holdRequest = (amount: Credits, more: Partial<HoldRequest> = {}): HoldRequest => ({
+  accountId: ACCOUNT,
+  mode: "live",
+  keyId: "key-1",
+  call: "person_search",
+  amount,
+  requestId: randomUUID(),
+  ...more,
+});
+
+/** The answer of a call, with the balance in it as the service would put it. */
+export const answer =
+  (text = "ok"): Settlement["reply"] =>
+  (balance): StoredReply => ({ status: 200, headers: { "x-a": "é" }, body: `${text} ${balance}` });
+
+/** Holds and returns the hold's id. */
+export async function held(store: Store, amount: Credits, more: Partial<HoldRequest> = {}): Promise<string> {
+  const outcome = await store.hold(holdRequest(amount, more));
+  if (outcome.kind !== "held") throw new Error(`expected a hold, got ${outcome.kind}`);
+  return outcome.holdId;
+}
