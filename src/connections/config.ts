@@ -1,0 +1,149 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import type { Dialect } from "../client/types.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
+
+/** A connection as the config file keeps it: never a key. */
+export interface Connection {
+  readonly baseUrl: string;
+  readonly dialect?: Dialect;
+  /** Where its key lives. Absent where it has none: the environment gives one. */
+  readonly keyStore?: "keychain" | "file";
+  /** As the service called the account when the key was checked. */
+  readonly accountId?: string;
+}
+
+export interface Config {
+  /** The connection that is used where none is named. */
+  readonly default?: string;
+  readonly connections: Readonly<Record<string, Connection>>;
+}
+
+const EMPTY: Config = { connections: {} };
+
+export const configFile = (dir: string): string => join(dir, "config.json");
+
+/** The built-in connection to a service that runs inside the command. */
+export const SAMPLE = "sample";
+
+/**
+ * Checks a connection's name. Names are keys of the config file and of the keychain, and words on a command line.
+ * @throws CliError (exit 2)
+ */
+export function checkName(name: string): string {
+  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) return name;
+  const suggestion = name
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]+/g, "-")
+    .replace(/^[-_]+|-+$/g, "")
+    .slice(0, 64);
+  throw usageError(
+    `"${name}" is no name for a connection: lower-case letters, digits, "-" and "_", beginning with a letter or digit`,
+    suggestion === "" ? "for example: work" : `for example: ${suggestion}`,
+    "bad_connection_name",
+  );
+}
+
+/**
+ * The config file, read as plain JSON: it is on the way of every command. A missing file, folder or home is an empty config.
+ * @throws CliError (exit 2) where the file is there and cannot be read or understood
+ */
+export function readConfig(dir: string | undefined): Config {
+  if (dir === undefined) return EMPTY;
+  const file = configFile(dir);
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return EMPTY;
+    throw unreadable(file, code === "EACCES" ? "may not be read" : `cannot be read (${code})`, error);
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw unreadable(file, "is no JSON", error);
+  }
+  if (!isObject(parsed)) throw unreadable(file, "holds no JSON object");
+  const connections: Record<string, Connection> = {};
+  for (const [name, value] of Object.entries(isObject(parsed.connections) ? parsed.connections : {})) {
+    if (isObject(value) && typeof value.baseUrl === "string" && /^[a-z0-9]/.test(name))
+      connections[name] = connection(value);
+  }
+  return { ...(typeof parsed.default === "string" ? { default: parsed.default } : {}), connections };
+}
+
+/** The connection of that name, or undefined. Only what the file itself holds: `constructor` is a legal name. */
+export const findConnection = (config: Config, name: string): Connection | undefined =>
+  Object.hasOwn(config.connections, name) ? config.connections[name] : undefined;
+
+/**
+ * Writes the config whole and atomically, mode 0600, through `conf`.
+ * @throws CliError (exit 2) where the folder cannot be written
+ */
+export async function writeConfig(dir: string, config: Config): Promise<void> {
+  try {
+    const { default: Conf } = await import("conf");
+    const store = new Conf<Record<string, unknown>>({
+      cwd: dir,
+      configName: "config",
+      projectName: "headcount",
+      accessPropertiesByDotNotation: false,
+      configFileMode: 0o600,
+      clearInvalidConfig: false,
+    });
+    // Keys that a newer version put there stay.
+    store.store = { ...withoutDefault(store.store), ...config };
+  } catch (error) {
+    if (error instanceof Error && "syscall" in error) {
+      throw new CliError({
+        code: "config_not_writable",
+        category: "filesystem",
+        exitCode: EXIT.usage,
+        message: `the config file ${configFile(dir)} cannot be written: ${error.message}`,
+        hint: "make the folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
+        cause: error,
+      });
+    }
+    throw error;
+  }
+}
+
+const withoutDefault = ({ default: _, ...rest }: Readonly<Record<string, unknown>>): Record<string, unknown> => rest;
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function connection(value: Readonly<Record<string, unknown>>): Connection {
+  const { keyStore, accountId } = value;
+  const dialect = dialectOf(value.dialect);
+  return {
+    baseUrl: String(value.baseUrl),
+    ...(dialect === undefined ? {} : { dialect }),
+    ...(keyStore === "keychain" || keyStore === "file" ? { keyStore } : {}),
+    ...(typeof accountId === "string" ? { accountId } : {}),
+  };
+}
+
+function dialectOf(value: unknown): Dialect | undefined {
+  if (!isObject(value)) return undefined;
+  const { paging, firstPage, perPageMax } = value;
+  if (paging !== "page" && paging !== "offset" && paging !== "cursor") return undefined;
+  return {
+    paging,
+    firstPage: firstPage === 0 ? 0 : 1,
+    ...(typeof perPageMax === "number" && Number.isInteger(perPageMax) && perPageMax > 0 ? { perPageMax } : {}),
+  };
+}
+
+function unreadable(file: string, why: string, cause?: unknown): CliError {
+  return new CliError({
+    code: "bad_config",
+    category: "usage",
+    exitCode: EXIT.usage,
+    message: `the config file ${file} ${why}`,
+    hint: "repair or remove it, then run headcount login again; keys are not in it",
+    ...(cause === undefined ? {} : { cause }),
+  });
+}

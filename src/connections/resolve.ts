@@ -1,0 +1,160 @@
+import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
+import { DEFAULT_DIALECT, type Dialect } from "../client/types.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
+import { type Config, type Connection, checkName, configFile, findConnection, readConfig, SAMPLE } from "./config.ts";
+import { findFolder, type Surroundings } from "./paths.ts";
+
+export type KeySource = "environment" | "keychain" | "file";
+
+/** Which service, with which key. */
+export interface Target {
+  /** The connection's name; `environment` where address and key come from variables alone. */
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  readonly apiKey: string;
+  readonly keySource: KeySource;
+  /** Set where a stored key goes to another origin than it was stored for. */
+  readonly movedFrom?: string;
+}
+
+export interface Selection {
+  /** By flag or HEADCOUNT_CONNECTION. */
+  readonly connection?: string | undefined;
+  /** By flag or HEADCOUNT_BASE_URL. */
+  readonly baseUrl?: string | undefined;
+}
+
+/** The name of a target that no connection stands behind. */
+export const ENVIRONMENT = "environment";
+
+/** The key in HEADCOUNT_API_KEY, trimmed. @throws CliError (exit 3) where it is set and can be no key */
+export function keyFromEnvironment({ env }: Surroundings): string | undefined {
+  const text = env.HEADCOUNT_API_KEY?.trim();
+  if (text === undefined || text === "") return undefined;
+  return checkKey(text, "HEADCOUNT_API_KEY");
+}
+
+/** A key is one word of visible ASCII. @throws CliError (exit 3) that never shows the key */
+export function checkKey(text: string, from: string): string {
+  const key = text.trim();
+  if (/^[\x21-\x7e]{8,512}$/.test(key)) return key;
+  const why =
+    key === ""
+      ? "is empty"
+      : /\s/.test(key)
+        ? "has spaces or line breaks in it"
+        : key.length < 8
+          ? "is too short to be a key"
+          : "has characters that no key has";
+  throw new CliError({
+    code: "bad_key",
+    category: "auth",
+    exitCode: EXIT.auth,
+    message: `the key from ${from} ${why}`,
+    hint: "give the whole key and nothing else, as it was shown once when it was made",
+  });
+}
+
+/** Whether a key is for tests, by its prefix (contract section 5.3). */
+export function keyModeOf(key: string): "live" | "test" | undefined {
+  const mode = /^[a-z0-9]+_(live|test)_/i.exec(key)?.[1]?.toLowerCase();
+  return mode === "live" || mode === "test" ? mode : undefined;
+}
+
+/**
+ * Finds the service and the key: flags, then environment, then the config file; the key from HEADCOUNT_API_KEY, then from where
+ * `login` put it. The config is not read where the environment gives everything.
+ * @throws CliError exit 2 for a wrong name or address, exit 3 where there is no key or its store fails
+ */
+export async function resolveTarget(selection: Selection, surroundings: Surroundings): Promise<Target> {
+  const dir = findFolder("config", surroundings);
+  const environmentKey = keyFromEnvironment(surroundings);
+  const override = selection.baseUrl === undefined ? undefined : baseUrlText(parseBaseUrl(selection.baseUrl));
+  if (environmentKey !== undefined && override !== undefined && selection.connection === undefined) {
+    return {
+      name: ENVIRONMENT,
+      baseUrl: override,
+      dialect: dialectFor(dir, override),
+      apiKey: environmentKey,
+      keySource: "environment",
+    };
+  }
+  const config = readConfig(dir);
+  const name = selection.connection ?? config.default;
+  const found = name === undefined ? undefined : known(config, name, dir);
+  if (name === undefined || found === undefined) {
+    if (environmentKey !== undefined) throw noAddress();
+    throw noKey(undefined);
+  }
+  const stored = baseUrlText(parseBaseUrl(found.baseUrl));
+  const baseUrl = override ?? stored;
+  const dialect = found.dialect ?? DEFAULT_DIALECT;
+  if (environmentKey !== undefined) return { name, baseUrl, dialect, apiKey: environmentKey, keySource: "environment" };
+  const { apiKey, keySource } = await storedKey(name, found, dir, surroundings);
+  const moved = new URL(baseUrl).origin !== new URL(stored).origin;
+  return { name, baseUrl, dialect, apiKey, keySource, ...(moved ? { movedFrom: stored } : {}) };
+}
+
+async function storedKey(
+  name: string,
+  connection: Connection,
+  dir: string | undefined,
+  surroundings: Surroundings,
+): Promise<{ readonly apiKey: string; readonly keySource: KeySource }> {
+  if (connection.keyStore === "file" && dir !== undefined) {
+    const { readKeyFile } = await import("./key-file.ts");
+    const key = readKeyFile(dir, name, surroundings.platform);
+    if (key === undefined) throw noKey(name);
+    return { apiKey: checkKey(key, "the credentials file"), keySource: "file" };
+  }
+  if (connection.keyStore === "keychain") {
+    const { openKeychain } = await import("./keychain.ts");
+    const key = await openKeychain(surroundings).get(name);
+    if (key === undefined) throw noKey(name, "the keychain has no entry for it any more");
+    return { apiKey: checkKey(key, "the keychain"), keySource: "keychain" };
+  }
+  throw noKey(name);
+}
+
+// What doctor found out about a service holds for whoever talks to it, also where the environment names it.
+function dialectFor(dir: string | undefined, baseUrl: string): Dialect {
+  try {
+    const same = Object.values(readConfig(dir).connections).find((connection) => connection.baseUrl === baseUrl);
+    return same?.dialect ?? DEFAULT_DIALECT;
+  } catch {
+    // A config that cannot be read is not needed here.
+    return DEFAULT_DIALECT;
+  }
+}
+
+function known(config: Config, name: string, dir: string | undefined): Connection {
+  const found = findConnection(config, checkName(name));
+  if (found !== undefined) return found;
+  const names = [SAMPLE, ...Object.keys(config.connections)].join(", ");
+  throw usageError(
+    `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; there is: ${names}`,
+    `headcount login ${name}, or -c with one of those`,
+    "unknown_connection",
+  );
+}
+
+function noAddress(): CliError {
+  return usageError(
+    "HEADCOUNT_API_KEY is set, but no address to use it at",
+    "set HEADCOUNT_BASE_URL, give --base-url, or make a connection: headcount login",
+    "no_base_url",
+  );
+}
+
+/** Exit 3, with the three ways to a key. */
+export function noKey(name: string | undefined, why?: string): CliError {
+  const whose = name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
+  return new CliError({
+    code: "no_key",
+    category: "auth",
+    exitCode: EXIT.auth,
+    message: why === undefined ? whose : `${whose}: ${why}`,
+    hint: `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY (with HEADCOUNT_BASE_URL), or try it without an account: add -c sample`,
+  });
+}
