@@ -1,0 +1,58 @@
+import { escapeHtml, type Html, raw } from "./html.ts";
+
+/** `code`, **strong**, *emphasis* within a line. */
+function inline(text: string): string {
+  return escapeHtml(text)
+    .split(/(`[^`]+`)/)
+    .map((part) =>
+      part.startsWith("`")
+        ? `<code>${part.slice(1, -1)}</code>`
+        : part.replace(/\*\*([^*]+)\*\*/g, "<strong>$1</strong>").replace(/\*([^*]+)\*/g, "<em>$1</em>"),
+    )
+    .join("");
+}
+
+export const slug = (heading: string): string => heading.toLowerCase().replace(/[^a-z0-9]+/g, "-");
+
+const cells = (line: string): readonly string[] =>
+  line
+    .replace(/^\||\|$/g, "")
+    .split("|")
+    .map((cell) => inline(cell.trim()));
+
+function table(lines: readonly string[]): string {
+  const [head = "", , ...rows] = lines;
+  const row = (line: string, tag: string): string =>
+    `<tr>${cells(line)
+      .map((cell) => `<${tag}>${cell}</${tag}>`)
+      .join("")}</tr>`;
+  return `<div class="scroll" tabindex="0"><table><thead>${row(head, "th")}</thead><tbody>${rows.map((line) => row(line, "td")).join("")}</tbody></table></div>`;
+}
+
+function block(text: string): string {
+  const lines = text.split("\n");
+  const [first = ""] = lines;
+  if (first.startsWith("```"))
+    return `<pre tabindex="0"><code>${escapeHtml(lines.slice(1, -1).join("\n"))}</code></pre>`;
+  if (first.startsWith("## ")) return `<h2 id="${slug(first.slice(3))}">${inline(first.slice(3))}</h2>`;
+  if (first.startsWith("|")) return table(lines);
+  if (first.startsWith("- ")) return `<ul>${lines.map((line) => `<li>${inline(line.slice(2))}</li>`).join("")}</ul>`;
+  return `<p>${inline(lines.join(" "))}</p>`;
+}
+
+/**
+ * The Markdown that the document's own descriptions use, as HTML: second-level headings with anchors, paragraphs, flat lists,
+ * tables and fenced code. Everything is escaped. Blocks are parted by an empty line.
+ */
+export const markdown = (text: string): Html =>
+  raw(
+    text
+      .trim()
+      .split(/\n{2,}/)
+      .map(block)
+      .join("\n"),
+  );
+
+/** The second-level headings of a text, for a list of contents. */
+export const headings = (text: string): readonly string[] =>
+  [...text.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? "");
