@@ -1,0 +1,106 @@
+import type { Readable, Writable } from "node:stream";
+
+/** A terminal's input as prompts need it; without `setRawMode` the echo cannot be turned off. */
+interface Input extends Readable {
+  readonly isTTY?: boolean;
+  setRawMode?(raw: boolean): unknown;
+}
+
+const CTRL_C = "\u0003";
+const CTRL_D = "\u0004";
+const CTRL_U = "\u0015";
+// A terminal in bracketed-paste mode puts these round what is pasted; they are no part of a key.
+const PASTE_MARKS = /\u001b\[20[01]~/g;
+const ESCAPE_SEQUENCE = /\u001b(?:\[[0-9;?]*[ -/]*[@-~]|O.|.)?/g;
+
+const interruption = (): Error => Object.assign(new Error("SIGINT"), { name: "AbortError", code: "SIGINT" });
+
+/**
+ * Asks a yes/no question on `output`; anything but y or yes, and the end of input, is no.
+ * @throws an error with code SIGINT on Ctrl-C
+ */
+export async function confirmOn(input: Input, output: Writable, question: string): Promise<boolean> {
+  const answer = await promptOn(input, output, question);
+  return /^(y|yes)$/i.test(answer.trim());
+}
+
+/**
+ * Asks for a line on `output`. With `hidden` nothing of it is shown. The terminal is as it was before, however this ends.
+ * The end of input answers with what was typed so far.
+ * @throws an error with code SIGINT on Ctrl-C
+ */
+export async function promptOn(
+  input: Input,
+  output: Writable,
+  question: string,
+  options: { readonly hidden?: boolean } = {},
+): Promise<string> {
+  output.write(question.endsWith(" ") ? question : `${question} `);
+  return options.hidden === true && input.setRawMode !== undefined && input.isTTY === true
+    ? await hiddenLine(input, output)
+    : await visibleLine(input);
+}
+
+/** A line in the terminal's own line mode: its editing keys and its Ctrl-C (a signal to the process) work as ever. */
+function visibleLine(input: Input): Promise<string> {
+  return listen(input, (text, line) => {
+    const end = text.search(/[\r\n]/);
+    if (end < 0) return { line: line + text };
+    return { line: line + text.slice(0, end), done: true };
+  });
+}
+
+async function hiddenLine(input: Input, output: Writable): Promise<string> {
+  input.setRawMode?.(true);
+  try {
+    return await listen(input, (chunk, before) => {
+      let line = before;
+      for (const character of chunk.replace(PASTE_MARKS, "").replace(ESCAPE_SEQUENCE, "")) {
+        if (character === CTRL_C) throw interruption();
+        if (character === "\r" || character === "\n" || character === CTRL_D) return { line, done: true };
+        if (character === "\u007f" || character === "\b") line = [...line].slice(0, -1).join("");
+        else if (character === CTRL_U) line = "";
+        else if (character >= " ") line += character;
+      }
+      return { line };
+    });
+  } finally {
+    input.setRawMode?.(false);
+    output.write("\n");
+  }
+}
+
+interface Progress {
+  readonly line: string;
+  readonly done?: boolean;
+}
+
+/** Feeds what is typed to `take` until it is done; input is paused afterwards, so that it does not keep the process alive. */
+function listen(input: Input, take: (text: string, line: string) => Progress): Promise<string> {
+  return new Promise((resolve, reject) => {
+    let line = "";
+    const settle = (finish: () => void): void => {
+      input.off("data", onData);
+      input.off("end", onEnd);
+      input.off("error", onError);
+      input.pause();
+      finish();
+    };
+    const onEnd = (): void => settle(() => resolve(line));
+    const onError = (error: Error): void => settle(() => reject(error));
+    const onData = (chunk: Buffer | string): void => {
+      try {
+        const progress = take(chunk.toString(), line);
+        line = progress.line;
+        if (progress.done === true) settle(() => resolve(line));
+      } catch (error) {
+        settle(() => reject(error));
+      }
+    };
+    input.on("data", onData);
+    input.once("end", onEnd);
+    input.once("error", onError);
+    if (input.readableEnded) onEnd();
+    else input.resume();
+  });
+}
