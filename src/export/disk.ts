@@ -1,0 +1,123 @@
+import { type FileHandle, mkdir, open, rename, rm, statfs } from "node:fs/promises";
+import { dirname } from "node:path";
+
+/** Folders are for their owner alone, and so is every file: runs hold personal data that was paid for. */
+export const FOLDER_MODE = 0o700;
+export const FILE_MODE = 0o600;
+
+/**
+ * Called at every step of a durable write: `before`, `half` (some bytes are out), `written`, `synced`, `renamed`. Tests kill
+ * the process here.
+ */
+export type DiskStep = (what: string, step: "before" | "half" | "written" | "synced" | "renamed") => void;
+
+/** Writes that are on the disk, not only handed to the system, when their promise resolves. */
+export class Disk {
+  readonly #step: DiskStep | undefined;
+
+  constructor(step?: DiskStep) {
+    this.#step = step;
+  }
+
+  /** Makes a folder and what is missing above it. */
+  async makeFolder(path: string): Promise<void> {
+    const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
+    if (first !== undefined) await syncFolder(dirname(first));
+    await syncFolder(dirname(path));
+  }
+
+  /** Writes a file of its own name, replacing what an earlier torn write left there. `what` names it for tests. */
+  async writeFile(path: string, data: Buffer | string, what: string): Promise<void> {
+    const file = await open(path, "w", FILE_MODE);
+    try {
+      await this.#write(file, data, what);
+    } finally {
+      await file.close();
+    }
+    await syncFolder(dirname(path));
+  }
+
+  /** Replaces a file whole: a reader, or a crash, sees the old one or the new one. */
+  async replaceFile(path: string, data: Buffer | string, what: string): Promise<void> {
+    const temporary = `${path}.tmp`;
+    const file = await open(temporary, "w", FILE_MODE);
+    try {
+      await this.#write(file, data, what);
+    } finally {
+      await file.close();
+    }
+    await this.rename(temporary, path, what);
+  }
+
+  /** Gives a synced file its final name. */
+  async rename(from: string, to: string, what: string): Promise<void> {
+    this.#step?.(what, "before");
+    await rename(from, to);
+    await syncFolder(dirname(to));
+    this.#step?.(what, "renamed");
+  }
+
+  /** Appends to an open file and syncs it. */
+  async append(file: FileHandle, data: Buffer | string, what: string): Promise<void> {
+    await this.#write(file, data, what);
+  }
+
+  async #write(file: FileHandle, data: Buffer | string, what: string): Promise<void> {
+    const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
+    if (this.#step === undefined) await writeAll(file, bytes);
+    else {
+      // In two halves, so that a test can leave a torn write behind.
+      this.#step(what, "before");
+      const half = bytes.length >> 1;
+      await writeAll(file, bytes.subarray(0, half));
+      this.#step(what, "half");
+      await writeAll(file, bytes.subarray(half));
+      this.#step(what, "written");
+    }
+    await file.sync();
+    this.#step?.(what, "synced");
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
+  for (let done = 0; done < bytes.length; ) {
+    const { bytesWritten } = await file.write(bytes, done, bytes.length - done);
+    done += bytesWritten;
+  }
+}
+
+/** Makes names in a folder durable. Windows has no such call; there the file system does it. */
+export async function syncFolder(path: string): Promise<void> {
+  let folder: FileHandle;
+  try {
+    folder = await open(path, "r");
+  } catch (error) {
+    if (["EISDIR", "EPERM", "EACCES"].includes(errorCode(error) ?? "")) return;
+    throw error;
+  }
+  try {
+    await folder.sync();
+  } catch (error) {
+    if (!["EINVAL", "EPERM", "ENOTSUP", "EISDIR"].includes(errorCode(error) ?? "")) throw error;
+  } finally {
+    await folder.close();
+  }
+}
+
+/** Bytes that may still be written below a path; undefined where the system does not tell. */
+export async function freeBytes(path: string): Promise<number | undefined> {
+  try {
+    const { bavail, bsize } = await statfs(path);
+    return bavail * bsize;
+  } catch {
+    return undefined;
+  }
+}
+
+export const errorCode = (error: unknown): string | undefined => {
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  return typeof code === "string" ? code : undefined;
+};
+
+/** Removes a file or folder, and does not mind where it is gone already. */
+export const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });

@@ -1,0 +1,73 @@
+import type { CompanyQuery, Dialect } from "../client/types.ts";
+import type { Filters } from "../contract/filters.ts";
+import type { CreditText } from "./journal.ts";
+
+export type RunCommand = "search" | "employees" | "enrich";
+
+/** What a run buys. */
+export type Target =
+  | { readonly kind: "search"; readonly filters: Filters; readonly canonical: string }
+  | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
+  | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[] };
+
+/** How the output was asked for; `resume` writes it in the same way. */
+export interface SavedView {
+  readonly format: string;
+  readonly fields: readonly string[] | null;
+  readonly excel: boolean;
+  readonly raw: boolean;
+}
+
+/** `plan.json` of a run: everything that must be the same when it is continued. */
+export interface Plan {
+  readonly version: 1;
+  readonly id: string;
+  /** ISO-8601. */
+  readonly created_at: string;
+  readonly command: RunCommand;
+  readonly connection: string;
+  /** The service's address; "sample" for the built-in connection, whose port is another one each time. */
+  readonly base_url: string;
+  readonly account_id: string | null;
+  readonly key_mode: "live" | "test" | null;
+  readonly target: Target;
+  readonly dataset_version: string | null;
+  /** Credits per profile or match at the time of the quote. */
+  readonly unit_price: CreditText;
+  /** People that matched at the time of the quote; null where no free count tells. */
+  readonly matches: number | null;
+  readonly paging: Dialect["paging"];
+  /** Absolute path, or null for stdout. */
+  readonly output: string | null;
+  readonly view: SavedView;
+  readonly per_page: number | null;
+  /** A misses file and a receipt beside the run's own, as absolute paths. */
+  readonly misses: string | null;
+  readonly receipt: string | null;
+}
+
+/** What two commands must share for the second to continue the first one's run. */
+export interface RunIdentity {
+  readonly connection: string;
+  readonly base_url: string;
+  readonly account_id: string | null;
+  readonly key_mode: "live" | "test" | null;
+  readonly target: Target;
+  readonly output: string | null;
+}
+
+/** A target as one line of text, equal where the same thing is bought. */
+export function targetText(target: Target): string {
+  if (target.kind === "search") return `search ${target.canonical}`;
+  const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
+  const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
+  return `${target.kind} ${JSON.stringify(companies)}${limit}`;
+}
+
+/** A target for a person: short, on one line. */
+export function describeTarget(target: Target): string {
+  if (target.kind === "search") return target.canonical === "{}" ? "everybody" : target.canonical;
+  const [first] = target.companies;
+  const more = target.companies.length - 1;
+  return `${first?.value ?? "nothing"}${more > 0 ? ` and ${more} more` : ""}`;
+}
