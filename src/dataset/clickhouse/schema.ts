@@ -1,0 +1,102 @@
+import type { Dialect } from "./dialect.ts";
+
+/** Where the tables lie. Without a cluster one server holds everything. */
+export interface Topology {
+  readonly database: string;
+  /** Name in the servers' `remote_servers`. */
+  readonly cluster?: string;
+  /** ReplicatedMergeTree, with the servers' own `{shard}` and `{replica}` macros. */
+  readonly replicated: boolean;
+}
+
+/** Names of one dataset version's tables. A version is made of letters, digits and underscores only. */
+export function tablesOf(version: string): { readonly people: string; readonly companies: string } {
+  if (!/^[A-Za-z0-9_]{1,64}$/.test(version)) throw new Error(`not a dataset version: ${version}`);
+  return { people: `people_${version}`, companies: `companies_${version}` };
+}
+
+/** The pointer to the version that is served: the row that was activated last. Kept whole on every server. */
+export const pointerTable = (topology: Topology): string =>
+  `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
+  (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
+
+const LOW = [
+  "country",
+  "department",
+  "seniority",
+  "industry",
+  "title",
+  "seniority_level",
+  "functional_area",
+  "state",
+] as const;
+const HIGH = [
+  "city",
+  "location",
+  "first_name",
+  "last_name",
+  "name",
+  "headline",
+  "network_address",
+  "network_slug",
+] as const;
+const COMPANY = ["company_id", "company_address", "company_slug"] as const;
+
+/** The columns of a people table in the order in which rows are written. Text is in normal form; missing text is ''. */
+export const PEOPLE_COLUMNS = ["rid", "id", ...LOW, ...HIGH, ...COMPANY, "connections", "followers", "record"] as const;
+export const COMPANY_COLUMNS = ["id", "name", "domain", "address", "slug", "record"] as const;
+
+/**
+ * The statements that make a version's tables on one server: the same sort key as the embedded engine, so that the leading
+ * keys prune; `rid` is the public order and is monotonic in the sort key, so a min-max index finds records by it.
+ */
+export function createTables(version: string, topology: Topology, dialect: Dialect): readonly string[] {
+  const tables = tablesOf(version);
+  const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
+  const record = dialect.dictionaryColumns ? "record String CODEC(ZSTD(3))" : "record String";
+  const people = [
+    "rid UInt64",
+    "id String",
+    ...LOW.map((name) => `${name} ${low}`),
+    ...[...HIGH, ...COMPANY].map((name) => `${name} String`),
+    "connections Int64",
+    "followers Int64",
+    record,
+  ];
+  const companies = ["id String", "name String", "domain String", "address String", "slug String", record];
+  if (dialect.projections) {
+    people.push("INDEX rid_range rid TYPE minmax GRANULARITY 1");
+    people.push("PROJECTION by_name (SELECT name, rid ORDER BY name, rid)");
+    people.push("PROJECTION by_headline (SELECT headline, rid ORDER BY headline, rid)");
+    people.push("PROJECTION by_company (SELECT company_id, rid ORDER BY company_id, rid)");
+    for (const key of ["name", "address", "slug", "id"]) {
+      companies.push(`PROJECTION by_${key} (SELECT * ORDER BY ${key})`);
+    }
+  }
+  return [
+    ...table(tables.people, people, "(country, department, seniority, industry, title, id)", topology),
+    ...table(tables.companies, companies, "(domain, id)", topology),
+  ];
+}
+
+/** The statements that remove a version's tables from one server. */
+export function dropTables(version: string, topology: Topology): readonly string[] {
+  const names = Object.values(tablesOf(version));
+  const all = topology.cluster === undefined ? names : names.flatMap((name) => [name, `${name}_local`]);
+  return all.map((name) => `DROP TABLE IF EXISTS ${topology.database}.${name}`);
+}
+
+function table(name: string, columns: readonly string[], order: string, topology: Topology): string[] {
+  const local = topology.cluster === undefined ? name : `${name}_local`;
+  const path = `/clickhouse/tables/{shard}/${topology.database}/${local}`;
+  const engine = topology.replicated ? `ReplicatedMergeTree('${path}', '{replica}')` : "MergeTree()";
+  const statements = [
+    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine} ORDER BY ${order}`,
+  ];
+  if (topology.cluster !== undefined) {
+    statements.push(
+      `CREATE TABLE ${topology.database}.${name} AS ${topology.database}.${local} ENGINE = Distributed(${topology.cluster}, ${topology.database}, ${local}, cityHash64(id))`,
+    );
+  }
+  return statements;
+}

@@ -1,0 +1,105 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+
+const SERVER = ["/usr/sbin/clickhouse-server", "/usr/bin/clickhouse-server"].find((path) => existsSync(path));
+
+/** Whether Debian's clickhouse-server is installed. */
+export const hasClickHouseServer = SERVER !== undefined;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+interface Shard {
+  readonly httpPort: number;
+  readonly tcpPort: number;
+  start(): Promise<void>;
+  /** SIGKILL: the shard is gone between two packets. */
+  kill(): Promise<void>;
+}
+
+export interface Cluster {
+  /** Address of the first shard with the cluster's name, in the form that `serve --dataset` takes. */
+  readonly url: string;
+  readonly shards: readonly Shard[];
+  close(): Promise<void>;
+}
+
+/** Real clickhouse-servers on loopback ports, one a shard, in one cluster named `people`. */
+export async function startCluster(shardCount: number): Promise<Cluster> {
+  const folder = mkdtempSync(join(tmpdir(), "headcount-clickhouse-"));
+  const ports: { http: number; tcp: number; interserver: number }[] = [];
+  for (let index = 0; index < shardCount; index++) {
+    ports.push({ http: await freePort(), tcp: await freePort(), interserver: await freePort() });
+  }
+  const remote = ports.map(({ tcp }) => `<shard><replica><host>127.0.0.1</host><port>${tcp}</port></replica></shard>`);
+  const shards = ports.map((port, index) => shard(join(folder, `shard-${index}`), port, remote.join("")));
+  for (const one of shards) await one.start();
+  const first = shards[0];
+  if (first === undefined) throw new Error("a cluster needs a shard");
+  return {
+    url: `clickhouse://127.0.0.1:${first.httpPort}/default?cluster=people`,
+    shards,
+    close: async () => {
+      for (const one of shards) await one.kill();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+function shard(folder: string, port: { http: number; tcp: number; interserver: number }, remote: string): Shard {
+  mkdirSync(folder, { recursive: true });
+  const config = join(folder, "config.xml");
+  writeFileSync(
+    config,
+    `<yandex>
+<logger><level>error</level><log>${folder}/server.log</log><errorlog>${folder}/error.log</errorlog></logger>
+<listen_host>127.0.0.1</listen_host><http_port>${port.http}</http_port><tcp_port>${port.tcp}</tcp_port>
+<interserver_http_port>${port.interserver}</interserver_http_port>
+<path>${folder}/data/</path><tmp_path>${folder}/tmp/</tmp_path><format_schema_path>${folder}/schemas/</format_schema_path>
+<mark_cache_size>67108864</mark_cache_size><users_config>${folder}/users.xml</users_config>
+<default_profile>default</default_profile><default_database>default</default_database>
+<max_concurrent_queries>50</max_concurrent_queries>
+<remote_servers><people>${remote}</people></remote_servers>
+</yandex>`,
+  );
+  writeFileSync(
+    join(folder, "users.xml"),
+    `<yandex><profiles><default><max_memory_usage>4000000000</max_memory_usage></default></profiles>
+<users><default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default></users>
+<quotas><default></default></quotas></yandex>`,
+  );
+  let child: ChildProcess | undefined;
+  return {
+    httpPort: port.http,
+    tcpPort: port.tcp,
+    start: async () => {
+      if (SERVER === undefined) throw new Error("clickhouse-server is not installed (Debian: clickhouse-server)");
+      child = spawn(SERVER, [`--config-file=${config}`], { cwd: folder, stdio: "ignore" });
+      const started = child;
+      for (let attempt = 0; ; attempt++) {
+        if (started.exitCode !== null) throw new Error(`clickhouse-server ended with ${started.exitCode}; see ${folder}`);
+        const answer = await fetch(`http://127.0.0.1:${port.http}/ping`).catch(() => undefined);
+        if (answer?.ok) return;
+        if (attempt > 300) throw new Error(`clickhouse-server does not answer; see ${folder}`);
+        await new Promise((resolve) => setTimeout(resolve, 100));
+      }
+    },
+    kill: async () => {
+      const killed = child;
+      child = undefined;
+      if (killed === undefined || killed.exitCode !== null) return;
+      const gone = new Promise((resolve) => killed.once("exit", resolve));
+      killed.kill("SIGKILL");
+      await gone;
+    },
+  };
+}
