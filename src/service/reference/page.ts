@@ -28,6 +28,8 @@ export const REFERENCE_CSP =
 const STYLE_PATH = "/docs/reference.css";
 const ICON_PATH = "/docs/icon.svg";
 
+type Schemas = OpenApiDocument["components"]["schemas"];
+
 interface Call {
   readonly method: HttpMethod;
   readonly path: string;
@@ -75,11 +77,7 @@ function bounds(schema: Schema): string {
   const { minimum, maximum, maxLength, maxItems } = schema;
   const top = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   return [
-    minimum !== undefined && top !== undefined
-      ? `${minimum} to ${top}`
-      : minimum !== undefined
-        ? `at least ${minimum}`
-        : "",
+    minimum !== undefined && top !== undefined ? `${minimum} to ${top}` : minimum ? `at least ${minimum}` : "",
     schema.default === undefined ? "" : `default ${JSON.stringify(schema.default)}`,
     maxLength === undefined ? "" : `at most ${maxLength} characters`,
     maxItems === undefined ? "" : `at most ${maxItems}`,
@@ -92,23 +90,23 @@ const exampleText = (value: unknown): Html | undefined =>
   value === undefined ? undefined : html` <span class="example">e.g. <code>${JSON.stringify(value)}</code></span>`;
 
 /** The fields of an object, nested ones indented below their parent. */
-function fields(schema: Schema, prefix = ""): Html {
+function fields(schema: Schema, schemas: Schemas, prefix = ""): Html {
   const rows = Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const path = `${prefix}${name}`;
     const inner = isRef(property) ? undefined : property;
-    const required = schema.required?.includes(name) ? "" : html` <span class="optional">optional</span>`;
+    const required = schema.required?.includes(name) ? "" : html`<span class="optional">, optional</span>`;
     const limits = inner === undefined ? "" : bounds(inner);
     const row = html`<tr>
 <td><code>${path}</code></td><td>${typeText(property)}${required}</td>
-<td>${inner?.description === undefined ? undefined : inlineMarkdown(inner.description)}${limits === "" ? "" : html` <span class="bounds">${limits}</span>`}${inner?.properties === undefined && inner?.type !== "array" ? exampleText(inner?.example) : undefined}</td>
+<td>${inlineMarkdown(inner?.description ?? (isRef(property) ? (schemas[nameOf(property)]?.description ?? "") : ""))}${limits === "" ? "" : html` <span class="bounds">${limits}</span>`}${inner?.properties === undefined && inner?.type !== "array" ? exampleText(inner?.example) : undefined}</td>
 </tr>`;
-    return html`${row}${inner?.properties === undefined ? "" : fields(inner, `${path}.`)}`;
+    return html`${row}${inner?.properties === undefined ? "" : fields(inner, schemas, `${path}.`)}`;
   });
   return html`${rows}`;
 }
 
-const fieldTable = (schema: Schema): Html =>
-  html`<div class="scroll" tabindex="0"><table class="fields"><thead><tr><th>Field</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${fields(schema)}</tbody></table></div>`;
+const fieldTable = (schema: Schema, schemas: Schemas): Html =>
+  html`<div class="scroll" tabindex="0"><table class="fields"><thead><tr><th>Field</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${fields(schema, schemas)}</tbody></table></div>`;
 
 /** One paragraph without its wrapping element. */
 function inlineMarkdown(text: string): Html {
@@ -131,7 +129,9 @@ function bodyTable(document: OpenApiDocument, operation: Operation): Html | unde
   const schema = mediaOf(operation.requestBody?.content)?.schema;
   if (schema === undefined || !isRef(schema)) return undefined;
   const found = document.components.schemas[nameOf(schema)];
-  return found === undefined ? undefined : html`<h4>Body: ${schemaLink(nameOf(schema))}</h4>${fieldTable(found)}`;
+  return found === undefined
+    ? undefined
+    : html`<h4>Body: ${schemaLink(nameOf(schema))}</h4>${fieldTable(found, document.components.schemas)}`;
 }
 
 const mediaOf = (content: Readonly<Record<string, MediaType>> | undefined): MediaType | undefined =>
@@ -186,7 +186,7 @@ ${Object.entries(operation.responses).map(([status, response]) => responseBlock(
 </section>`;
 }
 
-function schemaSection(name: string, schema: Schema): Html {
+function schemaSection(name: string, schema: Schema, schemas: Schemas): Html {
   const values =
     schema.enum === undefined
       ? ""
@@ -196,7 +196,7 @@ function schemaSection(name: string, schema: Schema): Html {
       ? ""
       : html`<details class="response"><summary>Example</summary>${jsonCode(schema.example)}</details>`;
   return html`<section class="schema" id="schema-${name}"><h3><a href="#schema-${name}">${name}</a></h3>
-${markdown(schema.description ?? "")}${schema.properties === undefined ? "" : fieldTable(schema)}${values}${example}</section>`;
+${markdown(schema.description ?? "")}${schema.properties === undefined ? "" : fieldTable(schema, schemas)}${values}${example}</section>`;
 }
 
 function headerRow([name, header]: readonly [string, Header]): Html {
@@ -248,7 +248,7 @@ ${tagSections}
 <h2 id="headers">Headers of answers</h2>
 <div class="scroll" tabindex="0"><table class="fields"><thead><tr><th>Header</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${Object.entries(components.headers).map(headerRow)}</tbody></table></div>
 <h2 id="schemas">Schemas</h2>
-${Object.entries(components.schemas).map(([name, schema]) => schemaSection(name, schema))}
+${Object.entries(components.schemas).map(([name, schema]) => schemaSection(name, schema, components.schemas))}
 </main>
 </body>
 </html>

@@ -35,7 +35,7 @@ ul { padding-left: 1.3rem; max-width: 46rem; }
 li { margin: 0.25rem 0; }
 .meta, .bounds, .example, .optional { color: var(--soft); font-size: 0.88rem; }
 .meta { overflow-wrap: anywhere; }
-p code, li code, td code, .example code { background: var(--panel); border: 1px solid var(--line); border-radius: 4px; padding: 0.05em 0.3em; overflow-wrap: anywhere; }
+p code, li code, td code, .example code { background: var(--panel); border: 1px solid var(--line); border-radius: 4px; padding: 0.05em 0.3em; overflow-wrap: break-word; }
 pre { background: var(--panel); border: 1px solid var(--line); border-radius: 8px; padding: 0.8rem 1rem; overflow-x: auto; line-height: 1.5; margin: 0.6rem 0; }
 pre .name { color: var(--name); } pre .text { color: var(--text); } pre .literal { color: var(--literal); }
 .scroll { overflow-x: auto; margin: 0.6rem 0; }
@@ -48,6 +48,9 @@ td { vertical-align: top; padding: 0.45rem 1rem 0.45rem 0; border-bottom: 1px so
 .operation, .schema { border: 1px solid var(--line); border-radius: 12px; padding: 1.25rem 1.4rem; margin: 1.4rem 0; }
 .operation:target, .schema:target { border-color: var(--link); }
 tr:target td { background: var(--panel); }
+.meta a code { white-space: nowrap; }
+.bounds::before, td .example::before { content: "\\00b7\\00a0"; }
+.bounds:empty { display: none; }
 .route { display: flex; flex-wrap: wrap; gap: 0.5rem; align-items: center; margin: 0; }
 .method { display: inline-block; font-size: 0.75rem; font-weight: 700; letter-spacing: 0.03em; }
 .method.get { color: var(--get); } .method.post { color: var(--post); }
@@ -68,6 +71,10 @@ details.narrow { display: none; }
   main { padding-top: 1.5rem; }
   h1 { font-size: 1.5rem; }
   .operation, .schema { padding: 1rem; }
+  .fields, .fields tbody, .fields tr, .fields td { display: block; }
+  .fields thead { display: none; }
+  .fields tr { border-bottom: 1px solid var(--line); padding: 0.5rem 0; }
+  .fields td { border: 0; padding: 0.1rem 0; }
 }
 @media print {
   body { display: block; }
