@@ -25,6 +25,8 @@ export interface RetryOptions {
 }
 
 const ATTEMPTS = 5;
+/** A service that is being restarted is back in a moment; a wrong address should be told soon. */
+const UNREACHABLE_ATTEMPTS = 3;
 /** A rate limit is not a fault, but one that never ends is. */
 const RATE_LIMIT_ATTEMPTS = 50;
 const BASE_MS = 250;
@@ -66,7 +68,8 @@ export function nextWait(error: unknown, attempt: number, options: RetryOptions)
     }
     return { ms: Math.ceil(ms), reason: "rate_limit", attempt, error };
   }
-  if (attempt >= (options.attempts ?? ATTEMPTS)) return undefined;
+  const unreachable = error instanceof LostReplyError && /^(ECONNREFUSED|ENOTFOUND)$/.test(error.code);
+  if (attempt >= (options.attempts ?? (unreachable ? UNREACHABLE_ATTEMPTS : ATTEMPTS))) return undefined;
   const asked = error instanceof ServiceError ? error.retryAfterMs : undefined;
   if (asked !== undefined && asked > options.maxWaitMs) return undefined;
   return { ms: Math.max(asked ?? 0, backoff(attempt, options.random)), reason: "retry", attempt, error };

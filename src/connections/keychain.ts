@@ -54,7 +54,7 @@ export function openKeychain(options: KeychainOptions): Keychain {
   type Entry = InstanceType<KeyringPackage["AsyncEntry"]>;
   const load = options.load ?? (() => import("@napi-rs/keyring") as unknown as Promise<KeyringPackage>);
 
-  async function entry(name: string): Promise<Entry> {
+  async function within<T>(name: string, operate: (entry: Entry) => Promise<T>): Promise<T> {
     let loaded: KeyringPackage;
     try {
       loaded = await load();
@@ -62,15 +62,7 @@ export function openKeychain(options: KeychainOptions): Keychain {
       throw keychainError("missing_package", options, error);
     }
     // Unpinned, the package falls back to the kernel's keyring, which is gone at reboot, and answers "no entry" for failures.
-    return new loaded.AsyncEntry(
-      SERVICE,
-      name,
-      options.platform === "linux" ? { linux: { store: "secret-service" } } : null,
-    );
-  }
-
-  async function within<T>(name: string, operate: (entry: Entry, signal: AbortSignal) => Promise<T>): Promise<T> {
-    const found = await entry(name);
+    const pinned = options.platform === "linux" ? ({ linux: { store: "secret-service" } } as const) : null;
     const stop = new AbortController();
     const deadline = after(options.deadlineMs ?? DEADLINE_MS, undefined, { signal: stop.signal }).then(() => {
       throw keychainError("hung", options);
@@ -78,7 +70,7 @@ export function openKeychain(options: KeychainOptions): Keychain {
     // Once the operation has answered, the timer's own end is nobody's business.
     deadline.catch(() => undefined);
     try {
-      return await Promise.race([operate(found, stop.signal), deadline]);
+      return await Promise.race([operate(new loaded.AsyncEntry(SERVICE, name, pinned)), deadline]);
     } catch (error) {
       throw error instanceof CliError ? error : keychainError(problemOf(error), options, error);
     } finally {
@@ -95,11 +87,11 @@ export function openKeychain(options: KeychainOptions): Keychain {
 
 function problemOf(error: unknown): KeychainProblem {
   const text = error instanceof Error ? error.message : String(error);
+  if (/timed? ?out|NoReply|did not receive a reply/i.test(text)) return "hung";
   if (/not provided by any|ServiceUnknown|NameHasNoOwner/i.test(text)) return "no_provider";
   if (/autolaunch|DBUS_SESSION_BUS|connect to socket|Failed to connect|no such file|NotSupported|\$DISPLAY/i.test(text))
     return "no_bus";
-  if (/locked|dismissed|prompt/i.test(text)) return "locked";
-  if (/timed? ?out|NoReply|did not receive a reply/i.test(text)) return "hung";
+  if (/\blocked|dismissed|prompt/i.test(text)) return "locked";
   if (/no such (object|collection)|default collection|does not exist/i.test(text)) return "no_collection";
   return "failed";
 }
@@ -108,7 +100,8 @@ const WAY_ROUND = "or give the key in HEADCOUNT_API_KEY, or choose a 0600 file: 
 
 const TEXTS: Readonly<Record<KeychainProblem, { readonly message: string; readonly hint: string }>> = {
   missing_package: {
-    message: "the keychain cannot be used: the optional package @napi-rs/keyring is not installed",
+    message:
+      "the keychain cannot be used: the optional package @napi-rs/keyring is not installed or does not load here",
     hint: `install it with: npm install -g headcount --include=optional; ${WAY_ROUND}`,
   },
   no_bus: {

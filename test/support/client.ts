@@ -1,4 +1,6 @@
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer, type IncomingHttpHeaders, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
@@ -62,6 +64,12 @@ export interface TestContext {
   interrupt(signal?: NodeJS.Signals): void;
 }
 
+// The keychain package reads the process's environment, not the context's: no test may reach the ring of whoever runs it.
+// The keyring tests bring a bus of their own and say so.
+if (process.env.HEADCOUNT_TEST_KEYRING === undefined) {
+  process.env.DBUS_SESSION_BUS_ADDRESS = "unix:path=/nonexistent/headcount-test-bus";
+}
+
 const folders: string[] = [];
 process.once("exit", () => {
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
@@ -123,8 +131,6 @@ export function testContext(options: TestContextOptions = {}): TestContext {
     HEADCOUNT_STATE_DIR: join(dir, "state"),
     XDG_DATA_HOME: dataHome(),
     PATH: process.env.PATH,
-    // No bus: no test reaches the keychain of the person who runs it.
-    DBUS_SESSION_BUS_ADDRESS: `unix:path=${join(dir, "no-bus")}`,
     ...options.env,
   };
   const context: Context = {
@@ -164,6 +170,79 @@ export function testContext(options: TestContextOptions = {}): TestContext {
     stderr: () => stderr.bytes().toString("utf8"),
     stdoutBytes: stdout.bytes,
     questions,
-    interrupt: (signal = "SIGINT") => controller.abort(signal),
+    interrupt: (signal = "SIGINT") =>
+      controller.abort(Object.assign(new Error(signal), { name: "AbortError", code: signal })),
   };
+}
+
+/** What a server of a test's own saw. */
+export interface SeenRequest {
+  readonly method: string;
+  readonly url: string;
+  readonly headers: IncomingHttpHeaders;
+  readonly body: string;
+}
+
+export interface RawServer {
+  readonly url: string;
+  readonly port: number;
+  readonly seen: SeenRequest[];
+  close(): Promise<void>;
+}
+
+/** A server on port 0 that answers as the test says: the client's own opposite number, where it must misbehave. */
+export async function rawServer(
+  answer: (request: SeenRequest, response: ServerResponse, count: number) => void,
+): Promise<RawServer> {
+  const seen: SeenRequest[] = [];
+  const server = createServer((request, response) => {
+    let body = "";
+    request.setEncoding("utf8");
+    request.on("data", (chunk: string) => {
+      body += chunk;
+    });
+    request.on("end", () => {
+      const entry = { method: request.method ?? "", url: request.url ?? "", headers: request.headers, body };
+      seen.push(entry);
+      answer(entry, response, seen.length);
+    });
+    request.on("error", () => undefined);
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    port,
+    seen,
+    close: () =>
+      new Promise((resolve) => {
+        server.closeAllConnections();
+        server.close(() => resolve());
+      }),
+  };
+}
+
+/** Answers with a success envelope. */
+export function answerEnvelope(
+  response: ServerResponse,
+  result: unknown,
+  {
+    used = 0,
+    remaining = 100,
+    headers = {},
+  }: { used?: number; remaining?: number; headers?: Record<string, string> } = {},
+): void {
+  response.writeHead(200, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify({ status: true, detail: [], result, credits_used: used, credits_remaining: remaining }));
+}
+
+/** Answers with an error envelope. */
+export function answerError(
+  response: ServerResponse,
+  status: number,
+  detail: readonly string[],
+  headers: Record<string, string> = {},
+): void {
+  response.writeHead(status, { "content-type": "application/json", "x-request-id": "req-1", ...headers });
+  response.end(JSON.stringify({ status: false, detail, result: null, credits_used: 0, credits_remaining: 100 }));
 }
