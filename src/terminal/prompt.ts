@@ -17,43 +17,50 @@ const interruption = (): Error => Object.assign(new Error("SIGINT"), { name: "Ab
 
 /**
  * Asks a yes/no question on `output`; anything but y or yes, and the end of input, is no.
- * @throws an error with code SIGINT on Ctrl-C
+ * @param signal ends the question: in line mode Ctrl-C is a signal to the process, which the prompt would not notice
+ * @throws the signal's reason
  */
-export async function confirmOn(input: Input, output: Writable, question: string): Promise<boolean> {
-  const answer = await promptOn(input, output, question);
+export async function confirmOn(
+  input: Input,
+  output: Writable,
+  question: string,
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const answer = await promptOn(input, output, question, { signal });
   return /^(y|yes)$/i.test(answer.trim());
 }
 
 /**
  * Asks for a line on `output`. With `hidden` nothing of it is shown. The terminal is as it was before, however this ends.
  * The end of input answers with what was typed so far.
- * @throws an error with code SIGINT on Ctrl-C
+ * @throws an error with code SIGINT on Ctrl-C, or the signal's reason
  */
 export async function promptOn(
   input: Input,
   output: Writable,
   question: string,
-  options: { readonly hidden?: boolean } = {},
+  options: { readonly hidden?: boolean; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<string> {
+  options.signal?.throwIfAborted();
   output.write(question.endsWith(" ") ? question : `${question} `);
   return options.hidden === true && input.setRawMode !== undefined && input.isTTY === true
-    ? await hiddenLine(input, output)
-    : await visibleLine(input);
+    ? await hiddenLine(input, output, options.signal)
+    : await visibleLine(input, options.signal);
 }
 
 /** A line in the terminal's own line mode: its editing keys and its Ctrl-C (a signal to the process) work as ever. */
-function visibleLine(input: Input): Promise<string> {
-  return listen(input, (text, line) => {
+function visibleLine(input: Input, signal: AbortSignal | undefined): Promise<string> {
+  return listen(input, signal, (text, line) => {
     const end = text.search(/[\r\n]/);
     if (end < 0) return { line: line + text };
     return { line: line + text.slice(0, end), done: true };
   });
 }
 
-async function hiddenLine(input: Input, output: Writable): Promise<string> {
+async function hiddenLine(input: Input, output: Writable, signal: AbortSignal | undefined): Promise<string> {
   input.setRawMode?.(true);
   try {
-    return await listen(input, (chunk, before) => {
+    return await listen(input, signal, (chunk, before) => {
       let line = before;
       for (const character of chunk.replace(PASTE_MARKS, "").replace(ESCAPE_SEQUENCE, "")) {
         if (character === CTRL_C) throw interruption();
@@ -76,17 +83,23 @@ interface Progress {
 }
 
 /** Feeds what is typed to `take` until it is done; input is paused afterwards, so that it does not keep the process alive. */
-function listen(input: Input, take: (text: string, line: string) => Progress): Promise<string> {
+function listen(
+  input: Input,
+  signal: AbortSignal | undefined,
+  take: (text: string, line: string) => Progress,
+): Promise<string> {
   return new Promise((resolve, reject) => {
     let line = "";
     const settle = (finish: () => void): void => {
       input.off("data", onData);
       input.off("end", onEnd);
       input.off("error", onError);
+      signal?.removeEventListener("abort", onAbort);
       input.pause();
       finish();
     };
     const onEnd = (): void => settle(() => resolve(line));
+    const onAbort = (): void => settle(() => reject(signal?.reason));
     const onError = (error: Error): void => settle(() => reject(error));
     const onData = (chunk: Buffer | string): void => {
       try {
@@ -100,6 +113,7 @@ function listen(input: Input, take: (text: string, line: string) => Progress): P
     input.on("data", onData);
     input.once("end", onEnd);
     input.once("error", onError);
+    signal?.addEventListener("abort", onAbort, { once: true });
     if (input.readableEnded) onEnd();
     else input.resume();
   });

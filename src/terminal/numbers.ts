@@ -1,0 +1,33 @@
+/** A whole number with thousands separators: 12,345. The same in every locale. */
+export const grouped = (value: number | bigint): string => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
+
+/** `1 profile`, `2 profiles`, `12,345 people`. */
+export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
+  `${grouped(value)} ${value === 1 || value === 1n ? one : many}`;
+
+/** A share as text: 12.3%. What is not nothing never shows as 0.0%. */
+export function percent(part: number, whole: number): string {
+  if (whole <= 0) return "";
+  const share = (part / whole) * 100;
+  if (part > 0 && share < 0.1) return "<0.1%";
+  return `${share.toFixed(1)}%`;
+}
+
+/** A time span in words of at most two units: `0.4 s`, `12 s`, `3 min 20 s`, `2 h 5 min`, `3 d 4 h`. */
+export function duration(ms: number): string {
+  if (ms < 950) return `${(Math.max(0, ms) / 1000).toFixed(1)} s`;
+  const seconds = Math.round(ms / 1000);
+  if (seconds < 60) return `${seconds} s`;
+  const minutes = Math.floor(seconds / 60);
+  if (minutes < 60) return two(minutes, "min", seconds % 60, "s");
+  const hours = Math.floor(minutes / 60);
+  if (hours < 48) return two(hours, "h", minutes % 60, "min");
+  return two(Math.floor(hours / 24), "d", hours % 24, "h");
+}
+
+const two = (large: number, largeUnit: string, small: number, smallUnit: string): string =>
+  small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
+
+/** A time for a person: local to nobody, so that two machines say the same: `2026-01-15 12:00 UTC`. */
+export const timeText = (epochMs: number): string =>
+  `${new Date(epochMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;

@@ -1,0 +1,158 @@
+import type { Writable } from "node:stream";
+import { counted, duration, grouped } from "./numbers.ts";
+import { safeText } from "./safe.ts";
+import { type Style, widthOfStream } from "./style.ts";
+import { truncate, widthOf } from "./width.ts";
+
+/** How far an export is. All numbers are of the whole run, what an earlier process did included. */
+export interface ProgressState {
+  readonly done: number;
+  /** Rows expected in all, where that is known. */
+  readonly total?: number | undefined;
+  /** `1,200 of 5,000 credits`, `3 companies not found`: shown as it is. */
+  readonly detail?: string | undefined;
+}
+
+export interface ProgressOptions {
+  readonly stream: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  /** Whether to show anything: false with `--quiet`. */
+  readonly enabled: boolean;
+  readonly now: () => number;
+  readonly style: Style;
+  /** What is counted: `profile`, `company`. */
+  readonly unit: string;
+  readonly units?: string;
+  /** Rows that were there before this process began: left out of the speed. */
+  readonly startedWith?: number;
+}
+
+/** What a person sees while something takes its time. Every method is cheap and may be called for each page. */
+export interface Progress {
+  update(state: ProgressState): void;
+  /** Shows a countdown until `until` (epoch ms); `undefined` takes it away. */
+  wait(until: number | undefined, reason?: string): void;
+  /** A line that stays, above the spinner. */
+  note(text: string): void;
+  /** Takes the spinner away. May be called more than once. */
+  stop(): void;
+}
+
+const SPINNER_DELAY_MS = 200;
+const TICK_MS = 1000;
+const SILENT: Progress = {
+  update: () => undefined,
+  wait: () => undefined,
+  note: () => undefined,
+  stop: () => undefined,
+};
+
+/** Progress on stderr: a spinner with speed and time left on a terminal, a line for every 10% otherwise. */
+export function openProgress(options: ProgressOptions): Progress {
+  if (!options.enabled) return SILENT;
+  return options.stream.isTTY === true ? spinner(options) : milestones(options);
+}
+
+/** One line: `40%  400 of 1,000 profiles, 400 of 500 credits, 120 profiles/s, 5 s left`. */
+export function progressLine(state: ProgressState, startedAt: number, options: ProgressOptions): string {
+  const { done, total, detail } = state;
+  const units = options.units ?? `${options.unit}s`;
+  const elapsed = options.now() - startedAt;
+  const fresh = done - (options.startedWith ?? 0);
+  const perSecond = elapsed > 0 && fresh > 0 ? (fresh * 1000) / elapsed : 0;
+  const parts = [
+    total === undefined
+      ? counted(done, options.unit, units)
+      : `${grouped(done)} of ${counted(total, options.unit, units)}`,
+  ];
+  if (detail !== undefined && detail !== "") parts.push(safeText(detail));
+  if (elapsed >= TICK_MS && perSecond > 0) {
+    parts.push(`${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`);
+    if (total !== undefined && total > done) parts.push(`${duration(((total - done) * 1000) / perSecond)} left`);
+  }
+  const share = total === undefined || total <= 0 ? "" : `${Math.floor((Math.min(done, total) / total) * 100)}%  `;
+  return share + parts.join(", ");
+}
+
+function milestones(options: ProgressOptions): Progress {
+  const startedAt = options.now();
+  const tenth = ({ done, total }: ProgressState): number =>
+    total === undefined || total <= 0 ? 0 : Math.floor((Math.min(done, total) / total) * 10);
+  let said: number | undefined;
+  const write = (text: string): void => void options.stream.write(`${text}\n`);
+  return {
+    ...SILENT,
+    update(state) {
+      const now = tenth(state);
+      // What an earlier process had reached is no news of this one.
+      said ??= tenth({ ...state, done: options.startedWith ?? 0 });
+      if (now <= said) return;
+      said = now;
+      write(progressLine(state, startedAt, options));
+    },
+    wait(until, reason) {
+      if (until === undefined) return;
+      write(`${safeText(reason ?? "waiting")}: ${duration(until - options.now())}`);
+    },
+    note: write,
+  };
+}
+
+function spinner(options: ProgressOptions): Progress {
+  const { stream, now } = options;
+  const startedAt = now();
+  let state: ProgressState = { done: options.startedWith ?? 0 };
+  let waiting: { readonly until: number; readonly reason: string } | undefined;
+  let stopped = false;
+  let drawn: { text: string; start(): unknown; stop(): unknown } | undefined;
+
+  const text = (): string => {
+    // One line, spinner and space included: a line that wraps could not be taken back.
+    const room = widthOfStream(stream) - 3;
+    const line = progressLine(state, startedAt, options);
+    if (waiting === undefined) return truncate(line, room);
+    const left = Math.max(0, waiting.until - now());
+    const wait = truncate(`${waiting.reason}: ${duration(Math.ceil(left / 1000) * 1000)}`, room);
+    // The wait is what matters now: what is left of the line after it shows how far the run is.
+    const before = room - widthOf(wait) - 2;
+    return before < 8 ? options.style.warning(wait) : `${options.style.warning(wait)}  ${truncate(line, before)}`;
+  };
+  const redraw = (): void => {
+    if (drawn !== undefined) drawn.text = text();
+  };
+  // What is over at once shows nothing; these timers draw and decide nothing, and keep no process alive.
+  const delay = setTimeout(() => void appear(), SPINNER_DELAY_MS);
+  const tick = setInterval(redraw, TICK_MS);
+  delay.unref();
+  tick.unref();
+
+  async function appear(): Promise<void> {
+    const { default: ora } = await import("ora");
+    if (stopped) return;
+    // Colour is decided by style.ts; stdin stays as it is, so that Ctrl-C reaches the process as a signal.
+    drawn = ora({ stream: stream as NodeJS.WriteStream, text: text(), discardStdin: false, color: false });
+    drawn.start();
+  }
+
+  return {
+    update(next) {
+      state = next;
+      redraw();
+    },
+    wait(until, reason = "waiting") {
+      waiting = until === undefined ? undefined : { until, reason: safeText(reason) };
+      redraw();
+    },
+    note(line) {
+      drawn?.stop();
+      stream.write(`${line}\n`);
+      drawn?.start();
+    },
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      clearTimeout(delay);
+      clearInterval(tick);
+      drawn?.stop();
+    },
+  };
+}

@@ -1,0 +1,55 @@
+import stringWidth from "string-width";
+
+const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+
+/** The columns that a text takes in a terminal: wide characters and emoji two, combining marks none. */
+export const widthOf = (text: string): number => stringWidth(text);
+
+/** A text cut to a width, whole characters only, with `…` where something is missing. */
+export function truncate(text: string, width: number): string {
+  if (text.length <= width && /^[\x20-\x7e]*$/.test(text)) return text;
+  if (widthOf(text) <= width) return text;
+  let cut = "";
+  let used = 0;
+  for (const { segment } of graphemes.segment(text)) {
+    const more = widthOf(segment);
+    if (used + more > width - 1) break;
+    cut += segment;
+    used += more;
+  }
+  return `${cut.trimEnd()}…`;
+}
+
+// From the first right-to-left letter to the end of the cell: cells are two spaces apart.
+const RIGHT_TO_LEFT =
+  /[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc\u{10800}-\u{10fff}\u{1e800}-\u{1efff}](?: ?[^ \u001b])*/gu;
+
+/**
+ * Isolates right-to-left text in a line that is laid out already, so that a terminal which reorders does so within the cell
+ * and never across columns. The marks take no width.
+ */
+export const isolateRightToLeft = (line: string): string => line.replace(RIGHT_TO_LEFT, "\u2068$&\u2069");
+
+/** A text in lines of at most `width` columns, broken at spaces where there are any. */
+export function wrap(text: string, width: number): string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const joined = line === "" ? word : `${line} ${word}`;
+    if (widthOf(joined) <= width) {
+      line = joined;
+      continue;
+    }
+    if (line !== "") lines.push(line);
+    line = "";
+    for (const { segment } of graphemes.segment(word)) {
+      if (widthOf(line) + widthOf(segment) > width) {
+        lines.push(line);
+        line = "";
+      }
+      line += segment;
+    }
+  }
+  if (line !== "" || lines.length === 0) lines.push(line);
+  return lines;
+}
