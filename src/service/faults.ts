@@ -1,0 +1,76 @@
+/** The five calls, as faults, logs and metrics name them. */
+export const CALL_NAMES = ["account", "count", "search", "enrich", "employees"] as const;
+export type CallName = (typeof CALL_NAMES)[number];
+
+/** What an injected fault does to a call. `drop` and `cut` happen after the charge: the reply is lost, wholly or in part. */
+export type FaultAction =
+  | { readonly kind: "status"; readonly status: 429 | 500 }
+  | { readonly kind: "drop" }
+  | { readonly kind: "cut"; readonly bytes: number }
+  | { readonly kind: "slow"; readonly ms: number };
+
+export interface Fault {
+  readonly call: CallName | "all";
+  /** 0..1 */
+  readonly probability: number;
+  /** How often it strikes before it is used up. */
+  readonly times: number;
+  readonly action: FaultAction;
+}
+
+/** How `--fault` is written, for errors and help. */
+export const FAULT_SYNTAX =
+  "CALL[:p=0..1][:n=TIMES]:ACTION, where CALL is account, count, search, enrich, employees or all, and ACTION is 500, 429, drop (charge, then lose the reply), cut=BYTES (lose it after so many bytes) or slow=MS";
+
+/**
+ * Reads one `--fault`, for people who test clients: `search:p=0.1:500`, `search:drop`, `all:n=3:slow=2000`.
+ * @returns undefined where the text is none
+ */
+export function parseFault(text: string): Fault | undefined {
+  const [call, ...parts] = text.split(":");
+  if (call !== "all" && !(CALL_NAMES as readonly string[]).includes(call ?? "")) return undefined;
+  let probability = 1;
+  let times = Number.POSITIVE_INFINITY;
+  let action: FaultAction | undefined;
+  for (const part of parts) {
+    const [name = "", value] = part.split("=", 2);
+    const number = value === undefined || !/^\d+(\.\d+)?$/.test(value) ? undefined : Number(value);
+    if (name === "p" && number !== undefined && number <= 1) probability = number;
+    else if (name === "n" && number !== undefined && Number.isSafeInteger(number)) times = number;
+    else if (action !== undefined) return undefined;
+    else if ((part === "500" || part === "429") && value === undefined) {
+      action = { kind: "status", status: part === "500" ? 500 : 429 };
+    } else if (part === "drop") action = { kind: "drop" };
+    else if (name === "cut" && number !== undefined && Number.isSafeInteger(number))
+      action = { kind: "cut", bytes: number };
+    else if (part === "slow") action = { kind: "slow", ms: 3_000 };
+    else if (name === "slow" && number !== undefined && number <= 600_000) action = { kind: "slow", ms: number };
+    else return undefined;
+  }
+  return action === undefined ? undefined : { call: call as CallName | "all", probability, times, action };
+}
+
+/** Decides for each call whether a fault strikes it. */
+export class FaultPlan {
+  private readonly faults: readonly Fault[];
+  private readonly random: () => number;
+  private readonly left: number[];
+
+  constructor(faults: readonly Fault[], random: () => number) {
+    this.faults = faults;
+    this.random = random;
+    this.left = faults.map((fault) => fault.times);
+  }
+
+  /** The first fault that strikes, or undefined. */
+  strike(call: CallName): FaultAction | undefined {
+    for (const [index, fault] of this.faults.entries()) {
+      if (fault.call !== "all" && fault.call !== call) continue;
+      const left = this.left[index] ?? 0;
+      if (left <= 0 || this.random() >= fault.probability) continue;
+      this.left[index] = left - 1;
+      return fault.action;
+    }
+    return undefined;
+  }
+}

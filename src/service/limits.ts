@@ -1,0 +1,190 @@
+import type { DayCount, Plan, Store } from "./store.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Calls a minute that the headers of a 401 speak of: the window of callers without a key, one per remote address. */
+export const ANONYMOUS_PER_MINUTE = 60;
+const MAX_ANONYMOUS_ADDRESSES = 10_000;
+
+/** Where a call stands in the window that binds first (contract section 8). */
+export interface RateState {
+  readonly allowed: boolean;
+  readonly window: "minute" | "day";
+  readonly limit: number;
+  /** Calls left, never negative. */
+  readonly remaining: number;
+  /** When the window ends, in epoch seconds on the wall clock. */
+  readonly reset: number;
+  /** Whole seconds until then, at least 1. */
+  readonly retryAfter: number;
+}
+
+interface Windows {
+  minute: number;
+  inMinute: number;
+  day: number;
+  inDay: number;
+}
+
+export interface RateLimiterOptions {
+  /** Wall clock, epoch milliseconds. */
+  readonly now: () => number;
+  /** A clock that only runs forward, in milliseconds from any start. */
+  readonly monotonic: () => number;
+  readonly store: Pick<Store, "recordCalls" | "callsOfDay">;
+}
+
+/**
+ * Fixed minute and day windows per key (api-decisions, "Rate windows"). Time is the wall clock at the start plus what the
+ * monotonic clock counted since, so a jump of the wall clock opens no second window. The counters of the day live in the store
+ * and survive a restart; with several processes on one store each learns of the others' calls at every flush.
+ */
+export class RateLimiter {
+  private readonly now: () => number;
+  private readonly monotonic: () => number;
+  private readonly store: Pick<Store, "recordCalls" | "callsOfDay">;
+  private readonly wallAtStart: number;
+  private readonly monotonicAtStart: number;
+  private readonly keys = new Map<string, Windows>();
+  private readonly anonymous = new Map<string, { minute: number; count: number }>();
+  /** Calls not yet written, by day index and key. */
+  private pending = new Map<number, Map<string, number>>();
+  private flushing: Promise<void> | undefined;
+
+  constructor(options: RateLimiterOptions) {
+    this.now = options.now;
+    this.monotonic = options.monotonic;
+    this.store = options.store;
+    this.wallAtStart = options.now();
+    this.monotonicAtStart = options.monotonic();
+  }
+
+  /** Reads the counters of the current day. Call once before the first request. */
+  async load(): Promise<void> {
+    await this.learn(Math.floor(this.time() / DAY_MS));
+  }
+
+  /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
+  take(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">): RateState {
+    const time = this.time();
+    const windows = this.windows(keyId, time);
+    const allowed = windows.inMinute < plan.perMinute && windows.inDay < plan.perDay;
+    if (allowed) {
+      windows.inMinute++;
+      windows.inDay++;
+      const ofDay = this.pending.get(windows.day);
+      if (ofDay) ofDay.set(keyId, (ofDay.get(keyId) ?? 0) + 1);
+      else this.pending.set(windows.day, new Map([[keyId, 1]]));
+    }
+    const minuteLeft = Math.max(0, plan.perMinute - windows.inMinute);
+    const dayLeft = Math.max(0, plan.perDay - windows.inDay);
+    return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)
+      ? this.state(allowed, "day", plan.perDay, dayLeft, (windows.day + 1) * DAY_MS, time)
+      : this.state(allowed, "minute", plan.perMinute, minuteLeft, (windows.minute + 1) * MINUTE_MS, time);
+  }
+
+  /** Counts one call without a valid key. Such a call is a 401 whatever the window says, so it is never refused here. */
+  takeAnonymous(address: string): RateState {
+    const time = this.time();
+    const minute = Math.floor(time / MINUTE_MS);
+    let window = this.anonymous.get(address);
+    if (window === undefined || window.minute < minute) {
+      if (this.anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.anonymous.clear();
+      window = { minute, count: 0 };
+      this.anonymous.set(address, window);
+    }
+    window.count++;
+    const left = Math.max(0, ANONYMOUS_PER_MINUTE - window.count);
+    return this.state(true, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
+  }
+
+  /** Writes the calls counted since the last flush and reads what other processes counted. What fails is tried again next time. */
+  flush(): Promise<void> {
+    this.flushing ??= this.flushOnce().finally(() => {
+      this.flushing = undefined;
+    });
+    return this.flushing;
+  }
+
+  private async flushOnce(): Promise<void> {
+    if (this.pending.size === 0) return;
+    const taken = this.pending;
+    this.pending = new Map();
+    const counts: DayCount[] = [];
+    for (const [day, ofDay] of taken) {
+      for (const [keyId, count] of ofDay) counts.push({ keyId, day: dayText(day), count });
+    }
+    try {
+      await this.store.recordCalls(counts);
+    } catch (error) {
+      for (const [day, ofDay] of taken) {
+        const now = this.pending.get(day) ?? new Map<string, number>();
+        for (const [keyId, count] of ofDay) now.set(keyId, (now.get(keyId) ?? 0) + count);
+        this.pending.set(day, now);
+      }
+      throw error;
+    }
+    await this.learn(Math.floor(this.time() / DAY_MS));
+  }
+
+  private async learn(day: number): Promise<void> {
+    for (const { keyId, count } of await this.store.callsOfDay(dayText(day))) {
+      const windows = this.windows(keyId, this.time());
+      if (windows.day !== day) continue;
+      // Never downwards: the store may lag behind what this process let through.
+      windows.inDay = Math.max(windows.inDay, count + (this.pending.get(day)?.get(keyId) ?? 0));
+    }
+  }
+
+  private windows(keyId: string, time: number): Windows {
+    const minute = Math.floor(time / MINUTE_MS);
+    const day = Math.floor(time / DAY_MS);
+    const windows = this.keys.get(keyId);
+    if (windows === undefined) {
+      const fresh = { minute, inMinute: 0, day, inDay: 0 };
+      this.keys.set(keyId, fresh);
+      return fresh;
+    }
+    if (minute > windows.minute) {
+      windows.minute = minute;
+      windows.inMinute = 0;
+    }
+    if (day > windows.day) {
+      windows.day = day;
+      windows.inDay = 0;
+    }
+    return windows;
+  }
+
+  /** Epoch milliseconds that no jump of the wall clock moves. */
+  private time(): number {
+    return this.wallAtStart + (this.monotonic() - this.monotonicAtStart);
+  }
+
+  private state(
+    allowed: boolean,
+    window: "minute" | "day",
+    limit: number,
+    remaining: number,
+    end: number,
+    time: number,
+  ): RateState {
+    // After a jump the reset is told on the clock that the client shares, not on ours.
+    const jump = this.now() - time;
+    const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
+    return { allowed, window, limit, remaining, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
+  }
+}
+
+const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+
+/** The contract's rate headers, plus the window's name. */
+export function rateHeaders(state: RateState): Record<string, string> {
+  return {
+    "x-ratelimit-limit": String(state.limit),
+    "x-ratelimit-remaining": String(state.remaining),
+    "x-ratelimit-reset": String(state.reset),
+    "x-ratelimit-window": state.window,
+  };
+}

@@ -1,0 +1,51 @@
+import type { FastifyRequest } from "fastify";
+import { formatCredits } from "../contract/money.ts";
+import { MissingPackageError } from "./missing-package.ts";
+
+export interface ServiceLog {
+  /** One line per request. */
+  request(request: FastifyRequest, status: number, ms: number): void;
+  /** A fault of the service. Only the error's name, message and stack are written. */
+  fault(requestId: string, error: unknown): void;
+  event(message: string, fields?: Readonly<Record<string, string | number>>): void;
+}
+
+/** Nothing is written. */
+export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
+
+/**
+ * Structured logs (one JSON object a line). What is logged is an allow-list: method, route, status, milliseconds, request id,
+ * key id, credits. Never a key, a URL with its query, a filter value or a record.
+ * @throws MissingPackageError where pino is not installed
+ */
+export async function openLog(out: { write(text: string): unknown }): Promise<ServiceLog> {
+  const { pino } = await import("pino").catch((error: unknown) => {
+    throw new MissingPackageError("pino", error);
+  });
+  const logger = pino(
+    { base: null, timestamp: pino.stdTimeFunctions.isoTime },
+    { write: (line) => void out.write(line) },
+  );
+  return {
+    request(request, status, ms) {
+      const { call } = request;
+      logger.info({
+        method: request.method,
+        // The pattern of the route, not what was asked for.
+        route: request.is404 ? null : (request.routeOptions.url ?? null),
+        status,
+        ms: Math.round(ms * 10) / 10,
+        request_id: call.requestId,
+        key_id: call.key?.id ?? null,
+        credits: formatCredits(call.charged),
+      });
+    },
+    fault(requestId, error) {
+      const { name, message, stack } = error instanceof Error ? error : new Error(String(error));
+      logger.error({ request_id: requestId, error: name, stack: stack?.split("\n").slice(1, 6).join(" ") }, message);
+    },
+    event(message, fields) {
+      logger.info({ ...fields }, message);
+    },
+  };
+}

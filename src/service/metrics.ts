@@ -1,0 +1,80 @@
+import { createServer, type Server } from "node:http";
+import type { FastifyRequest } from "fastify";
+import { creditsToNumber } from "../contract/money.ts";
+import { MissingPackageError } from "./missing-package.ts";
+
+export interface Metrics {
+  readonly port: number;
+  observe(request: FastifyRequest, status: number, ms: number): void;
+  close(): Promise<void>;
+}
+
+/**
+ * Prometheus metrics on a port of their own, on loopback: by call and status alone, never by key, account or filter.
+ * @throws MissingPackageError where prom-client is not installed
+ */
+export async function openMetrics(host: string, port: number): Promise<Metrics> {
+  const { Counter, Histogram, Registry, collectDefaultMetrics } = await import("prom-client").catch(
+    (error: unknown) => {
+      throw new MissingPackageError("prom-client", error);
+    },
+  );
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Counter({
+    name: "headcount_requests_total",
+    help: "Answers by call and status",
+    labelNames: ["call", "status"],
+    registers: [registry],
+  });
+  const seconds = new Histogram({
+    name: "headcount_request_seconds",
+    help: "Time from the request's head to the end of the answer",
+    labelNames: ["call"],
+    buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers: [registry],
+  });
+  const charged = new Counter({
+    name: "headcount_credits_charged_total",
+    help: "Credits charged by call and mode of the key",
+    labelNames: ["call", "mode"],
+    registers: [registry],
+  });
+  const server = createServer((request, response) => {
+    const path = request.url?.split("?", 1)[0];
+    if (request.method !== "GET" || path !== "/metrics") {
+      response.writeHead(path === "/metrics" ? 405 : 404).end();
+      return;
+    }
+    registry.metrics().then(
+      (text) => response.writeHead(200, { "content-type": registry.contentType }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  await listen(server, host, port);
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : port,
+    observe(request, status, ms) {
+      const { call } = request;
+      const name = call.name ?? "other";
+      requests.inc({ call: name, status: String(status) });
+      seconds.observe({ call: name }, ms / 1_000);
+      if (call.charged > 0n) charged.inc({ call: name, mode: call.key?.mode ?? "live" }, creditsToNumber(call.charged));
+    },
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+}
+
+const listen = (server: Server, host: string, port: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    server.once("error", reject);
+    server.listen(port, host, () => {
+      server.off("error", reject);
+      resolve();
+    });
+  });

@@ -1,0 +1,18 @@
+/** An answer that is an error: thrown anywhere in a request, sent in the envelope, never charged. */
+export class Problem extends Error {
+  override readonly name = "Problem";
+  readonly status: number;
+  /** The envelope's `detail`. */
+  readonly detail: readonly string[];
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, detail: readonly string[], headers: Readonly<Record<string, string>> = {}) {
+    super(detail[0] ?? `status ${status}`);
+    this.status = status;
+    this.detail = detail;
+    this.headers = headers;
+  }
+}
+
+/** An invalid filter, body or parameter (contract section 7). */
+export const invalid = (...detail: readonly string[]): Problem => new Problem(422, detail);

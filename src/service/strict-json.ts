@@ -1,0 +1,131 @@
+import { isUtf8 } from "node:buffer";
+import { echo } from "../contract/filters.ts";
+
+/** Deep enough for every body of the API (three levels), far too shallow to hurt. */
+const MAX_DEPTH = 32;
+
+export type StrictJson =
+  | { readonly ok: true; readonly value: unknown }
+  /** `message` says what is wrong with the body, in one sentence. */
+  | { readonly ok: false; readonly message: string };
+
+const wrong = (message: string): StrictJson => ({ ok: false, message });
+
+/**
+ * Reads a request body as JSON, refusing what two readers could understand differently and what would be billed on a guess:
+ * invalid UTF-8, a byte order mark, duplicate keys, NUL characters, lone surrogates, numbers that a double does not hold exactly.
+ * A key `__proto__` stays an ordinary own key. Time is linear in the body; nesting is bounded.
+ */
+export function parseStrictJson(bytes: Uint8Array): StrictJson {
+  if (bytes.length === 0) return wrong("the body is empty; send a JSON object");
+  if (!isUtf8(bytes)) return wrong("the body is not valid UTF-8");
+  if (bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf) {
+    return wrong("the body begins with a byte order mark; send plain UTF-8");
+  }
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString("utf8");
+  const problem = scan(text);
+  if (problem !== undefined) return wrong(problem);
+  try {
+    return { ok: true, value: JSON.parse(text) as unknown };
+  } catch (error) {
+    return wrong(notJson(text, error));
+  }
+}
+
+function notJson(text: string, error: unknown): string {
+  if (text.trim() === "") return "the body is empty; send a JSON object";
+  const position = /position (\d+)/.exec(error instanceof Error ? error.message : "");
+  return `the body is not valid JSON${position ? ` (at character ${position[1]})` : ""}`;
+}
+
+const QUOTE = 34;
+const COMMA = 44;
+const MINUS = 45;
+const OPEN_ARRAY = 91;
+const BACKSLASH = 92;
+const CLOSE_ARRAY = 93;
+const OPEN_OBJECT = 123;
+const CLOSE_OBJECT = 125;
+
+/**
+ * One pass over the tokens for what JSON.parse lets through. It leaves the grammar to JSON.parse, so on text that is no JSON it
+ * may answer anything but must end.
+ */
+function scan(text: string): string | undefined {
+  // Keys seen so far of each open object; null for an open array.
+  const open: (Set<string> | null)[] = [];
+  let keys: Set<string> | null = null;
+  let expectKey = false;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      if (end < 0) return "the body is not valid JSON (a string does not end)";
+      const content = stringContent(text, at, end);
+      if (typeof content !== "string") return content.problem;
+      if (expectKey && keys) {
+        if (keys.has(content)) return `duplicate key in the body: ${echo(content)}; send each key once`;
+        keys.add(content);
+        expectKey = false;
+      }
+      at = end;
+    } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
+      keys = code === OPEN_OBJECT ? new Set() : null;
+      open.push(keys);
+      if (open.length > MAX_DEPTH) return `the body is nested more than ${MAX_DEPTH} levels deep`;
+      expectKey = code === OPEN_OBJECT;
+    } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
+      open.pop();
+      keys = open[open.length - 1] ?? null;
+      expectKey = false;
+    } else if (code === COMMA) {
+      expectKey = keys !== null;
+    } else if (code === MINUS || (code >= 48 && code <= 57)) {
+      const end = endOfNumber(text, at);
+      const value = Number(text.slice(at, end));
+      // NaN is no JSON: JSON.parse will say so.
+      if (!Number.isNaN(value) && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
+        return `the number ${echo(text.slice(at, end))} is out of range: the largest is ${Number.MAX_SAFE_INTEGER}`;
+      }
+      at = end - 1;
+    }
+  }
+  return undefined;
+}
+
+/** Index of the closing quote, or -1. */
+function endOfString(text: string, start: number): number {
+  for (let at = start + 1; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === BACKSLASH) at++;
+    else if (code === QUOTE) return at;
+  }
+  return -1;
+}
+
+function stringContent(text: string, start: number, end: number): string | { readonly problem: string } {
+  const raw = text.slice(start + 1, end);
+  // Without an escape there can be neither: the bytes are valid UTF-8 and JSON.parse refuses raw control characters.
+  if (!raw.includes("\\")) return raw;
+  let content: string;
+  try {
+    content = JSON.parse(text.slice(start, end + 1)) as string;
+  } catch {
+    return { problem: "the body is not valid JSON (a string holds an escape that is none)" };
+  }
+  if (content.includes("\0")) return { problem: "the body holds a NUL character (\\u0000)" };
+  if (!content.isWellFormed()) return { problem: "the body holds a lone surrogate (half of a UTF-16 pair)" };
+  return content;
+}
+
+function endOfNumber(text: string, start: number): number {
+  let at = start + 1;
+  while (at < text.length) {
+    const code = text.charCodeAt(at);
+    // Digits, ".", "+", "-", "e", "E".
+    const part = (code >= 48 && code <= 57) || code === 46 || code === 43 || code === 45 || code === 101 || code === 69;
+    if (!part) break;
+    at++;
+  }
+  return at;
+}
