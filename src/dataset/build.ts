@@ -1,0 +1,249 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { literal, machineResources, type Resources, scalar, startDuckDb, toNumber } from "./duckdb.ts";
+import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "./layout.ts";
+import { addNormalForms } from "./normal-sql.ts";
+import { packedSql, RecordWriter } from "./record-store.ts";
+
+/** How far a build is. `total` is 0 where it is not known yet. */
+export interface BuildProgress {
+  readonly phase: "read" | "sort" | "records" | "lookups";
+  readonly done: number;
+  readonly total: number;
+}
+
+export interface BuildOptions {
+  /** The folder that holds CURRENT. */
+  readonly datasetDir: string;
+  /** Wall clock in epoch milliseconds. */
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly resources?: Resources;
+  readonly onProgress?: (progress: BuildProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** What a build starts from: fills `staged_people` and `staged_companies`, columns as the records. */
+export interface Source {
+  readonly name: string;
+  readonly version: string;
+  readonly stage: (connection: DuckDBConnection) => Promise<void>;
+  /** Asked once the lock is held: true where another process has done the work meanwhile. */
+  readonly isDone?: () => Promise<boolean>;
+}
+
+const SORT_KEYS = ["country", "department", "seniority", "industry", "title"] as const;
+
+/** Columns of the filter table, in normal form. */
+const NORMAL_COLUMNS = [
+  "country",
+  "state",
+  "city",
+  "location",
+  "title",
+  "seniority",
+  "seniority_level",
+  "functional_area",
+  "industry",
+  "first_name",
+  "last_name",
+  "name",
+  "headline",
+] as const;
+
+/**
+ * Builds a dataset version beside the current one and makes it current at the end. Whatever goes wrong before that leaves
+ * the current version as it was. One build at a time for a folder, over all processes.
+ * @returns what was published, or undefined where `isDone` said there was nothing to do
+ */
+export async function buildDataset(source: Source, options: BuildOptions): Promise<DatasetMeta | undefined> {
+  await mkdir(options.datasetDir, { recursive: true });
+  return withBuildLock(
+    options.datasetDir,
+    options.sleep,
+    async () => {
+      if (await source.isDone?.()) return undefined;
+      await removeUnused(options.datasetDir);
+      const draft = join(options.datasetDir, newDraftName());
+      await mkdir(draft);
+      try {
+        const meta = await writeVersion(source, draft, options);
+        options.signal?.throwIfAborted();
+        await publish(options.datasetDir, draft, meta);
+        await removeUnused(options.datasetDir);
+        return meta;
+      } catch (error) {
+        await rm(draft, { recursive: true, force: true });
+        throw error;
+      }
+    },
+    options.signal,
+  );
+}
+
+async function writeVersion(source: Source, draft: string, options: BuildOptions): Promise<DatasetMeta> {
+  const scratch = join(draft, "scratch");
+  await mkdir(scratch);
+  const instance = await startDuckDb(options.resources ?? machineResources(), scratch);
+  try {
+    const connection = await instance.connect();
+    await connection.run(
+      `ATTACH ${literal(join(scratch, "scratch.duckdb"))} AS scratch (STORAGE_VERSION 'latest'); USE scratch`,
+    );
+    await addNormalForms(connection);
+    options.onProgress?.({ phase: "read", done: 0, total: 0 });
+    await source.stage(connection);
+    options.signal?.throwIfAborted();
+    const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
+    const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
+    options.onProgress?.({ phase: "sort", done: 0, total: people });
+    await keyCompanies(connection);
+    await sortPeople(connection);
+    await writeRecords(connection, draft, people, options);
+    options.onProgress?.({ phase: "lookups", done: 0, total: people });
+    await writeFilterTable(connection, join(draft, FILES.people));
+    await writeLookups(connection, join(draft, FILES.lookups));
+    return {
+      format: FORMAT,
+      version: source.version,
+      people,
+      companies,
+      created_at: new Date(options.now()).toISOString(),
+      source: source.name,
+    };
+  } finally {
+    instance.closeSync();
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** Companies in the order of ids, with their look-up keys. */
+async function keyCompanies(connection: DuckDBConnection): Promise<void> {
+  await connection.run(`
+CREATE TABLE keyed_companies AS
+SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(name) AS name_key, domain_form(domain) AS domain_key,
+  address_form(company_network_url) AS address, slug_of(address_form(company_network_url)) AS slug,
+  name, domain, company_network_url, ${packedSql(COMPANY_FIELDS)} AS doc
+FROM staged_companies ORDER BY id`);
+  // The first in the order of ids wins a shared key; a name links only where no other company has it.
+  const maps = {
+    company_by_address:
+      "SELECT address AS key, min(seq) AS seq FROM keyed_companies WHERE address IS NOT NULL GROUP BY 1",
+    company_by_slug: "SELECT slug AS key, min(seq) AS seq FROM keyed_companies WHERE slug IS NOT NULL GROUP BY 1",
+    company_by_domain:
+      "SELECT domain_key AS key, min(seq) AS seq FROM keyed_companies WHERE domain_key IS NOT NULL GROUP BY 1",
+    company_by_name:
+      "SELECT name_key AS key, min(seq) AS seq FROM keyed_companies WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1",
+  };
+  for (const [name, query] of Object.entries(maps)) await connection.run(`CREATE TEMP TABLE ${name} AS ${query}`);
+}
+
+/**
+ * People in public order, each with its filter columns, its company and its packed record. A person is linked by the company's
+ * address, by a slug where one side is bare, by domain where there is no address, by an unambiguous name where there is neither; what the person's
+ * record lacks of the company is filled in, so that a count by `company_network_url` is the number of employees.
+ */
+async function sortPeople(connection: DuckDBConnection): Promise<void> {
+  const filled: Readonly<Record<string, string>> = {
+    company_name: "coalesce(s.company_name, k.name)",
+    company_domain: "coalesce(s.company_domain, k.domain)",
+    company_network_url:
+      "CASE WHEN s.company_address IS NULL OR (NOT contains(s.company_address, '/') AND k.company_network_url IS NOT NULL) THEN coalesce(k.company_network_url, s.company_network_url) ELSE s.company_network_url END",
+  };
+  await connection.run(`
+CREATE TABLE sorted_people AS
+WITH addressed AS (
+  SELECT *, address_form(company_network_url) AS company_address FROM staged_people
+), keyed AS (
+  -- Keys that do not apply are NULL, so that every join is a plain equality.
+  SELECT *, CASE WHEN NOT contains(company_address, '/') THEN company_address END AS bare_key,
+    CASE WHEN contains(company_address, '/') THEN slug_of(company_address) END AS last_key,
+    CASE WHEN company_address IS NULL THEN domain_form(company_domain) END AS domain_key,
+    CASE WHEN company_address IS NULL AND domain_form(company_domain) IS NULL THEN normal_form(company_name) END AS name_key
+  FROM addressed
+), linked AS (
+  SELECT s.*, coalesce(a.seq, b.seq, c.seq, d.seq, n.seq) AS company
+  FROM keyed s
+  LEFT JOIN company_by_address a ON a.key = s.company_address
+  LEFT JOIN company_by_slug b ON b.key = s.bare_key
+  LEFT JOIN company_by_address c ON c.key = s.last_key
+  LEFT JOIN company_by_domain d ON d.key = s.domain_key
+  LEFT JOIN company_by_name n ON n.key = s.name_key
+), normal AS (
+  SELECT ${NORMAL_COLUMNS.map((column) => `normal_form(s.${column}) AS ${column}`).join(", ")},
+    s.department, s.connections, s.followers, s.id, address_form(s.network_url) AS address, s.company,
+    CASE WHEN s.company_address IS NULL OR NOT contains(s.company_address, '/')
+      THEN coalesce(k.address, s.company_address) ELSE s.company_address END AS company_address,
+    ${packedSql(PERSON_FIELDS, (field) => filled[field] ?? `s.${field}`)} AS doc
+  FROM linked s LEFT JOIN keyed_companies k ON k.seq = s.company
+)
+SELECT * FROM normal ORDER BY ${[...SORT_KEYS, "id"].map((key) => `${key} NULLS LAST`).join(", ")}`);
+  await connection.run("DROP TABLE staged_people");
+}
+
+async function writeRecords(
+  connection: DuckDBConnection,
+  draft: string,
+  people: number,
+  options: BuildOptions,
+): Promise<void> {
+  const writer = new RecordWriter(draft);
+  try {
+    const companies = await connection.stream(
+      "SELECT id, name_key, domain_key, address, slug, doc FROM keyed_companies ORDER BY seq",
+    );
+    for await (const chunk of companies) {
+      for (const [id, name, domain, address, slug, doc] of chunk.getRows()) {
+        writer.addCompany({
+          id: String(id),
+          name: textOrNull(name),
+          domain: textOrNull(domain),
+          address: textOrNull(address),
+          slug: textOrNull(slug),
+          doc: String(doc),
+        });
+      }
+    }
+    let done = 0;
+    const records = await connection.stream("SELECT doc FROM sorted_people");
+    for await (const chunk of records) {
+      const docs = chunk.getColumnVector(0);
+      for (let row = 0; row < chunk.rowCount; row++) writer.addPerson(String(docs.getItem(row)));
+      done += chunk.rowCount;
+      options.signal?.throwIfAborted();
+      options.onProgress?.({ phase: "records", done, total: people });
+    }
+    if (done !== people) throw new Error(`sorted ${done} of ${people} people`);
+    writer.finish();
+  } catch (error) {
+    writer.abandon();
+    throw error;
+  }
+}
+
+const textOrNull = (value: unknown): string | null => (typeof value === "string" ? value : null);
+
+async function writeFilterTable(connection: DuckDBConnection, path: string): Promise<void> {
+  await connection.run(`ATTACH ${literal(path)} AS filters (STORAGE_VERSION 'latest')`);
+  await connection.run(`CREATE TABLE filters.people AS
+    SELECT rowid::UINTEGER AS rid, ${NORMAL_COLUMNS.join(", ")}, department, connections, followers FROM sorted_people ORDER BY rowid`);
+  await connection.run("CHECKPOINT filters; DETACH filters");
+}
+
+async function writeLookups(connection: DuckDBConnection, path: string): Promise<void> {
+  await connection.run(`ATTACH ${literal(path)} AS lookups (STORAGE_VERSION 'latest', ROW_GROUP_SIZE 16384)`);
+  const tables = {
+    by_name: "name AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE name IS NOT NULL",
+    by_headline: "headline AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE headline IS NOT NULL",
+    by_address: "slug_of(address) AS key, address, rowid::UINTEGER AS rid FROM sorted_people WHERE address IS NOT NULL",
+    by_company:
+      "slug_of(company_address) AS key, company_address AS address, rowid::UINTEGER AS rid FROM sorted_people WHERE company_address IS NOT NULL",
+    by_employer: "company AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE company IS NOT NULL",
+  };
+  for (const [name, query] of Object.entries(tables)) {
+    await connection.run(`CREATE TABLE lookups.${name} AS SELECT ${query} ORDER BY key, rid`);
+  }
+  await connection.run("CHECKPOINT lookups; DETACH lookups");
+}

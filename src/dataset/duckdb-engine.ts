@@ -1,0 +1,384 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { DuckDBConnection, DuckDBInstance, DuckDBResult } from "@duckdb/node-api";
+import { type CanonicalFilters, canonicalJson } from "../contract/filters.ts";
+import { type Condition, conditionsOf, joinSql, type Sql, type SqlDialect, whereSql } from "./conditions.ts";
+import { literal, machineResources, type Resources, scalar, startDuckDb, toNumber } from "./duckdb.ts";
+import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "./engine.ts";
+import { type DatasetMeta, FILES, FORMAT, markInUse, type ReadMark } from "./layout.ts";
+import { RecordStore } from "./record-store.ts";
+import { BitmapSegment, ListSegment, type Segment, SegmentCache, WholeDataset } from "./segment.ts";
+
+export interface DuckDbEngineOptions {
+  readonly resources?: Resources;
+  /** For segments that are being paged through, in bytes. */
+  readonly segmentBytes?: number;
+  /** Queries at once; more wait in line. */
+  readonly connections?: number;
+}
+
+const SEGMENT_BYTES = 128 * 2 ** 20;
+/** Records that are read without letting other work in. */
+const RECORDS_AT_ONCE = 250;
+/** Up to so many candidates from a look-up table are checked one by one; beyond, the filter table is scanned. */
+const FEW = 1_000;
+
+const DIALECT: SqlDialect = {
+  placeholder: () => "?",
+  addressColumns: () => ({ slug: "key", address: "address" }),
+};
+
+/** Where candidates come from, and what of the filters is still to be checked on the filter table. */
+interface Plan {
+  /** Look-ups whose results are intersected; empty for a scan. */
+  readonly lookups: readonly Sql[];
+  readonly rest: readonly Condition[];
+}
+
+/** DuckDB for counts and selection, SQLite for records. See docs/dataset.md for the layout. */
+export class DuckDbEngine implements Engine {
+  readonly #meta: DatasetMeta;
+  readonly #instance: DuckDBInstance;
+  readonly #store: RecordStore;
+  readonly #mark: ReadMark;
+  readonly #pool: ConnectionPool;
+  readonly #segments: SegmentCache;
+  readonly #running = new Map<string, Promise<Segment | number>>();
+  #calls = 0;
+  #closing: Promise<void> | undefined;
+  #idle: (() => void) | undefined;
+
+  private constructor(
+    meta: DatasetMeta,
+    instance: DuckDBInstance,
+    store: RecordStore,
+    mark: ReadMark,
+    pool: ConnectionPool,
+    segmentBytes: number,
+  ) {
+    this.#meta = meta;
+    this.#instance = instance;
+    this.#store = store;
+    this.#mark = mark;
+    this.#pool = pool;
+    this.#segments = new SegmentCache(segmentBytes);
+  }
+
+  /** Opens one version folder, read-only. Several processes may read the same folder. */
+  static async open(folder: string, options: DuckDbEngineOptions = {}): Promise<DuckDbEngine> {
+    const mark = markInUse(folder);
+    let instance: DuckDBInstance | undefined;
+    let store: RecordStore | undefined;
+    try {
+      const meta = await readMeta(folder);
+      const resources = options.resources ?? machineResources();
+      instance = await startDuckDb(resources);
+      const connection = await instance.connect();
+      await connection.run(`ATTACH ${literal(join(folder, FILES.people))} AS filters (READ_ONLY)`);
+      await connection.run(`ATTACH ${literal(join(folder, FILES.lookups))} AS lookups (READ_ONLY)`);
+      store = new RecordStore(folder);
+      const pool = new ConnectionPool(
+        instance,
+        connection,
+        options.connections ?? Math.min(8, Math.max(4, resources.threads)),
+      );
+      return new DuckDbEngine(meta, instance, store, mark, pool, options.segmentBytes ?? SEGMENT_BYTES);
+    } catch (error) {
+      store?.close();
+      instance?.closeSync();
+      mark.release();
+      throw error;
+    }
+  }
+
+  info(): DatasetInfo {
+    const { version, people, companies } = this.#meta;
+    return { version, people, companies };
+  }
+
+  count(filters: CanonicalFilters): Promise<number> {
+    return this.#call(async () => {
+      const key = canonicalJson(filters);
+      if (key === "{}") return this.#meta.people;
+      const known = this.#segments.get(key) ?? this.#running.get(key);
+      if (known) {
+        const segment = await known;
+        if (typeof segment !== "number") return segment.count;
+      }
+      return this.#once(`count ${key}`, () => this.#countNow(filters));
+    });
+  }
+
+  people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
+    return this.#call(async () => {
+      const key = canonicalJson(filters);
+      if (key === "{}") return this.#page(new WholeDataset(this.#meta.people), slice);
+      return this.#page(await this.#segment(key, () => this.#select(filters)), slice);
+    });
+  }
+
+  company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
+    return this.#call(async () => {
+      const found = this.#store.company(lookup);
+      return found && { id: found.id, record: found.record };
+    });
+  }
+
+  employees(companyId: string, slice: Slice): Promise<RecordPage> {
+    return this.#call(async () => {
+      const company = this.#store.company({ by: "id", value: companyId });
+      if (!company) return { records: [], total: 0 };
+      const sql = { text: "SELECT rid FROM lookups.by_employer WHERE key = ? ORDER BY rid", values: [company.seq] };
+      return this.#page(await this.#segment(`employer ${company.seq}`, () => this.#list(sql)), slice);
+    });
+  }
+
+  verify(): Promise<readonly string[]> {
+    return this.#call(() => this.#pool.use((connection) => verifyFiles(connection, this.#store, this.#meta)));
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown();
+    return this.#closing;
+  }
+
+  async #shutDown(): Promise<void> {
+    if (this.#calls > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
+    }
+    this.#store.close();
+    this.#instance.closeSync();
+    this.#mark.release();
+  }
+
+  /** Keeps the files open until the call is over. */
+  async #call<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#closing) throw new Error("the dataset is closed");
+    this.#calls++;
+    try {
+      return await work();
+    } finally {
+      this.#calls--;
+      if (this.#calls === 0) this.#idle?.();
+    }
+  }
+
+  /** Equal questions that are asked at the same time are answered once. */
+  async #once<Result extends Segment | number>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const running = this.#running.get(key);
+    // A key names one kind of result: counts begin with "count ".
+    if (running) return (await running) as Result;
+    const promise = work();
+    this.#running.set(key, promise);
+    try {
+      return await promise;
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  async #segment(key: string, work: () => Promise<Segment>): Promise<Segment> {
+    const cached = this.#segments.get(key);
+    if (cached) return cached;
+    const segment = await this.#once(key, work);
+    this.#segments.set(key, segment);
+    return segment;
+  }
+
+  async #page(segment: Segment, slice: Slice): Promise<RecordPage> {
+    const rids = segment.slice(slice.offset, slice.limit);
+    const records: string[] = [];
+    for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
+      if (start > 0) await new Promise<void>((resolve) => setImmediate(resolve));
+      records.push(...this.#store.people(rids.subarray(start, start + RECORDS_AT_ONCE)));
+    }
+    return { records, total: segment.count };
+  }
+
+  async #countNow(filters: CanonicalFilters): Promise<number> {
+    const { lookups, rest } = plan(conditionsOf(filters));
+    if (lookups.length > 0 && rest.length > 0) return (await this.#list(await this.#narrow(lookups, rest))).count;
+    const source = lookups.length > 0 ? intersect(lookups) : scan(rest);
+    return this.#pool.use(async (connection) => {
+      const reader = await connection.runAndReadAll(`SELECT count(*) FROM (${source.text})`, [...source.values]);
+      return toNumber(reader.getRowsJS()[0]?.[0]);
+    });
+  }
+
+  async #select(filters: CanonicalFilters): Promise<Segment> {
+    const { lookups, rest } = plan(conditionsOf(filters));
+    if (lookups.length === 0) return this.#bitmap(scan(rest));
+    if (rest.length === 0) return this.#bitmap(intersect(lookups));
+    return this.#list(await this.#narrow(lookups, rest));
+  }
+
+  /** Candidates of the look-ups that also meet the other conditions, in order. */
+  async #narrow(lookups: readonly Sql[], rest: readonly Condition[]): Promise<Sql> {
+    const candidates = intersect(lookups);
+    const few = await this.#pool.use(async (connection) => {
+      const text = `SELECT rid FROM (${candidates.text}) LIMIT ${FEW + 1}`;
+      return collect(await connection.run(text, [...candidates.values]));
+    });
+    if (few.length > FEW) {
+      const where = whereSql(rest, DIALECT);
+      const source = { text: `rid IN (${candidates.text})`, values: candidates.values };
+      const joined = joinSql([where, source], " AND ");
+      return { text: `SELECT rid FROM filters.people${joined.text} ORDER BY rid`, values: joined.values };
+    }
+    const list = few.length === 0 ? "NULL" : few.join(", ");
+    const where = whereSql(rest, DIALECT);
+    return {
+      text: `SELECT rid FROM filters.people${where.text} AND rid IN (${list}) ORDER BY rid`,
+      values: where.values,
+    };
+  }
+
+  /** The positions as a list; `sql` gives them in order. */
+  #list(sql: Sql): Promise<Segment> {
+    return this.#pool.use(
+      async (connection) => new ListSegment(await collect(await connection.stream(sql.text, [...sql.values]))),
+    );
+  }
+
+  /** The positions as bits, aggregated inside DuckDB, so that nothing is copied or sorted row by row. */
+  #bitmap(sql: Sql): Promise<Segment> {
+    // A whole number of bytes, so that DuckDB puts no padding before the first bit.
+    const bits = Math.ceil(this.#meta.people / 8) * 8;
+    return this.#pool.use(async (connection) => {
+      const text = `SELECT bitstring_agg(rid, 0::UINTEGER, ${Math.max(bits - 1, 1)}::UINTEGER) FROM (${sql.text})`;
+      const value = (await connection.runAndReadAll(text, [...sql.values])).getRows()[0]?.[0];
+      if (value === null || value === undefined) return new ListSegment(new Uint32Array());
+      if (typeof value !== "object" || !("data" in value) || !(value.data instanceof Uint8Array)) {
+        throw new Error("DuckDB gave no bits");
+      }
+      return new BitmapSegment(value.data.slice(1)).compact();
+    });
+  }
+}
+
+/** Which table answers fastest; the crossing points were measured (docs/dataset.md). */
+function plan(conditions: readonly Condition[]): Plan {
+  const lookups: Sql[] = [];
+  const rest: Condition[] = [];
+  // The filter table is sorted by these: with one of them a scan reads little.
+  const narrow = conditions.some(({ column }) => column === "country" || column === "department");
+  for (const condition of conditions) {
+    const table = lookupTable(condition, narrow);
+    if (table === undefined) rest.push(condition);
+    else {
+      const where = whereSql([condition.kind === "address" ? condition : { ...condition, column: "key" }], DIALECT);
+      lookups.push({ text: `SELECT rid FROM lookups.${table}${where.text}`, values: where.values });
+    }
+  }
+  return { lookups, rest };
+}
+
+function lookupTable(condition: Condition, narrow: boolean): string | undefined {
+  if (condition.kind === "address") return condition.column === "network_url" ? "by_address" : "by_company";
+  if (condition.column === "name" && !narrow) return "by_name";
+  if (condition.column === "headline" && !narrow) return "by_headline";
+  return undefined;
+}
+
+function scan(conditions: readonly Condition[]): Sql {
+  const where = whereSql(conditions, DIALECT);
+  return { text: `SELECT rid FROM filters.people${where.text}`, values: where.values };
+}
+
+const intersect = (lookups: readonly Sql[]): Sql => joinSql(lookups, " INTERSECT ");
+
+/** All values of the first column, read chunk by chunk so that other work gets its turn. */
+async function collect(result: DuckDBResult): Promise<Uint32Array> {
+  const parts: Uint32Array[] = [];
+  let length = 0;
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (!chunk || chunk.rowCount === 0) break;
+    const part = Uint32Array.from(chunk.getColumnValues(0), Number);
+    parts.push(part);
+    length += part.length;
+  }
+  const all = new Uint32Array(length);
+  let next = 0;
+  for (const part of parts) {
+    all.set(part, next);
+    next += part.length;
+  }
+  return all;
+}
+
+async function readMeta(folder: string): Promise<DatasetMeta> {
+  const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
+  if (meta.format !== FORMAT) {
+    throw new Error(
+      `the dataset in ${folder} has format ${meta.format}, this version reads ${FORMAT}; import it again`,
+    );
+  }
+  return meta;
+}
+
+/** Connections of one instance; a query that finds none free waits in line. */
+class ConnectionPool {
+  readonly #instance: DuckDBInstance;
+  readonly #free: DuckDBConnection[];
+  readonly #waiting: ((connection: DuckDBConnection) => void)[] = [];
+  readonly #most: number;
+  #made = 1;
+
+  constructor(instance: DuckDBInstance, first: DuckDBConnection, most: number) {
+    this.#instance = instance;
+    this.#free = [first];
+    this.#most = most;
+  }
+
+  async use<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
+    const connection = await this.#take();
+    try {
+      return await work(connection);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next(connection);
+      else this.#free.push(connection);
+    }
+  }
+
+  async #take(): Promise<DuckDBConnection> {
+    const free = this.#free.pop();
+    if (free) return free;
+    if (this.#made < this.#most) {
+      this.#made++;
+      return this.#instance.connect();
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+}
+
+async function verifyFiles(connection: DuckDBConnection, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
+  const breaches: string[] = [];
+  const number = async (sql: string): Promise<number> => toNumber(await scalar(connection, sql));
+  const expect = (what: string, found: number, wanted: number): void => {
+    if (found !== wanted) breaches.push(`${what}: ${found}, expected ${wanted}`);
+  };
+  const stored = store.counts();
+  expect("people in the filter table", await number("SELECT count(*) FROM filters.people"), meta.people);
+  expect("people in the row store", stored.people, meta.people);
+  expect("companies in the row store", stored.companies, meta.companies);
+  expect(
+    "positions that are not the row's place",
+    await number("SELECT count(*) FROM filters.people WHERE rid <> rowid"),
+    0,
+  );
+  for (const [table, column] of [
+    ["by_name", "name"],
+    ["by_headline", "headline"],
+  ] as const) {
+    const wanted = await number(`SELECT count(*) FROM filters.people WHERE ${column} IS NOT NULL`);
+    expect(`rows of ${table}`, await number(`SELECT count(*) FROM lookups.${table}`), wanted);
+    const wrong = `SELECT count(*) FROM lookups.${table} l ANTI JOIN filters.people p ON p.rid = l.rid AND p.${column} = l.key`;
+    expect(`rows of ${table} that the filter table does not have`, await number(wrong), 0);
+  }
+  breaches.push(...store.check().map((problem) => `row store: ${problem}`));
+  return breaches;
+}

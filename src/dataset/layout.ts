@@ -1,0 +1,196 @@
+import { randomBytes } from "node:crypto";
+import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+
+/*
+ * A dataset folder:
+ *   CURRENT        JSON {"version","folder"}: which version is served; replaced by rename, so it is always whole
+ *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, records.db, meta.json, in-use.db
+ *   build-*        a version that is being written; nothing refers to it
+ *   lock.db        one builder at a time; the lock is SQLite's, so it dies with the process that held it
+ */
+
+export const FILES = {
+  /** DuckDB: the filter table. */
+  people: "people.duckdb",
+  /** DuckDB: small tables sorted by name, headline, slug and company. */
+  lookups: "lookups.duckdb",
+  /** SQLite: records by position, and companies with their look-up keys. */
+  records: "records.db",
+  meta: "meta.json",
+  inUse: "in-use.db",
+} as const;
+
+/** Raised when the stored form changes; a folder of another format is refused with a message. */
+export const FORMAT = 1;
+
+export interface DatasetMeta {
+  readonly format: number;
+  readonly version: string;
+  readonly people: number;
+  readonly companies: number;
+  readonly created_at: string;
+  readonly source: string;
+}
+
+export interface Pointer {
+  readonly version: string;
+  readonly folder: string;
+}
+
+/** There is no dataset where one was expected. */
+export class NoDatasetError extends Error {
+  override readonly name = "NoDatasetError";
+}
+
+const isMissing = (error: unknown): boolean =>
+  error instanceof Error && "code" in error && (error.code === "ENOENT" || error.code === "ENOTDIR");
+
+/** What CURRENT names, or undefined where there is no dataset yet. @throws Error where CURRENT is not what we write */
+export async function readPointer(datasetDir: string): Promise<Pointer | undefined> {
+  let text: string;
+  try {
+    text = await readFile(join(datasetDir, "CURRENT"), "utf8");
+  } catch (error) {
+    if (isMissing(error)) return undefined;
+    throw error;
+  }
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === "object" && value !== null && "version" in value && "folder" in value) {
+      const { version, folder } = value;
+      if (typeof version === "string" && typeof folder === "string" && /^[\w.-]+$/.test(folder)) {
+        return { version, folder };
+      }
+    }
+  } catch {
+    // Falls through to the one message below.
+  }
+  throw new Error(`${join(datasetDir, "CURRENT")} is not a dataset pointer; import or generate the dataset again`);
+}
+
+/** Changes whenever CURRENT is replaced; cheap enough to ask about on every request. */
+export async function pointerStamp(datasetDir: string): Promise<string> {
+  try {
+    const info = await stat(join(datasetDir, "CURRENT"));
+    return `${info.ino}:${info.size}:${info.mtimeMs}`;
+  } catch (error) {
+    if (isMissing(error)) return "";
+    throw error;
+  }
+}
+
+/** Writes a small file whole or not at all, and flushes it. */
+async function replaceFile(folder: string, name: string, text: string): Promise<void> {
+  const draft = join(folder, `${name}.${randomBytes(6).toString("hex")}`);
+  await writeFile(draft, text, { flush: true });
+  await rename(draft, join(folder, name));
+  await syncPath(folder);
+}
+
+/** Flushes a file or, where the system can, a folder's entries. */
+export async function syncPath(path: string): Promise<void> {
+  const handle = await open(path, "r").catch(() => undefined);
+  if (!handle) return;
+  try {
+    await handle.sync();
+  } catch (error) {
+    // Windows cannot flush folders, nor files opened for reading.
+    if (!(error instanceof Error && "code" in error && (error.code === "EPERM" || error.code === "EISDIR")))
+      throw error;
+  } finally {
+    await handle.close();
+  }
+}
+
+/** Makes a finished folder the one that is served: files flushed, folder renamed, CURRENT replaced. */
+export async function publish(datasetDir: string, draft: string, meta: DatasetMeta): Promise<void> {
+  await writeFile(join(draft, FILES.meta), `${JSON.stringify(meta, null, 2)}\n`, { flush: true });
+  const inUse = new DatabaseSync(join(draft, FILES.inUse));
+  inUse.exec("CREATE TABLE readers (note TEXT); PRAGMA journal_mode = DELETE");
+  inUse.close();
+  for (const name of await readdir(draft)) await syncPath(join(draft, name));
+  await syncPath(draft);
+  const folder = `v-${meta.version}`;
+  await rename(draft, join(datasetDir, folder));
+  await replaceFile(datasetDir, "CURRENT", `${JSON.stringify({ version: meta.version, folder } satisfies Pointer)}\n`);
+}
+
+/** A mark that a version is being read, held for as long as the engine is open. Dies with the process. */
+export interface ReadMark {
+  release(): void;
+}
+
+export function markInUse(folder: string): ReadMark {
+  const db = new DatabaseSync(join(folder, FILES.inUse), { readOnly: true });
+  try {
+    // An open read transaction holds SQLite's shared lock on the file.
+    db.exec("BEGIN");
+    db.prepare("SELECT count(*) FROM readers").get();
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  return { release: () => db.close() };
+}
+
+function isUnused(folder: string): boolean {
+  let db: DatabaseSyncInstance | undefined;
+  try {
+    db = new DatabaseSync(join(folder, FILES.inUse));
+    db.exec("BEGIN EXCLUSIVE; ROLLBACK");
+    return true;
+  } catch {
+    return false;
+  } finally {
+    db?.close();
+  }
+}
+
+/** Removes versions that nobody reads and drafts of builds that died. The caller holds the build lock. */
+export async function removeUnused(datasetDir: string): Promise<void> {
+  const current = await readPointer(datasetDir);
+  for (const entry of await readdir(datasetDir, { withFileTypes: true })) {
+    if (!entry.isDirectory() || entry.name === current?.folder) continue;
+    const path = join(datasetDir, entry.name);
+    if (entry.name.startsWith("build-") || (entry.name.startsWith("v-") && isUnused(path))) {
+      // Where a file is still open on Windows this fails, and the next import tries again.
+      await rm(path, { recursive: true, force: true }).catch(() => undefined);
+    }
+  }
+}
+
+/**
+ * Runs `work` as the only builder of this dataset folder, of all processes. Waits for another builder, asking every 100 ms.
+ * @throws the reason of `signal` when it is aborted while waiting
+ */
+export async function withBuildLock<Result>(
+  datasetDir: string,
+  sleep: (ms: number) => Promise<void>,
+  work: () => Promise<Result>,
+  signal?: AbortSignal,
+): Promise<Result> {
+  const db = new DatabaseSync(join(datasetDir, "lock.db"));
+  try {
+    for (;;) {
+      signal?.throwIfAborted();
+      try {
+        db.exec("BEGIN EXCLUSIVE");
+        break;
+      } catch (error) {
+        if (!(error instanceof Error) || !/locked|busy/i.test(error.message)) throw error;
+        await sleep(100);
+      }
+    }
+    return await work();
+  } finally {
+    db.close();
+  }
+}
+
+/** Unique for each import: when it was made, and a random part. */
+export const newVersion = (now: number): string =>
+  `${new Date(now).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-")}-${randomBytes(3).toString("hex")}`;
+
+export const newDraftName = (): string => `build-${randomBytes(6).toString("hex")}`;

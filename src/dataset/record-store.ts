@@ -1,0 +1,149 @@
+import { join } from "node:path";
+import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import type { CompanyLookup, FoundCompany } from "./engine.ts";
+import { FILES } from "./layout.ts";
+
+/**
+ * Between the values of a stored record: JSON text never contains it. Storing the values alone, in published order, halves
+ * the file; the field names come back when a record is read.
+ */
+export const SEPARATOR = "\x1f";
+
+const openings = (fields: readonly string[]): string[] =>
+  fields.map((field, index) => `${index === 0 ? "{" : ","}${JSON.stringify(field)}:`);
+const PERSON_OPENINGS = openings(PERSON_FIELDS);
+const COMPANY_OPENINGS = openings(COMPANY_FIELDS);
+
+/** The record as JSON text, fields in published order. @throws Error where the stored row is damaged */
+function expand(packed: string, names: readonly string[]): string {
+  const values = packed.split(SEPARATOR);
+  if (values.length !== names.length)
+    throw new Error(`a stored record has ${values.length} values, not ${names.length}`);
+  let text = "";
+  for (let index = 0; index < names.length; index++) text += `${names[index]}${values[index]}`;
+  return `${text}}`;
+}
+
+/** SQL (DuckDB) for the packed form of a record. Columns are named as the fields. */
+export const packedSql = (fields: readonly string[], column: (field: string) => string = (field) => field): string =>
+  `concat(${fields.map((field) => `coalesce(to_json(${column(field)})::VARCHAR, 'null')`).join(", chr(31), ")})`;
+
+/** A company as it is written: look-up keys in normal or canonical form, and the packed record. */
+export interface CompanyRow {
+  readonly id: string;
+  readonly name: string | null;
+  readonly domain: string | null;
+  readonly address: string | null;
+  readonly slug: string | null;
+  readonly doc: string;
+}
+
+/** Writes `records.db`: people and companies are given in the order of their positions. */
+export class RecordWriter {
+  readonly #db: DatabaseSyncInstance;
+  readonly #person: StatementSyncInstance;
+  readonly #company: StatementSyncInstance;
+  #people = 0;
+  #companies = 0;
+
+  constructor(folder: string) {
+    this.#db = new DatabaseSync(join(folder, FILES.records));
+    // No journal on disk: the file is built apart from readers and flushed whole before it is published.
+    this.#db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
+      CREATE TABLE people (rid INTEGER PRIMARY KEY, doc TEXT NOT NULL);
+      CREATE TABLE companies (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT, domain TEXT, address TEXT, slug TEXT, doc TEXT NOT NULL);
+      BEGIN`);
+    this.#person = this.#db.prepare("INSERT INTO people VALUES (?, ?)");
+    this.#company = this.#db.prepare("INSERT INTO companies VALUES (?, ?, ?, ?, ?, ?, ?)");
+  }
+
+  addPerson(doc: string): void {
+    this.#person.run(this.#people++, doc);
+  }
+
+  addCompany(row: CompanyRow): void {
+    this.#company.run(this.#companies++, row.id, row.name, row.domain, row.address, row.slug, row.doc);
+  }
+
+  finish(): void {
+    this.#db.exec(`CREATE UNIQUE INDEX company_id ON companies (id);
+      CREATE INDEX company_domain ON companies (domain) WHERE domain IS NOT NULL;
+      CREATE INDEX company_slug ON companies (slug) WHERE slug IS NOT NULL;
+      CREATE INDEX company_name ON companies (name) WHERE name IS NOT NULL;
+      COMMIT`);
+    this.#db.close();
+  }
+
+  /** Gives up: the file is left as it is, in a draft folder. */
+  abandon(): void {
+    this.#db.close();
+  }
+}
+
+export interface StoredCompany extends FoundCompany {
+  /** Position in the order of ids; what employees refer to. */
+  readonly seq: number;
+}
+
+const COMPANY_QUERIES = {
+  id: "SELECT seq, id, doc FROM companies WHERE id = ?",
+  domain: "SELECT seq, id, doc FROM companies WHERE domain = ? ORDER BY seq LIMIT 1",
+  name: "SELECT seq, id, doc FROM companies WHERE name = ? ORDER BY seq LIMIT 1",
+  slug: "SELECT seq, id, doc FROM companies WHERE slug = ? ORDER BY seq LIMIT 1",
+  address: "SELECT seq, id, doc FROM companies WHERE slug = ? AND address = ? ORDER BY seq LIMIT 1",
+} as const;
+
+/** Reads `records.db`. Every call is a few look-ups by key; it runs on the caller's thread. */
+export class RecordStore {
+  readonly #db: DatabaseSyncInstance;
+  readonly #people: StatementSyncInstance;
+  readonly #statements = new Map<string, StatementSyncInstance>();
+
+  constructor(folder: string) {
+    this.#db = new DatabaseSync(join(folder, FILES.records), { readOnly: true });
+    this.#db.exec("PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824");
+    this.#people = this.#db.prepare(
+      "SELECT p.doc AS doc FROM json_each(?) AS wanted JOIN people AS p ON p.rid = wanted.value",
+    );
+  }
+
+  /** The records at these positions, in this order. @throws Error where one is missing */
+  people(rids: Uint32Array): string[] {
+    const rows = this.#people.all(`[${rids.join(",")}]`);
+    if (rows.length !== rids.length) throw new Error(`the row store has ${rows.length} of ${rids.length} records`);
+    return rows.map((row: { doc: string }) => expand(row.doc, PERSON_OPENINGS));
+  }
+
+  company(lookup: CompanyLookup): StoredCompany | undefined {
+    if (lookup.by !== "company_network_url") return this.#find(COMPANY_QUERIES[lookup.by], lookup.value);
+    const slash = lookup.value.lastIndexOf("/");
+    if (slash < 0) return this.#find(COMPANY_QUERIES.slug, lookup.value);
+    return this.#find(COMPANY_QUERIES.address, lookup.value.slice(slash + 1), lookup.value);
+  }
+
+  #find(sql: string, ...values: readonly string[]): StoredCompany | undefined {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    const row: { seq: number; id: string; doc: string } | undefined = statement.get(...values);
+    return row && { seq: row.seq, id: row.id, record: expand(row.doc, COMPANY_OPENINGS) };
+  }
+
+  counts(): { people: number; companies: number } {
+    const count = (table: string): number => Number(this.#db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
+    return { people: count("people"), companies: count("companies") };
+  }
+
+  /** What SQLite's own check finds; empty when sound. */
+  check(): string[] {
+    const rows: { integrity_check: string }[] = this.#db.prepare("PRAGMA integrity_check(5)").all();
+    return rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
+  }
+
+  close(): void {
+    this.#db.close();
+  }
+}

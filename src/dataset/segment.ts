@@ -1,0 +1,142 @@
+/** The people of a segment: positions (`rid`) in public order. Any page costs the same, wherever it lies. */
+export interface Segment {
+  readonly count: number;
+  /** Memory held, in bytes. */
+  readonly bytes: number;
+  /** The positions of a page; shorter at the end, empty beyond it. */
+  slice(offset: number, limit: number): Uint32Array;
+}
+
+/** All people: the position is the offset. */
+export class WholeDataset implements Segment {
+  readonly count: number;
+  readonly bytes = 0;
+
+  constructor(people: number) {
+    this.count = people;
+  }
+
+  slice(offset: number, limit: number): Uint32Array {
+    const length = Math.max(0, Math.min(limit, this.count - offset));
+    return Uint32Array.from({ length }, (_, index) => offset + index);
+  }
+}
+
+/** A segment with few people: their positions as they are. */
+export class ListSegment implements Segment {
+  readonly count: number;
+  readonly bytes: number;
+  readonly #rids: Uint32Array;
+
+  /** @param rids in rising order */
+  constructor(rids: Uint32Array) {
+    this.#rids = rids;
+    this.count = rids.length;
+    this.bytes = rids.byteLength;
+  }
+
+  slice(offset: number, limit: number): Uint32Array {
+    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count));
+  }
+}
+
+/** Bytes for which one running count is kept. */
+const BLOCK = 512;
+const ONES = Uint8Array.from({ length: 256 }, (_, byte) => {
+  let count = 0;
+  for (let rest = byte; rest > 0; rest &= rest - 1) count++;
+  return count;
+});
+
+/** A segment with many people: one bit for each person of the dataset, however many match. */
+export class BitmapSegment implements Segment {
+  readonly count: number;
+  readonly bytes: number;
+  readonly #bits: Uint8Array;
+  /** People before each block. */
+  readonly #before: Uint32Array;
+
+  /** @param bits person `i` is bit `i & 7`, the highest first, of byte `i >> 3` */
+  constructor(bits: Uint8Array) {
+    this.#bits = bits;
+    const blocks = Math.ceil(bits.length / BLOCK);
+    this.#before = new Uint32Array(blocks);
+    let count = 0;
+    for (let block = 0; block < blocks; block++) {
+      this.#before[block] = count;
+      const end = Math.min(bits.length, (block + 1) * BLOCK);
+      for (let index = block * BLOCK; index < end; index++) count += ONES[bits[index] ?? 0] ?? 0;
+    }
+    this.count = count;
+    this.bytes = bits.byteLength + this.#before.byteLength;
+  }
+
+  slice(offset: number, limit: number): Uint32Array {
+    const rids = new Uint32Array(Math.max(0, Math.min(limit, this.count - offset)));
+    if (rids.length === 0) return rids;
+    let low = 0;
+    let high = this.#before.length - 1;
+    while (low < high) {
+      const middle = (low + high + 1) >>> 1;
+      if ((this.#before[middle] ?? 0) <= offset) low = middle;
+      else high = middle - 1;
+    }
+    let skip = offset - (this.#before[low] ?? 0);
+    let found = 0;
+    for (let index = low * BLOCK; found < rids.length; index++) {
+      const byte = this.#bits[index] ?? 0;
+      const ones = ONES[byte] ?? 0;
+      if (skip >= ones) {
+        skip -= ones;
+        continue;
+      }
+      for (let bit = 0; bit < 8 && found < rids.length; bit++) {
+        if ((byte & (0x80 >> bit)) === 0) continue;
+        if (skip > 0) skip--;
+        else rids[found++] = index * 8 + bit;
+      }
+    }
+    return rids;
+  }
+
+  /** The same segment in the smaller of the two forms. */
+  compact(): Segment {
+    return this.count * 4 < this.bytes ? new ListSegment(this.slice(0, this.count)) : this;
+  }
+}
+
+/** Segments that were asked for lately, within a budget of bytes. */
+export class SegmentCache {
+  readonly #budget: number;
+  readonly #segments = new Map<string, Segment>();
+  #bytes = 0;
+
+  /** @param budget in bytes; a segment that alone exceeds it is not kept */
+  constructor(budget: number) {
+    this.#budget = budget;
+  }
+
+  get(key: string): Segment | undefined {
+    const segment = this.#segments.get(key);
+    if (segment) {
+      // A Map keeps the order of insertion: what was used last goes to the end.
+      this.#segments.delete(key);
+      this.#segments.set(key, segment);
+    }
+    return segment;
+  }
+
+  set(key: string, segment: Segment): void {
+    const cost = costOf(key, segment);
+    if (cost > this.#budget || this.#segments.has(key)) return;
+    this.#segments.set(key, segment);
+    this.#bytes += cost;
+    for (const [oldest, dropped] of this.#segments) {
+      if (this.#bytes <= this.#budget) break;
+      this.#segments.delete(oldest);
+      this.#bytes -= costOf(oldest, dropped);
+    }
+  }
+}
+
+const costOf = (key: string, segment: Segment): number => segment.bytes + 2 * key.length + 200;

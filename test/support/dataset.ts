@@ -1,0 +1,46 @@
+import { rmSync } from "node:fs";
+import { mkdtemp } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import type { Engine } from "../../src/dataset/engine.ts";
+import { openDataset } from "../../src/dataset/open.ts";
+import { generateDataset } from "../../src/dataset/sample.ts";
+
+/** For tests: one thread and little memory, because many test files run side by side. */
+export const SMALL = { threads: 1, memoryBytes: 512 * 2 ** 20 };
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));
+
+const made = new Map<string, Promise<string>>();
+const folders: string[] = [];
+process.once("exit", () => {
+  // Best effort: a test run that is killed leaves its folder in the system's temp folder.
+  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+});
+
+/** A new folder under the system's temp folder. */
+export async function tempFolder(prefix = "headcount-test-"): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), prefix));
+  folders.push(folder);
+  return folder;
+}
+
+/** The folder (with CURRENT) of a generated dataset; made once for each process. */
+export function smallDatasetFolder(people = 2_000, seed = 1): Promise<string> {
+  const key = `${people}:${seed}`;
+  let folder = made.get(key);
+  if (!folder) {
+    folder = (async () => {
+      const datasetDir = join(await tempFolder("headcount-dataset-"), "dataset");
+      await generateDataset({ people, seed }, { datasetDir, now: () => 1_767_225_600_000, sleep, resources: SMALL });
+      return datasetDir;
+    })();
+    made.set(key, folder);
+  }
+  return folder;
+}
+
+/** An open engine over a generated dataset; the caller closes it. */
+export async function smallDataset(people = 2_000, seed = 1): Promise<Engine> {
+  return openDataset(await smallDatasetFolder(people, seed), { resources: SMALL });
+}
