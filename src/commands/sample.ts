@@ -1,5 +1,3 @@
-import { randomBytes } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dataDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
@@ -23,22 +21,9 @@ export const sampleDir = (context: Context): string => join(dataDir(context), "s
  */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
   const dir = sampleDir(context);
-  const [{ openDataFolder }, { startService }] = await Promise.all([
-    import("../service/data-folder.ts"),
-    import("../service/server.ts"),
-  ]).catch((error: unknown) => {
-    throw missingPackages(error);
-  });
-  void openDataFolder;
-  void startService;
   void notice;
   void dir;
-  void readFileSync;
-  void mkdirSync;
-  void renameSync;
-  void rmSync;
-  void writeFileSync;
-  void randomBytes;
+  void missingPackages;
   throw new Error("not yet");
 }
 

@@ -1,0 +1,480 @@
+import { createServer as createTcpServer, type Socket } from "node:net";
+import { brotliCompressSync, gzipSync } from "node:zlib";
+import { afterEach, describe, expect, test } from "vitest";
+import { LostReplyError, ServiceError } from "../../src/client/errors.ts";
+import { type ClientOptions, createClient, type RequestLog } from "../../src/client/http-client.ts";
+import { recordOf, rowsOf } from "../../src/client/rows.ts";
+import { DEFAULT_DIALECT, type Dialect, type ServiceClient } from "../../src/client/types.ts";
+import { CliError } from "../../src/errors.ts";
+import { answerEnvelope, answerError, type RawServer, rawServer } from "../support/client.ts";
+
+const KEY = "svc_live_0123456789abcdef";
+const open: { close(): Promise<void> }[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((thing) => thing.close()));
+});
+
+async function serve(...args: Parameters<typeof rawServer>): Promise<RawServer> {
+  const server = await rawServer(...args);
+  open.push(server);
+  return server;
+}
+
+function clientFor(baseUrl: string, more: Partial<ClientOptions> = {}): ServiceClient {
+  const client = createClient({ baseUrl, apiKey: KEY, dialect: DEFAULT_DIALECT, now: Date.now, env: {}, ...more });
+  open.push(client);
+  return client;
+}
+
+const failure = async (call: Promise<unknown>): Promise<unknown> =>
+  call.then(
+    () => {
+      throw new Error("the call succeeded");
+    },
+    (error: unknown) => error,
+  );
+const service = async (call: Promise<unknown>): Promise<ServiceError> => {
+  const error = await failure(call);
+  expect(error).toBeInstanceOf(ServiceError);
+  return error as ServiceError;
+};
+const lost = async (call: Promise<unknown>): Promise<LostReplyError> => {
+  const error = await failure(call);
+  expect(error).toBeInstanceOf(LostReplyError);
+  return error as LostReplyError;
+};
+const paid = { idempotencyKey: "key-1" };
+
+describe("what is sent", () => {
+  test("a search carries key, idempotency key and page in the body, under the path of the base URL", async () => {
+    const server = await serve((_, response) => answerEnvelope(response, [{ id: "1" }], { used: 1 }));
+    const client = clientFor(`${server.url}/prefix/v1/`);
+    await client.searchPage({ department: "Sales" }, { offset: 50, perPage: 25 }, paid);
+    const [request] = server.seen;
+    expect(request).toMatchObject({ method: "POST", url: "/prefix/v1/person/search" });
+    expect(request?.headers).toMatchObject({
+      authorization: `Bearer ${KEY}`,
+      "content-type": "application/json",
+      "idempotency-key": "key-1",
+    });
+    expect(request?.headers["accept-encoding"]).toBeUndefined();
+    expect(JSON.parse(request?.body ?? "")).toEqual({ filters: { department: "Sales" }, per_page: 25, page: 3 });
+  });
+
+  test.each<[Dialect, object, object]>([
+    [
+      { paging: "page", firstPage: 0 },
+      { offset: 50, perPage: 25 },
+      { per_page: 25, page: 2 },
+    ],
+    [
+      { paging: "offset", firstPage: 1 },
+      { offset: 30, perPage: 25 },
+      { per_page: 25, offset: 30 },
+    ],
+    [{ paging: "cursor", firstPage: 1 }, { offset: 0, perPage: 25 }, { per_page: 25 }],
+    [
+      { paging: "cursor", firstPage: 1 },
+      { offset: 25, perPage: 25, cursor: "abc" },
+      { per_page: 25, cursor: "abc" },
+    ],
+  ])("in the dialect %j", async (dialect, position, expected) => {
+    const server = await serve((_, response) => answerEnvelope(response, []));
+    const client = clientFor(server.url, { dialect });
+    await client.searchPage({}, position as { offset: number; perPage: number }, paid);
+    expect(JSON.parse(server.seen[0]?.body ?? "")).toEqual({ filters: {}, ...expected });
+  });
+
+  test("a page that begins nowhere is refused before it is sent", async () => {
+    const server = await serve((_, response) => answerEnvelope(response, []));
+    expect(() => clientFor(server.url).searchPage({}, { offset: 10, perPage: 25 }, paid)).toThrow(RangeError);
+    expect(server.seen).toEqual([]);
+  });
+
+  test("employees and enrich ask by query, with the value encoded", async () => {
+    const server = await serve((_, response) => answerEnvelope(response, []));
+    const client = clientFor(server.url);
+    await client.employeesPage({ by: "name", value: "A&B Söhne" }, { offset: 10, perPage: 10 }, paid);
+    await client.enrich({ by: "domain", value: "example.com" }, paid);
+    const urls = server.seen.map(({ url }) => new URL(url, server.url));
+    expect(Object.fromEntries(urls[0]?.searchParams ?? [])).toEqual({ name: "A&B Söhne", per_page: "10", page: "2" });
+    expect(urls[1]?.pathname).toBe("/v1/company/enrich");
+    expect(Object.fromEntries(urls[1]?.searchParams ?? [])).toEqual({ domain: "example.com" });
+  });
+
+  test("the log has path and cost, and neither key nor query", async () => {
+    const server = await serve((_, response) =>
+      answerEnvelope(response, [{ id: "1" }], { used: 0.25, headers: { "x-request-id": "r-7" } }),
+    );
+    const entries: RequestLog[] = [];
+    const client = clientFor(server.url, { log: (entry) => entries.push(entry) });
+    await client.employeesPage({ by: "domain", value: "secret.example" }, { offset: 0, perPage: 10 }, paid);
+    expect(entries).toMatchObject([
+      { method: "GET", path: "/v1/company/employees", outcome: 200, creditsUsed: "0.25", requestId: "r-7" },
+    ]);
+    expect(JSON.stringify(entries)).not.toMatch(/svc_live|secret/);
+  });
+});
+
+describe("what is read", () => {
+  test.each([
+    [{ count: 5, cached: true, as_of: "2026-01-01T00:00:00Z" }, 5],
+    [7, 7],
+    [{ total: 3 }, 3],
+    [{ total_results: 3 }, 3],
+    [{ total_count: "12" }, 12],
+    [{ results_count: 0 }, 0],
+  ])("a count that comes as %j", async (result, count) => {
+    const server = await serve((_, response) => answerEnvelope(response, result));
+    expect((await clientFor(server.url).count({})).count).toBe(count);
+  });
+
+  test.each([[{ hits: 5 }], [-1], [1.5], ["many"], [null]])("a count that is none: %j", async (result) => {
+    const server = await serve((_, response) => answerEnvelope(response, result));
+    const error = await service(clientFor(server.url).count({}));
+    expect(error).toMatchObject({ status: 200, envelope: false });
+  });
+
+  test("our own account, and one that says everything otherwise", async () => {
+    const shapes: unknown[] = [
+      {
+        account: { id: "default", name: "Default" },
+        key: { id: "k", name: "k", mode: "live", prefix: "hc_live_Ab…" },
+        plan: { name: "standard" },
+        credits: { remaining: 99.75, held: 1, used_today: 2 },
+        rate_limits: { per_minute: 600, per_day: 100_000 },
+        costs: { account: 0, person_count: 0, person_search: 0.25, company_enrich: 2, company_employees: 1 },
+        limits: { per_page_max: 1000, max_depth: null, count_cache_seconds: 300 },
+        dataset: { version: "v1", people: 50_000, companies: 7_000 },
+      },
+      {
+        id: 42,
+        email: "a@example.com",
+        balance: "99.75",
+        plan: { name: "pro", rate_limits: { requests_per_minute: 600, requests_per_day: 100_000 } },
+        costs: { search: { credits: 0.25 }, enrich: 2 },
+        max_per_page: 1000,
+      },
+    ];
+    const server = await serve((_, response, count) => answerEnvelope(response, shapes[count - 1]));
+    const client = clientFor(server.url);
+    const own = await client.account();
+    expect(own).toMatchObject({
+      accountId: "default",
+      keyMode: "live",
+      plan: "standard",
+      balance: 99_750_000n,
+      held: 1_000_000n,
+      perMinute: 600,
+      perDay: 100_000,
+      costs: { personSearch: 250_000n, companyEnrich: 2_000_000n, companyEmployees: 1_000_000n },
+      unknownCosts: [],
+      perPageMax: 1000,
+      maxDepth: undefined,
+      datasetVersion: "v1",
+      people: 50_000,
+    });
+    expect(await client.account()).toMatchObject({
+      accountId: "42",
+      balance: 99_750_000n,
+      plan: "pro",
+      perMinute: 600,
+      perDay: 100_000,
+      costs: { personSearch: 250_000n, companyEnrich: 2_000_000n, companyEmployees: 1_000_000n },
+      unknownCosts: ["company_employees"],
+      perPageMax: 1000,
+    });
+  });
+
+  test("a page is left as bytes, with what its envelope and headers say", async () => {
+    const rows = [{ id: "1", name: 'A "quoted" ]}' }, { id: "2" }];
+    const server = await serve((_, response) =>
+      answerEnvelope(response, rows, {
+        used: 0.5,
+        remaining: 99.5,
+        headers: {
+          "x-total-count": "1234",
+          "x-next-cursor": "n",
+          "x-dataset-version": "d1",
+          "idempotent-replayed": "true",
+          deprecation: "true",
+          sunset: "Sat, 31 Oct 2026 23:59:59 GMT",
+        },
+      }),
+    );
+    const page = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 2 }, paid);
+    expect(page).toMatchObject({ total: 1234, nextCursor: "n", replayed: true });
+    expect(page.meta).toMatchObject({ creditsUsed: 500_000n, creditsRemaining: 99_500_000n, datasetVersion: "d1" });
+    expect(page.meta.deprecation).toContain("31 Oct 2026");
+    expect(rowsOf(page.body)).toEqual(rows);
+  });
+
+  test.each(["profiles", "people", "persons", "results", "items", "data", "employees"])(
+    "a page that holds its rows under %s",
+    async (name) => {
+      const server = await serve((_, response) =>
+        answerEnvelope(response, { [name]: [{ id: "1" }], total: 9, next_cursor: "c" }, { used: 1 }),
+      );
+      const page = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 1 }, paid);
+      expect(page).toMatchObject({ total: 9, nextCursor: "c" });
+      expect(page.meta.creditsUsed).toBe(1_000_000n);
+      expect(rowsOf(page.body)).toEqual([{ id: "1" }]);
+    },
+  );
+
+  test("a pretty-printed page, and one with notices", async () => {
+    const envelope = {
+      status: true,
+      detail: ["soon: v2"],
+      result: [{ id: "1" }],
+      credits_used: 1,
+      credits_remaining: 9,
+    };
+    const server = await serve((_, response, count) =>
+      response.end(JSON.stringify(envelope, null, count === 1 ? 2 : 0)),
+    );
+    const client = clientFor(server.url);
+    for (let index = 0; index < 2; index++) {
+      const page = await client.searchPage({}, { offset: 0, perPage: 1 }, paid);
+      expect(page.meta).toMatchObject({ creditsUsed: 1_000_000n, creditsRemaining: 9_000_000n, notices: ["soon: v2"] });
+    }
+  });
+
+  test("a page that does not say what it cost is booked at the standard price, and says so", async () => {
+    const server = await serve((_, response) => response.end('{"status":true,"result":[{"id":1},{"id":2}]}'));
+    const { meta } = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 2 }, paid);
+    expect(meta.creditsUsed).toBe(2_000_000n);
+    expect(meta.notices.join()).toContain("booked as 1 credit a row");
+  });
+
+  test("a company record, bare or wrapped", () => {
+    const body = (result: unknown): Buffer => Buffer.from(JSON.stringify({ status: true, result }));
+    expect(recordOf(body({ id: "c", company: "x" }))).toEqual({ id: "c", company: "x" });
+    expect(recordOf(body({ company: { id: "c" } }))).toEqual({ id: "c" });
+    expect(recordOf(body([{ id: "c" }]))).toEqual({ id: "c" });
+    expect(() => recordOf(body(null))).toThrow("no record");
+    expect(() => rowsOf(body({ hits: [] }))).toThrow("no list");
+  });
+
+  test.each([
+    ["gzip", gzipSync],
+    ["br", brotliCompressSync],
+  ])("a body compressed with %s, and the same cut off", async (encoding, pack) => {
+    const envelope = JSON.stringify({
+      status: true,
+      detail: [],
+      result: [{ id: "1" }],
+      credits_used: 1,
+      credits_remaining: 9,
+    });
+    const whole = pack(Buffer.from(envelope));
+    const server = await serve((_, response, count) => {
+      response.setHeader("content-encoding", encoding);
+      response.end(count === 1 ? whole : whole.subarray(0, whole.length - 8));
+    });
+    const client = clientFor(server.url);
+    const page = await client.searchPage({}, { offset: 0, perPage: 1 }, paid);
+    expect(page.body.toString()).toBe(envelope);
+    expect(await lost(client.searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ sent: true });
+  });
+});
+
+describe("answers that are no success", () => {
+  test.each([401, 402, 403, 404, 409, 413, 415, 422, 429, 500, 503])("status %i", async (status) => {
+    const server = await serve((_, response) =>
+      answerError(response, status, ["why", "and more"], { "retry-after": "7" }),
+    );
+    const error = await service(clientFor(server.url).account());
+    expect(error).toMatchObject({
+      status,
+      detail: ["why", "and more"],
+      envelope: true,
+      requestId: "req-1",
+      retryAfterMs: 7_000,
+    });
+    expect(error.creditsRemaining).toBe(status === 401 ? undefined : 100_000_000n);
+  });
+
+  test("a 200 whose envelope says false", async () => {
+    const server = await serve((_, response) =>
+      response.end('{"status":false,"detail":["no"],"result":null,"credits_used":0}'),
+    );
+    expect(await service(clientFor(server.url).account())).toMatchObject({
+      status: 200,
+      detail: ["no"],
+      envelope: true,
+    });
+  });
+
+  test("an HTML page: its title, bounded and without control characters", async () => {
+    const title = `\u001b[31mLog in\u202e ${"x".repeat(500)}`;
+    const server = await serve((_, response, count) => {
+      response.writeHead(count === 1 ? 503 : 200, { "content-type": "text/html" });
+      response.end(`<!doctype html>\n<html><title>${title}</title></html>`);
+    });
+    const client = clientFor(server.url);
+    for (const status of [503, 200]) {
+      const error = await service(client.account());
+      expect(error).toMatchObject({ status, envelope: false });
+      expect(error.detail[0]).toContain("Log in");
+      expect(error.detail[0]?.length).toBeLessThan(200);
+      expect(error.detail[0]).not.toMatch(/[\u0000-\u001f\u202e]/);
+    }
+  });
+
+  test.each(["", "null", "[]", '"text"', "{}", '{"message":"gateway"}'])("a 200 with the body %j", async (body) => {
+    const server = await serve((_, response) => response.end(body));
+    expect(await service(clientFor(server.url).account())).toMatchObject({ status: 200, envelope: false });
+  });
+
+  test.each([301, 302, 307, 308])("a %i is refused and followed nowhere", async (status) => {
+    const other = await serve((_, response) => answerEnvelope(response, {}));
+    const server = await serve((_, response) => {
+      response.writeHead(status, { location: `${other.url}/v1/account?leak=1` });
+      response.end();
+    });
+    const error = await service(clientFor(server.url).account());
+    expect(error.status).toBe(status);
+    expect(error.detail[0]).toMatch(/redirect to http.*not followed/);
+    expect(error.detail[0]).not.toContain("leak");
+    expect(other.seen).toEqual([]);
+  });
+});
+
+describe("no whole answer", () => {
+  test("nobody listens: not sent", async () => {
+    const server = await rawServer(() => undefined);
+    await server.close();
+    expect(await lost(clientFor(server.url).account())).toMatchObject({ sent: false, code: "ECONNREFUSED" });
+  });
+
+  test("an unknown host: not sent", async () => {
+    const error = await lost(clientFor("https://host.invalid").account());
+    expect(error.sent).toBe(false);
+    expect(error.code).toMatch(/ENOTFOUND|EAI_AGAIN/);
+  });
+
+  test("https where plain HTTP is spoken: not sent", async () => {
+    const server = await serve((_, response) => answerEnvelope(response, {}));
+    const error = await lost(clientFor(server.url.replace("http:", "https:")).account());
+    expect(error.sent).toBe(false);
+    expect(server.seen).toEqual([]);
+  });
+
+  async function tcp(answer: (socket: Socket) => void): Promise<string> {
+    const sockets = new Set<Socket>();
+    const server = createTcpServer((socket) => {
+      sockets.add(socket);
+      socket.on("error", () => undefined);
+      socket.once("data", () => answer(socket));
+    });
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    open.push({
+      close: async () => {
+        for (const socket of sockets) socket.destroy();
+        server.close();
+      },
+    });
+    return `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  }
+
+  test.each<[string, (socket: Socket) => void]>([
+    ["closed without a word", (socket) => socket.end()],
+    ["reset", (socket) => socket.resetAndDestroy()],
+    ["cut in the body", (socket) => socket.end('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status":tr')],
+    ["cut in a chunk", (socket) => socket.end("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n40\r\n{")],
+    ["no HTTP at all", (socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n")],
+    [
+      "cut JSON without a length",
+      (socket) =>
+        socket.end('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nconnection: close\r\n\r\n{"status":true,"res'),
+    ],
+    [
+      "a body longer than said",
+      (socket) =>
+        socket.end(
+          `HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: 10\r\n\r\n{"status":true,"result":1}`,
+        ),
+    ],
+  ])("%s: sent, so it may have been charged", async (_, answer) => {
+    const url = await tcp(answer);
+    expect(await lost(clientFor(url).searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ sent: true });
+  });
+
+  test("no headers, and a body that stops: both end by themselves", async () => {
+    const timeouts = { headers: 300, bodyIdle: 300 };
+    const silent = await tcp(() => undefined);
+    expect(await lost(clientFor(silent, { timeouts }).account())).toMatchObject({
+      sent: true,
+      code: "UND_ERR_HEADERS_TIMEOUT",
+    });
+    const stalled = await tcp((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status"'));
+    expect(await lost(clientFor(stalled, { timeouts }).account())).toMatchObject({
+      sent: true,
+      code: "UND_ERR_BODY_TIMEOUT",
+    });
+  });
+
+  test("a body that trickles in for ever", async () => {
+    const url = await tcp((socket) => {
+      socket.write("HTTP/1.1 200 OK\r\ncontent-length: 5000\r\n\r\n");
+      const timer = setInterval(() => socket.write(" "), 5);
+      socket.on("close", () => clearInterval(timer));
+    });
+    let time = 0;
+    const now = (): number => (time += 1_000);
+    expect(await lost(clientFor(url, { now }).account())).toMatchObject({ sent: true, code: "REPLY_TOO_SLOW" });
+  });
+
+  test("cancelled before and while it is under way", async () => {
+    const url = await tcp(() => undefined);
+    const client = clientFor(url);
+    expect(await lost(client.account(AbortSignal.abort("stop")))).toMatchObject({
+      sent: false,
+      code: "ABORTED",
+      cause: "stop",
+    });
+    const controller = new AbortController();
+    const call = lost(client.account(controller.signal));
+    setTimeout(() => controller.abort("now"), 50);
+    expect(await call).toMatchObject({ sent: true, code: "ABORTED", cause: "now" });
+  });
+});
+
+describe("where a key may go", () => {
+  const refused = (baseUrl: string): CliError => {
+    try {
+      clientFor(baseUrl);
+    } catch (error) {
+      expect(error).toBeInstanceOf(CliError);
+      return error as CliError;
+    }
+    throw new Error("it was accepted");
+  };
+
+  test.each([
+    "http://example.com",
+    "http://127.0.0.1.example.com",
+    "http://localhost.example.com",
+    "http://[::ffff:1.2.3.4]",
+    "http://0.0.0.0",
+    "ftp://example.com",
+    "file:///etc/passwd",
+    "example.com",
+    "",
+    "https://user:secret@example.com",
+    "https://example.com/?x=1",
+    "https://example.com/#x",
+  ])("not to %j", (baseUrl) => {
+    const error = refused(baseUrl);
+    expect(error).toMatchObject({ exitCode: 2, code: "bad_base_url" });
+    expect(error.message).not.toContain("secret");
+  });
+
+  test.each(["http://127.8.9.10:1", "http://127.1:1", "http://0x7f000001:1", "http://[::1]:1", "http://localhost:1"])(
+    "over plain HTTP to this machine: %s",
+    (baseUrl) => {
+      expect(clientFor(baseUrl).baseUrl).toMatch(/^http:/);
+    },
+  );
+});
