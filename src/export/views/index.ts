@@ -7,6 +7,7 @@ import { FORMATS, type Format, type View, type ViewOptions } from "./types.ts";
 
 export { ColumnUnion, checkFields, collectColumns, parseFields, publishedFields } from "./columns.ts";
 export { Page } from "./page.ts";
+export { loadParquet, type ParquetOptions, writeParquet } from "./parquet.ts";
 export * from "./types.ts";
 
 /** The view of a run in a format, as bytes page by page. Parquet: `writeParquet` of parquet.ts. */
