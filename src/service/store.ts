@@ -43,9 +43,9 @@ export class StoreUnavailableError extends Error {
 export class HoldResolvedError extends Error {
   override readonly name = "HoldResolvedError";
   readonly holdId: string;
-  readonly state: "posted" | "voided" | "expired" | "unknown";
+  readonly state: "pending" | "posted" | "voided" | "expired" | "unknown";
 
-  constructor(holdId: string, state: "posted" | "voided" | "expired" | "unknown") {
+  constructor(holdId: string, state: "pending" | "posted" | "voided" | "expired" | "unknown") {
     super(`hold ${holdId} cannot be settled: it is ${state}`);
     this.holdId = holdId;
     this.state = state;

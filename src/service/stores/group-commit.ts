@@ -1,5 +1,5 @@
 import { setTimeout as setTimer } from "node:timers";
-import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { StoreUnavailableError } from "../store.ts";
 
 export interface GroupCommitOptions {
@@ -15,6 +15,18 @@ export interface GroupCommitOptions {
   readonly synchronous: "FULL" | "NORMAL";
   /** Written again to have something to write: see `#rollback`. */
   readonly schemaVersion: number;
+}
+
+/** State that the changes of one transaction share, so that a sum is written once and not once per change. */
+export interface BatchState {
+  /** A transaction starts: forget everything. */
+  begin(): void;
+  /** One change starts. */
+  beginOne(): void;
+  /** The change that started last failed: forget what it did. */
+  undoOne(): void;
+  /** All changes are in: write what is still only in memory. */
+  finish(): void;
 }
 
 interface Job {
@@ -52,6 +64,8 @@ export function translateError(error: unknown): unknown {
 export class GroupCommit {
   readonly #database: DatabaseSyncInstance;
   readonly #options: GroupCommitOptions;
+  readonly #state: BatchState;
+  readonly #statements: Record<"begin" | "commit" | "save" | "keep" | "back", StatementSyncInstance>;
   #durable: Job[] = [];
   #volatile: Job[] = [];
   #volatileScheduled = false;
@@ -60,8 +74,16 @@ export class GroupCommit {
   #level = "";
   #retrying: Promise<void> | undefined;
 
-  constructor(database: DatabaseSyncInstance, options: GroupCommitOptions) {
+  constructor(database: DatabaseSyncInstance, state: BatchState, options: GroupCommitOptions) {
     this.#database = database;
+    this.#state = state;
+    this.#statements = {
+      begin: database.prepare("BEGIN IMMEDIATE"),
+      commit: database.prepare("COMMIT"),
+      save: database.prepare("SAVEPOINT one"),
+      keep: database.prepare("RELEASE one"),
+      back: database.prepare("ROLLBACK TO one"),
+    };
     this.#options = options;
     database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
   }
@@ -150,15 +172,17 @@ export class GroupCommit {
         database.exec(`PRAGMA synchronous = ${level}`);
         this.#level = level;
       }
-      database.exec("BEGIN IMMEDIATE");
+      this.#statements.begin.run();
     } catch (error) {
       if (primaryCode(error) === SQLITE_BUSY) return false;
       for (const job of jobs) job.reject(translateError(error));
       return true;
     }
     try {
+      this.#state.begin();
       for (const job of jobs) outcomes.push(this.#runOne(job));
-      database.exec("COMMIT");
+      this.#state.finish();
+      this.#statements.commit.run();
     } catch (error) {
       this.#rollback();
       for (const job of jobs) job.reject(translateError(error));
@@ -174,16 +198,19 @@ export class GroupCommit {
 
   /** @throws where the whole transaction is lost: the disk is full, or cannot be read or written */
   #runOne(job: Job): { readonly ok: boolean; readonly value: unknown } {
-    const database = this.#database;
-    database.exec("SAVEPOINT one");
+    const { save, keep, back } = this.#statements;
+    save.run();
     try {
+      this.#state.beginOne();
       const value = job.work();
-      database.exec("RELEASE one");
+      keep.run();
       return { ok: true, value };
     } catch (error) {
       const code = primaryCode(error);
-      if (!database.isTransaction || (code !== undefined && code !== SQLITE_CONSTRAINT)) throw error;
-      database.exec("ROLLBACK TO one; RELEASE one");
+      if (!this.#database.isTransaction || (code !== undefined && code !== SQLITE_CONSTRAINT)) throw error;
+      back.run();
+      keep.run();
+      this.#state.undoOne();
       return { ok: false, value: error };
     }
   }

@@ -35,7 +35,7 @@ CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys WHEN OLD.revoked_at IS NO
 BEGIN SELECT RAISE (ABORT, 'a revoked key stays revoked'); END;
 
 CREATE TABLE holds (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, account_id TEXT NOT NULL, mode TEXT NOT NULL, key_id TEXT NOT NULL, call TEXT NOT NULL,
+  id INTEGER PRIMARY KEY, account_id TEXT NOT NULL, mode TEXT NOT NULL, key_id TEXT NOT NULL, call TEXT NOT NULL,
   amount INTEGER NOT NULL CHECK (amount >= 0),
   state TEXT NOT NULL CHECK (state IN ('pending', 'posted', 'voided', 'expired')),
   posted INTEGER CHECK (posted BETWEEN 0 AND amount),
@@ -50,7 +50,7 @@ BEGIN SELECT RAISE (ABORT, 'a hold resolves once'); END;
 CREATE TRIGGER holds_stay BEFORE DELETE ON holds BEGIN SELECT RAISE (ABORT, 'a hold is never deleted'); END;
 
 CREATE TABLE entries (
-  id INTEGER PRIMARY KEY AUTOINCREMENT, account_id TEXT NOT NULL, mode TEXT NOT NULL,
+  id INTEGER PRIMARY KEY, account_id TEXT NOT NULL, mode TEXT NOT NULL,
   kind TEXT NOT NULL CHECK (kind IN ('grant', 'charge')), amount INTEGER NOT NULL,
   balance_after INTEGER NOT NULL CHECK (balance_after >= 0),
   hold_id INTEGER UNIQUE REFERENCES holds (id), note TEXT NOT NULL, day TEXT NOT NULL, created_at INTEGER NOT NULL,

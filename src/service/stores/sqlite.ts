@@ -25,6 +25,7 @@ import {
   StoreUnavailableError,
   UnknownAccountError,
 } from "../store.ts";
+import { BatchMoney, type Money } from "./batch-money.ts";
 import { anchoredClock, utcDay } from "./clock.ts";
 import { GroupCommit, translateError } from "./group-commit.ts";
 import { INVARIANTS } from "./invariants.ts";
@@ -53,6 +54,17 @@ export interface SqliteStoreOptions {
 }
 
 type Row = Record<string, unknown>;
+
+type HoldState = "pending" | "posted" | "voided" | "expired";
+
+interface OpenHold {
+  readonly id: bigint;
+  readonly accountId: string;
+  readonly mode: KeyMode;
+  readonly call: string;
+  readonly amount: Credits;
+  readonly idempotencyKey: string | null;
+}
 
 /** How often an instance with holds says that it lives, and gives back what dead ones left. */
 const HEARTBEAT_MS = 10_000;
@@ -112,8 +124,11 @@ class SqliteStore implements Store {
   readonly #path: string;
   readonly #instance = randomBytes(8).toString("hex");
   readonly #self: ProcessIdentity = thisProcess();
-  /** Holds of this instance that nobody settled yet. */
-  readonly #open = new Set<string>();
+  /** Holds of this instance that nobody settled yet. What never changes of a hold need not be read again. */
+  readonly #open = new Map<string, OpenHold>();
+  readonly #money = new BatchMoney();
+  /** When the transaction began: one instant for all that it writes. */
+  #time = 0;
   #registered = false;
   #heartbeat: NodeJS.Timeout | undefined;
   #closed = false;
@@ -122,7 +137,16 @@ class SqliteStore implements Store {
     this.#database = database;
     this.#path = options.path;
     this.#now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
-    this.#writer = new GroupCommit(database, {
+    const state = {
+      begin: () => {
+        this.#money.begin();
+        this.#time = this.#now();
+      },
+      beginOne: () => this.#money.beginOne(),
+      undoOne: () => this.#money.undoOne(),
+      finish: () => this.#writeMoney(),
+    };
+    this.#writer = new GroupCommit(database, state, {
       waitMs: options.groupWaitMs ?? 2,
       size: options.groupSize ?? 64,
       patienceMs: options.patienceMs ?? 5000,
@@ -162,7 +186,14 @@ class SqliteStore implements Store {
     if (request.amount < 0n) return Promise.reject(new RangeError("a hold cannot be negative"));
     return this.#write("volatile", () => this.#hold(request)).then((outcome) => {
       if (outcome.kind === "held") {
-        this.#open.add(outcome.holdId);
+        this.#open.set(outcome.holdId, {
+          id: BigInt(outcome.holdId),
+          accountId: request.accountId,
+          mode: request.mode,
+          call: request.call,
+          amount: request.amount,
+          idempotencyKey: request.idempotency?.key ?? null,
+        });
         this.#beat();
       }
       return outcome;
@@ -204,7 +235,7 @@ class SqliteStore implements Store {
       if (this.#read("SELECT 1 FROM accounts WHERE id = ?", id) !== undefined) {
         throw new StoreConflictError(`an account named ${JSON.stringify(id)} exists already`);
       }
-      this.#run("INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)", id, name, this.#now());
+      this.#run("INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)", id, name, this.#time);
       this.#writePlan(id, STANDARD_PLAN);
       for (const mode of ["live", "test"]) this.#run("INSERT INTO balances (account_id, mode) VALUES (?, ?)", id, mode);
       return { id, name, plan: STANDARD_PLAN };
@@ -237,7 +268,7 @@ class SqliteStore implements Store {
   revokeKey(keyId: string): Promise<boolean> {
     return this.#write(
       "durable",
-      () => this.#run("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", this.#now(), keyId) === 1,
+      () => this.#run("UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL", this.#time, keyId) === 1,
     );
   }
 
@@ -245,13 +276,12 @@ class SqliteStore implements Store {
     if (amount <= 0n)
       return Promise.reject(new RangeError(`only credits above zero can be added, not ${formatCredits(amount)}`));
     return this.#write("durable", () => {
-      const { balance } = this.#balance(accountId, mode);
-      if (balance + amount > MAX_BALANCE) {
-        throw new RangeError(`a balance cannot exceed ${formatCredits(MAX_BALANCE)} credits`);
-      }
-      this.#run("UPDATE balances SET balance = balance + ? WHERE account_id = ? AND mode = ?", amount, accountId, mode);
-      this.#appendEntry(accountId, mode, "grant", amount, credits(balance + amount), null, note);
-      return this.#balance(accountId, mode);
+      const money = this.#moneyOf(accountId, mode);
+      const balance = credits(money.balance + amount);
+      if (balance > MAX_BALANCE) throw new RangeError(`a balance cannot exceed ${formatCredits(MAX_BALANCE)} credits`);
+      this.#setMoney({ ...money, balance });
+      this.#appendEntry(accountId, mode, "grant", amount, balance, null, note);
+      return { balance, held: money.held, usedToday: this.#usedToday(accountId, mode) };
     });
   }
 
@@ -315,22 +345,14 @@ class SqliteStore implements Store {
       const known = this.#lookUp(request, idempotency.key, idempotency.requestHash);
       if (known !== undefined) return known;
     }
-    const now = this.#now();
-    const row = this.#read(
-      `UPDATE balances SET held = held + ?1 WHERE account_id = ?2 AND mode = ?3 AND balance - held >= ?1
-       RETURNING balance, held`,
-      amount,
-      accountId,
-      mode,
-    );
-    if (row === undefined) {
-      const { balance, held } = this.#balance(accountId, mode);
-      return { kind: "insufficient", balance, held };
-    }
+    const now = this.#time;
+    const money = this.#moneyOf(accountId, mode);
+    const { balance } = money;
+    if (balance - money.held < amount) return { kind: "insufficient", balance, held: money.held };
     if (!this.#registered) this.#register(now);
-    const hold = this.#read(
+    const id = this.#insert(
       `INSERT INTO holds (account_id, mode, key_id, call, amount, state, owner, request_id, idempotency_key, created_at)
-       VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?) RETURNING id`,
+       VALUES (?, ?, ?, ?, ?, 'pending', ?, ?, ?, ?)`,
       accountId,
       mode,
       request.keyId,
@@ -341,7 +363,6 @@ class SqliteStore implements Store {
       idempotency?.key ?? null,
       now,
     );
-    const id = hold?.id as bigint;
     if (idempotency !== undefined) {
       this.#run(
         `INSERT INTO idempotency (account_id, mode, call, key, request_hash, state, hold_id, created_at)
@@ -355,7 +376,8 @@ class SqliteStore implements Store {
         now,
       );
     }
-    const { balance, held } = this.#assertSound(accountId, mode, row);
+    const held = credits(money.held + amount);
+    this.#setMoney({ ...money, held });
     return { kind: "held", holdId: id.toString(), balance, held };
   }
 
@@ -372,14 +394,14 @@ class SqliteStore implements Store {
     );
     if (record === undefined) return undefined;
     if (record.state === "in_flight") {
-      if (this.#isOwnerAlive(record.owner as string, this.#now())) {
+      if (this.#isOwnerAlive(record.owner as string, this.#time)) {
         return record.request_hash === requestHash ? { kind: "in_flight" } : { kind: "mismatch" };
       }
       // Its process died before it answered: nothing was charged, and the key is free again.
       this.#release(String(record.hold_id), "expired");
       return undefined;
     }
-    if (this.#now() - Number(record.created_at) >= IDEMPOTENCY_TTL_MS) {
+    if (this.#time - Number(record.created_at) >= IDEMPOTENCY_TTL_MS) {
       this.#run("DELETE FROM idempotency WHERE hold_id = ?", record.hold_id);
       return undefined;
     }
@@ -389,37 +411,19 @@ class SqliteStore implements Store {
   }
 
   #settle({ holdId, amount, reply }: Settlement): { readonly reply: StoredReply; readonly balance: Credits } {
-    const hold = this.#holdRow(holdId);
-    if (hold === undefined) throw new HoldResolvedError(holdId, "unknown");
-    if (hold.state !== "pending") throw new HoldResolvedError(holdId, hold.state as "posted" | "voided" | "expired");
-    const reserved = credits(hold.amount as bigint);
+    const hold = this.#open.get(holdId) ?? this.#findHold(holdId);
     if (amount < 0n) throw new RangeError(`a charge cannot be negative: ${formatCredits(amount)}`);
-    if (amount > reserved) throw new OverchargeError(holdId, amount, reserved);
-    const accountId = hold.account_id as string;
-    const mode = hold.mode as KeyMode;
-    const now = this.#now();
-    this.#run("UPDATE holds SET state = 'posted', posted = ?, resolved_at = ? WHERE id = ?", amount, now, hold.id);
-    const row = this.#read(
-      "UPDATE balances SET balance = balance - ?, held = held - ? WHERE account_id = ? AND mode = ? RETURNING balance, held",
-      amount,
-      reserved,
-      accountId,
-      mode,
-    );
-    const { balance } = this.#assertSound(accountId, mode, row);
-    if (amount > 0n) {
-      this.#appendEntry(accountId, mode, "charge", credits(-amount), balance, hold.id as bigint, hold.call as string);
-      this.#run(
-        `INSERT INTO usage_days (account_id, mode, day, charged) VALUES (?, ?, ?, ?)
-         ON CONFLICT (account_id, mode, day) DO UPDATE SET charged = charged + excluded.charged`,
-        accountId,
-        mode,
-        utcDay(now),
-        amount,
-      );
-    }
+    if (amount > hold.amount) throw new OverchargeError(holdId, amount, hold.amount);
+    const { accountId, mode } = hold;
+    const now = this.#time;
+    this.#resolve(hold, "posted", amount, now);
+    const money = this.#moneyOf(accountId, mode);
+    const balance = credits(money.balance - amount);
+    const charged = credits(money.charged + amount);
+    this.#setMoney({ ...money, balance, held: credits(money.held - hold.amount), charged });
+    if (amount > 0n) this.#appendEntry(accountId, mode, "charge", credits(-amount), balance, hold.id, hold.call);
     const answer = reply(balance);
-    if (hold.idempotency_key !== null) {
+    if (hold.idempotencyKey !== null) {
       const stored = this.#run(
         `UPDATE idempotency SET state = 'stored', status = ?, headers = ?, body = ?, created_at = ?
          WHERE hold_id = ? AND state = 'in_flight'`,
@@ -435,24 +439,30 @@ class SqliteStore implements Store {
   }
 
   #release(holdId: string, state: "voided" | "expired"): Credits {
-    const hold = this.#holdRow(holdId);
-    if (hold === undefined) throw new HoldResolvedError(holdId, "unknown");
-    const accountId = hold.account_id as string;
-    const mode = hold.mode as KeyMode;
-    if (hold.state !== "pending") return this.#balance(accountId, mode).balance;
-    this.#run("UPDATE holds SET state = ?, resolved_at = ? WHERE id = ?", state, this.#now(), hold.id);
-    const row = this.#read(
-      "UPDATE balances SET held = held - ? WHERE account_id = ? AND mode = ? RETURNING balance, held",
-      hold.amount,
-      accountId,
-      mode,
+    const hold = this.#open.get(holdId) ?? this.#findHold(holdId);
+    const { accountId, mode } = hold;
+    const money = this.#moneyOf(accountId, mode);
+    if (this.#stateOf(hold.id) !== "pending") return money.balance;
+    this.#resolve(hold, state, null, this.#time);
+    if (hold.idempotencyKey !== null) this.#run("DELETE FROM idempotency WHERE hold_id = ?", hold.id);
+    this.#setMoney({ ...money, held: credits(money.held - hold.amount) });
+    return money.balance;
+  }
+
+  /** pending -> posted, voided or expired, once (I3). */
+  #resolve(hold: OpenHold, state: "posted" | "voided" | "expired", posted: Credits | null, now: number): void {
+    const changed = this.#run(
+      "UPDATE holds SET state = ?, posted = ?, resolved_at = ? WHERE id = ? AND state = 'pending'",
+      state,
+      posted,
+      now,
+      hold.id,
     );
-    if (hold.idempotency_key !== null) this.#run("DELETE FROM idempotency WHERE hold_id = ?", hold.id);
-    return this.#assertSound(accountId, mode, row).balance;
+    if (changed !== 1) throw new HoldResolvedError(hold.id.toString(), this.#stateOf(hold.id));
   }
 
   #recover(olderThanMs: number): number {
-    const now = this.#now();
+    const now = this.#time;
     let count = 0;
     for (const { owner } of this.#readAll("SELECT DISTINCT owner FROM holds WHERE state = 'pending'")) {
       if (this.#isOwnerAlive(owner as string, now)) continue;
@@ -469,7 +479,7 @@ class SqliteStore implements Store {
   }
 
   #resolveAll(owner: string, state: "voided" | "expired", olderThanMs: number): number {
-    const latest = olderThanMs === 0 ? Number.MAX_SAFE_INTEGER : this.#now() - olderThanMs;
+    const latest = olderThanMs === 0 ? Number.MAX_SAFE_INTEGER : this.#time - olderThanMs;
     const holds = this.#readAll(
       "SELECT id FROM holds WHERE owner = ? AND state = 'pending' AND created_at <= ?",
       owner,
@@ -512,7 +522,7 @@ class SqliteStore implements Store {
   }
 
   #tend(): void {
-    const now = this.#now();
+    const now = this.#time;
     this.#register(now);
     this.#recover(0);
     this.#run(
@@ -532,7 +542,7 @@ class SqliteStore implements Store {
     holdId: bigint | null,
     note: string,
   ): void {
-    const now = this.#now();
+    const now = this.#time;
     this.#run(
       `INSERT INTO entries (account_id, mode, kind, amount, balance_after, hold_id, note, day, created_at)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -559,36 +569,77 @@ class SqliteStore implements Store {
     );
   }
 
-  #holdRow(holdId: string): Row | undefined {
-    if (!/^\d{1,18}$/.test(holdId)) return undefined;
-    return this.#read(
-      "SELECT id, account_id, mode, call, amount, state, idempotency_key FROM holds WHERE id = ?",
-      BigInt(holdId),
-    );
+  /** @throws HoldResolvedError where no such hold was ever made */
+  #findHold(holdId: string): OpenHold {
+    const row = /^\d{1,18}$/.test(holdId)
+      ? this.#read("SELECT id, account_id, mode, call, amount, idempotency_key FROM holds WHERE id = ?", BigInt(holdId))
+      : undefined;
+    if (row === undefined) throw new HoldResolvedError(holdId, "unknown");
+    return {
+      id: row.id as bigint,
+      accountId: row.account_id as string,
+      mode: row.mode as KeyMode,
+      call: row.call as string,
+      amount: credits(row.amount as bigint),
+      idempotencyKey: row.idempotency_key as string | null,
+    };
+  }
+
+  #stateOf(id: bigint): HoldState {
+    return this.#read("SELECT state FROM holds WHERE id = ?", id)?.state as HoldState;
   }
 
   #balance(accountId: string, mode: KeyMode): Balance {
-    const row = this.#read(
-      `SELECT b.balance, b.held, COALESCE(u.charged, 0) AS used FROM balances b
-       LEFT JOIN usage_days u ON u.account_id = b.account_id AND u.mode = b.mode AND u.day = ?
-       WHERE b.account_id = ? AND b.mode = ?`,
-      utcDay(this.#now()),
-      accountId,
-      mode,
-    );
-    if (row === undefined) throw new UnknownAccountError(accountId);
-    const { balance, held } = this.#assertSound(accountId, mode, row);
-    return { balance, held, usedToday: credits(row.used as bigint) };
+    const { balance, held } = this.#readMoney(accountId, mode);
+    return { balance, held, usedToday: this.#usedToday(accountId, mode) };
   }
 
-  /** I2, asserted on every figure that leaves the store, besides the constraint in the schema. */
-  #assertSound(accountId: string, mode: KeyMode, row: Row | undefined): { balance: Credits; held: Credits } {
-    const balance = row?.balance;
-    const held = row?.held;
-    if (typeof balance !== "bigint" || typeof held !== "bigint" || held < 0n || held > balance) {
-      throw new LedgerInvariantError(`${accountId} (${mode}) holds ${String(held)} of ${String(balance)} millionths`);
+  #usedToday(accountId: string, mode: KeyMode): Credits {
+    const row = this.#read(
+      "SELECT charged FROM usage_days WHERE account_id = ? AND mode = ? AND day = ?",
+      accountId,
+      mode,
+      utcDay(this.#now()),
+    );
+    return credits((row?.charged ?? 0n) as bigint);
+  }
+
+  #readMoney(accountId: string, mode: KeyMode): Money {
+    const row = this.#read("SELECT balance, held FROM balances WHERE account_id = ? AND mode = ?", accountId, mode);
+    if (row === undefined) throw new UnknownAccountError(accountId);
+    const money = { balance: credits(row.balance as bigint), held: credits(row.held as bigint) };
+    return assertSound({ accountId, mode, ...money, charged: credits(0n) });
+  }
+
+  /** The account's money as this transaction has left it so far. */
+  #moneyOf(accountId: string, mode: KeyMode): Money {
+    return this.#money.get(accountId, mode) ?? this.#readMoney(accountId, mode);
+  }
+
+  #setMoney(money: Money): void {
+    this.#money.set(assertSound(money));
+  }
+
+  #writeMoney(): void {
+    const day = utcDay(this.#time);
+    for (const { accountId, mode, balance, held, charged } of this.#money.all()) {
+      this.#run(
+        "UPDATE balances SET balance = ?, held = ? WHERE account_id = ? AND mode = ?",
+        balance,
+        held,
+        accountId,
+        mode,
+      );
+      if (charged === 0n) continue;
+      this.#run(
+        `INSERT INTO usage_days (account_id, mode, day, charged) VALUES (?, ?, ?, ?)
+         ON CONFLICT (account_id, mode, day) DO UPDATE SET charged = charged + excluded.charged`,
+        accountId,
+        mode,
+        day,
+        charged,
+      );
     }
-    return { balance: credits(balance), held: credits(held) };
   }
 
   #assertAccount(accountId: string): void {
@@ -624,6 +675,11 @@ class SqliteStore implements Store {
     return this.#guard(() => this.#statement(sql).all(...parameters) as Row[]);
   }
 
+  /** @returns the new row's number */
+  #insert(sql: string, ...parameters: readonly unknown[]): bigint {
+    return this.#guard(() => BigInt(this.#statement(sql).run(...parameters).lastInsertRowid));
+  }
+
   /** @returns how many rows changed */
   #run(sql: string, ...parameters: readonly unknown[]): number {
     return this.#guard(() => Number(this.#statement(sql).run(...parameters).changes));
@@ -638,6 +694,15 @@ class SqliteStore implements Store {
       throw this.#database.isTransaction ? error : translateError(error);
     }
   }
+}
+
+/** I2, asserted on every figure that enters or leaves the store, besides the constraint in the schema. */
+function assertSound(money: Money): Money {
+  const { accountId, mode, balance, held } = money;
+  if (held < 0n || held > balance) {
+    throw new LedgerInvariantError(`${accountId} (${mode}) would hold ${held} of ${balance} millionths`);
+  }
+  return money;
 }
 
 const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at,
