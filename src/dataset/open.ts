@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { DuckDbEngine, type DuckDbEngineOptions } from "./duckdb-engine.ts";
 import type { Engine } from "./engine.ts";
 import { NoDatasetError, readPointer } from "./layout.ts";
@@ -6,10 +7,13 @@ import { NoDatasetError, readPointer } from "./layout.ts";
 export type OpenOptions = DuckDbEngineOptions;
 
 /**
- * Opens the current dataset of a folder (the one that holds CURRENT), read-only. Several processes may.
+ * Opens the current dataset of a folder (the one that holds CURRENT), read-only. Several processes may. The engine stays on the
+ * version it found; ReloadingEngine follows the folder.
+ * @param dataset a folder, or a `file:` URL of one
  * @throws NoDatasetError where the folder holds no dataset
  */
-export async function openDataset(datasetDir: string, options: OpenOptions = {}): Promise<Engine> {
+export async function openDataset(dataset: string | URL, options: OpenOptions = {}): Promise<Engine> {
+  const datasetDir = typeof dataset === "string" ? dataset : fileURLToPath(dataset);
   let failure: unknown;
   // An import may replace and remove the version between our reading its name and our opening it.
   for (let attempt = 0; attempt < 5; attempt++) {
