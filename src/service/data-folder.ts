@@ -1,0 +1,164 @@
+import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import { type Credits, credits, ZERO } from "../contract/money.ts";
+import type { Engine } from "../dataset/engine.ts";
+import { makeApiKey } from "./keys.ts";
+import { type KeyMode, type Store, StoreConflictError } from "./store.ts";
+import { openTestDataset } from "./test-dataset.ts";
+
+export const DEFAULT_ACCOUNT = "default";
+/** What the first account of a new folder gets, live and (simulated) test. */
+export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
+
+export interface StoreOptions {
+  /** A SQLite file, or `postgres://...`. Default: `ledger.db` in the data folder. */
+  readonly store?: string;
+  readonly now?: () => number;
+  readonly monotonic?: () => number;
+}
+
+export interface DataFolderOptions extends StoreOptions {
+  /** Address of a dataset elsewhere. Default: the folder `dataset` in the data folder. */
+  readonly dataset?: string;
+  /** Called before the sample dataset is generated, which takes a few seconds. */
+  readonly onSample?: () => void;
+}
+
+/** What a service runs on: dataset and accounts of one data folder. */
+export interface DataFolder {
+  readonly dir: string;
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly testEngine: () => Promise<Engine>;
+  close(): Promise<void>;
+}
+
+/** Where a data folder keeps its dataset versions. */
+export const datasetDir = (dir: string): string => join(dir, "dataset");
+
+/** A text that names a place on the network rather than a file. */
+const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+
+/**
+ * Opens the accounts of a data folder, without its dataset. A new folder gets the account `default` on the plan `standard` with
+ * 10,000 credits. Several processes may do so at once.
+ * @throws StoreUnavailableError where the ledger cannot be opened
+ */
+export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
+  const now = options.now ?? Date.now;
+  const monotonic = options.monotonic ?? (() => performance.now());
+  const place = options.store ?? join(dir, "ledger.db");
+  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const store = isUrl(place)
+    ? await import("./stores/postgres.ts").then(({ openPostgresStore }) => openPostgresStore({ url: place, now }))
+    : await import("./stores/sqlite.ts").then(({ openSqliteStore }) =>
+        openSqliteStore({ path: place, now, monotonic }),
+      );
+  try {
+    await setUp(store);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return store;
+}
+
+/** Opens (or makes) the data folder of a service. */
+export async function openDataFolder(dir: string, options: DataFolderOptions = {}): Promise<DataFolder> {
+  const store = await openStore(dir, options);
+  try {
+    const engine = await openEngine(dir, options);
+    let test: Promise<Engine> | undefined;
+    return {
+      dir,
+      engine,
+      store,
+      testEngine() {
+        test ??= openTestDataset(join(dir, "test-dataset")).catch((error: unknown) => {
+          test = undefined;
+          throw error;
+        });
+        return test;
+      },
+      async close() {
+        await engine.close();
+        await test?.then((opened) => opened.close()).catch(() => undefined);
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function openEngine(dir: string, options: DataFolderOptions): Promise<Engine> {
+  const { openDataset } = await import("../dataset/open.ts");
+  if (options.dataset !== undefined) return openDataset(options.dataset);
+  const [{ ensureSample }, { readPointer }] = await Promise.all([
+    import("../dataset/sample.ts"),
+    import("../dataset/layout.ts"),
+  ]);
+  const folder = datasetDir(dir);
+  if ((await readPointer(folder)) === undefined) {
+    options.onSample?.();
+    await ensureSample(folder);
+  }
+  return openDataset(folder);
+}
+
+export interface NewKey {
+  readonly accountId?: string;
+  readonly name: string;
+  readonly mode: KeyMode;
+  readonly now: () => number;
+}
+
+/** Makes a key and stores what may be known of it. The key itself is in the answer and nowhere else. */
+export async function createKey(store: Store, init: NewKey): Promise<{ readonly id: string; readonly key: string }> {
+  const made = makeApiKey(init.mode);
+  const id = `k_${randomBytes(6).toString("hex")}`;
+  await store.createKey({
+    id,
+    name: init.name,
+    mode: init.mode,
+    prefix: made.prefix,
+    hash: made.hash,
+    accountId: init.accountId ?? DEFAULT_ACCOUNT,
+    createdAt: init.now(),
+  });
+  return { id, key: made.key };
+}
+
+/** A live key for an account that never had a key; undefined where it had one. */
+export async function createFirstKey(store: Store, now: () => number): Promise<string | undefined> {
+  if ((await store.listKeys(DEFAULT_ACCOUNT)).length > 0) return undefined;
+  return (await createKey(store, { name: "first", mode: "live", now })).key;
+}
+
+/** Account, plan and first credits of a new folder. */
+async function setUp(store: Store): Promise<void> {
+  if ((await store.account(DEFAULT_ACCOUNT)) === undefined) {
+    try {
+      await store.createAccount(DEFAULT_ACCOUNT, DEFAULT_ACCOUNT);
+      await endow(store);
+      return;
+    } catch (error) {
+      // Another process was quicker.
+      if (!(error instanceof StoreConflictError)) throw error;
+    }
+  }
+  // The one that made the account is about to endow it, unless it died on the way. Keys are made only afterwards.
+  for (let attempt = 0; attempt < 40; attempt++) {
+    const { balance, usedToday } = await store.balance(DEFAULT_ACCOUNT, "test");
+    if (balance > ZERO || usedToday > ZERO || (await store.listKeys(DEFAULT_ACCOUNT)).length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await endow(store);
+}
+
+async function endow(store: Store): Promise<void> {
+  await store.grant(DEFAULT_ACCOUNT, "live", FIRST_CREDITS, "first credits of a new data folder");
+  await store.grant(DEFAULT_ACCOUNT, "test", FIRST_CREDITS, "simulated credits for test keys");
+}
