@@ -31,6 +31,8 @@ export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle = {}
   const cells = style.raw === true ? rows : rows.map((row) => row.map(guarded));
   return stringify(cells as Cell[][], {
     record_delimiter: style.excel === true ? "windows" : "unix",
+    // Also the line break that is not this document's own: readers disagree on which of them ends a row.
+    quote_record_delimiter: true,
     cast: { boolean: String },
     // A lone empty cell would be an empty line, which readers skip: the row would be lost.
     quoted_empty: rows[0]?.length === 1,

@@ -1,0 +1,344 @@
+import { mkdtempSync, readdirSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { parse } from "csv-parse/sync";
+import fc from "fast-check";
+import { afterAll, describe, expect, test } from "vitest";
+import { PERSON_FIELDS } from "../../src/contract/records.ts";
+import { CliError } from "../../src/errors.ts";
+import { csvDocument } from "../../src/export/views/csv.ts";
+import {
+  checkFields,
+  chooseFormat,
+  collectColumns,
+  createView,
+  Page,
+  parseFields,
+  type StreamFormat,
+  type ViewOptions,
+  writeParquet,
+} from "../../src/export/views/index.ts";
+
+const folder = mkdtempSync(join(tmpdir(), "headcount-views-"));
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** A reply as a service sends it, from the JSON text of its result. */
+const reply = (result: string): Buffer =>
+  Buffer.from(`{"status":true,"detail":[],"result":${result},"credits_used":2,"credits_remaining":8}`);
+const page = (...rows: readonly unknown[]): Page => Page.read(reply(JSON.stringify(rows)));
+const raw = (result: string): Page => Page.read(reply(result));
+
+function render(format: StreamFormat, pages: readonly Page[], options: Partial<ViewOptions> = {}): string {
+  const view = createView({ kind: "person", ...options, format });
+  return Buffer.concat([...pages.map((one) => Buffer.from(view.page(one))), Buffer.from(view.end())]).toString();
+}
+
+function usage(run: () => unknown): CliError {
+  try {
+    run();
+  } catch (error) {
+    if (error instanceof CliError && error.exitCode === 2) return error;
+    throw error;
+  }
+  throw new Error("no error");
+}
+
+describe("pages", () => {
+  test("rows are found in every shape that services use", () => {
+    const row = '{"id":"a"}';
+    for (const result of [
+      `[${row}]`,
+      `{"people":[${row}]}`,
+      `{"total":1,"data":[${row}],"x":[]}`,
+      row,
+      `{"company":${row}}`,
+    ]) {
+      expect(raw(result).ndjson().toString(), result).toBe('{"id":"a"}\n');
+    }
+    expect(raw("null").length).toBe(0);
+    expect(raw("[]").ndjson().toString()).toBe("");
+    expect(Page.read(Buffer.from(`\ufeff [ ${row} ] `)).length).toBe(1);
+    // Of a repeated key the last counts, as in JSON.parse.
+    expect(Page.read(Buffer.from(`{"result":[{"id":"x"}],"result":[${row}]}`)).text(0)).toBe(row);
+  });
+
+  test("what is no reply is an error, never rows", () => {
+    for (const body of [
+      "",
+      "<html>",
+      '{"result":[{"id":"a"},',
+      '{"result":[{"id":"a"',
+      '{"detail":[]}',
+      '{"result":"x"}',
+    ]) {
+      expect(() => Page.read(Buffer.from(body)).rows(), body).toThrow();
+    }
+    expect(() => Page.read(Buffer.from('{"result":[{"id":"a\nb"}]}'))).toThrow(/no valid JSON/);
+  });
+
+  test("a selection keeps the order and the bytes", () => {
+    const three = raw('[{"id":1,"n":1.50},{"id":2},{"id":3}]').select([2, 0]);
+    expect(three.ndjson().toString()).toBe('{"id":3}\n{"id":1,"n":1.50}\n');
+    expect(three.rows()).toEqual([{ id: 3 }, { id: 1, n: 1.5 }]);
+    expect(three.select([1]).text(0)).toBe('{"id":1,"n":1.50}');
+    expect(() => three.select([2])).toThrow(RangeError);
+  });
+
+  test("the identity is the id, else the profile address, parsed or not", () => {
+    const rows = raw('[{"id":"p1"},{"x":1,"id":7},{"id":"a\\"b"},{"network_url":"x.com/a"},{"id":null},{"id":""}]');
+    const identities = (): (string | undefined)[] => Array.from({ length: 6 }, (_, index) => rows.identity(index));
+    const expected = ["p1", "7", 'a"b', "x.com/a", undefined, undefined];
+    expect(identities()).toEqual(expected);
+    rows.rows();
+    expect(identities()).toEqual(expected);
+  });
+
+  test("any JSON comes out of a page as it went in", () => {
+    fc.assert(
+      fc.property(fc.array(fc.jsonValue({ maxDepth: 4 }), { maxLength: 6 }), fc.nat(3), (rows, indent) => {
+        const text = JSON.stringify(rows, undefined, indent);
+        const lines = raw(text).ndjson().toString().split("\n").slice(0, -1);
+        expect(lines).toEqual(rows.map((row) => JSON.stringify(row)));
+      }),
+      { numRuns: 300 },
+    );
+  });
+});
+
+describe("ndjson and json", () => {
+  test("every token stays as it came: big integers, exponents, repeated keys, escapes", () => {
+    const row = '{"id":12345678901234567890,"x":1.50,"y":1E5,"id":2,"s":"\\u00e9\\ud800\\/"}';
+    expect(render("ndjson", [raw(`[${row},${row}]`)])).toBe(`${row}\n${row}\n`);
+    expect(render("json", [raw(`[${row}]`), raw(`[${row}]`)])).toBe(`[\n${row},\n${row}\n]\n`);
+  });
+
+  test("line breaks between tokens do not break lines", () => {
+    const pretty = raw('[\n  {\n    "id": "a",\r\n\t"n": [1,\n2]\n  }\n,\n  {"id": "b  c"}\n]');
+    expect(render("ndjson", [pretty])).toBe('{"id":"a","n":[1,2]}\n{"id":"b  c"}\n');
+    expect(JSON.parse(render("json", [pretty]))).toEqual([{ id: "a", n: [1, 2] }, { id: "b  c" }]);
+  });
+
+  test("an empty run is a valid document", () => {
+    expect(render("json", [])).toBe("[]\n");
+    expect(render("json", [page()])).toBe("[]\n");
+    expect(render("json", [page(), page({ id: 1 }), page()])).toBe('[\n{"id":1}\n]\n');
+    expect(render("ndjson", [page()])).toBe("");
+  });
+
+  test("columns choose members, in their order, with null for what is missing", () => {
+    const rows = raw('[{"id":12345678901234567890,"a":{"b":[1]},"n":1}]');
+    expect(render("ndjson", [rows], { columns: ["a.b", "id", "name"] })).toBe(
+      '{"a.b":[1],"id":12345678901234567890,"name":null}\n',
+    );
+    expect(render("json", [rows], { columns: ["n"] })).toBe('[\n{"n":1}\n]\n');
+    expect(render("ndjson", [page({ "a.b": 1, a: { b: 2 } })], { columns: ["a.b"] })).toBe('{"a.b":1}\n');
+    expect(render("ndjson", [page({ id: 1 })], { columns: ["__proto__", "toString"] })).toBe(
+      '{"__proto__":null,"toString":null}\n',
+    );
+  });
+});
+
+describe("csv", () => {
+  test("published fields come first, others by name, nested as a.b, lists joined", () => {
+    const row = { zeta: 1, name: "Ada", alpha: true, id: "p1", a: { c: null, b: [1, "x", { y: 1 }] }, empty: [] };
+    expect(render("csv", [page(row)])).toBe('id,name,a.b,a.c,alpha,empty,zeta\np1,Ada,"1; x; {""y"":1}",,true,,1\n');
+  });
+
+  test("numbers stay numbers, null is empty, big integers keep every digit", () => {
+    const rows = raw('[{"id":12345678901234567890,"n":-5,"f":0.25,"z":null,"t":"-5","b":false,"e":""}]');
+    expect(render("csv", [rows])).toBe("id,b,e,f,n,t,z\n12345678901234567890,false,,0.25,-5,'-5,\n");
+  });
+
+  test("LF without, BOM and CRLF with --excel", () => {
+    const rows = page({ id: "a", name: "x\ny" }, { id: "b", name: "é" });
+    expect(Buffer.from(render("csv", [rows]))).toEqual(Buffer.from('id,name\na,"x\ny"\nb,é\n'));
+    expect(Buffer.from(render("csv", [rows], { excel: true }))).toEqual(
+      Buffer.from('\ufeffid,name\r\na,"x\ny"\r\nb,é\r\n'),
+    );
+    expect(render("csv", [page()], { excel: true })).toBe(`\ufeff${PERSON_FIELDS.join(",")}\r\n`);
+  });
+
+  test("formulas are guarded, also behind spaces and in full width, in headers too; not with --raw", () => {
+    const formulas = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "＝1", "＋1", "－1", "＠x", "  =1", "\n=1", "\u00a0=1"];
+    const harmless = ["a=b", "1-2", "'=1", "x@y.com", "—", "0", "", "#REF", "é=1", '"=1'];
+    for (const text of formulas) {
+      expect(parse(render("csv", [page({ id: text })])), JSON.stringify(text)).toEqual([["id"], [`'${text}`]]);
+      expect(parse(render("csv", [page({ id: text })], { raw: true }))).toEqual([["id"], [text]]);
+    }
+    for (const text of harmless) expect(parse(render("csv", [page({ id: text })]))).toEqual([["id"], [text]]);
+    expect(render("csv", [page({ "=cmd": 1 })])).toBe("'=cmd\n1\n");
+    expect(render("csv", [page({ id: ["=1", "b"] })])).toBe("id\n'=1; b\n");
+  });
+
+  test("the header is written once, also for an empty run", () => {
+    expect(render("csv", [page({ id: "a" }), page({ id: "b" }), page()])).toBe("id\na\nb\n");
+    expect(render("csv", [])).toBe(`${PERSON_FIELDS.join(",")}\n`);
+    expect(render("csv", [page()], { columns: ["name"] })).toBe("name\n");
+  });
+
+  test("to a pipe the last column holds what the first page did not have", () => {
+    const pages = [page({ id: "a", n: { x: 1 } }), raw('[{"id":"b","n":{"x":2,"y":12345678901234567890},"z":"=1"}]')];
+    expect(render("csv", pages, { extra: true })).toBe(
+      'id,n.x,extra\na,1,\nb,2,"{""n.y"":12345678901234567890,""z"":""=1""}"\n',
+    );
+    expect(render("csv", [page({ id: "a", extra: 1 })], { extra: true })).toBe("id,extra,extra_\na,1,\n");
+    expect(render("csv", pages, { extra: true, columns: ["id"] })).toBe("id\na\nb\n");
+  });
+
+  test("to a file nothing is lost: what the first page did not have is named, and the union has it", async () => {
+    const pages = [page({ id: "a" }), page({ name: "B", id: "b", q: { r: 1 } })];
+    const view = createView({ format: "csv", kind: "person" });
+    for (const one of pages) view.page(one);
+    expect([...view.unseen]).toEqual(["name", "q.r"]);
+    const columns = await collectColumns(pages, "person");
+    expect(columns).toEqual(["id", "name", "q.r"]);
+    expect(render("csv", pages, { columns })).toBe("id,name,q.r\na,,\nb,B,1\n");
+  });
+
+  test("a lone empty cell is no empty line, which readers would skip", () => {
+    expect(render("csv", [page({ id: null }, { id: "" }, { id: "a" })])).toBe('id\n""\n""\na\n');
+  });
+
+  test("hostile text comes back from a real reader as it went in", () => {
+    const text = fc.oneof(
+      fc.string({ unit: "binary", maxLength: 20 }),
+      fc.constantFrom(
+        '"',
+        '""',
+        ",",
+        "\r\n",
+        "\r",
+        "\n",
+        "\u202e",
+        "\u0000",
+        "\u0007",
+        "\ud800",
+        "a\udc00b",
+        "\ufeff",
+        "; ",
+      ),
+    );
+    fc.assert(
+      fc.property(fc.array(fc.tuple(text, text), { minLength: 1, maxLength: 8 }), fc.boolean(), (pairs, excel) => {
+        const rows = pairs.map(([a, b]) => ({ id: a, name: b }));
+        const out = Buffer.from(render("csv", [page(...rows)], { raw: true, excel }));
+        const back = parse(out, { bom: excel });
+        expect(back.slice(1)).toEqual(pairs.map(([a, b]) => [a.toWellFormed(), b.toWellFormed()]));
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("a record cannot make columns without end", () => {
+    const deep = JSON.parse(`${'{"a":'.repeat(50)}1${"}".repeat(50)}`) as object;
+    expect(render("csv", [page(deep)]).split("\n")[0]).toBe("a.a.a.a.a.a.a");
+  });
+
+  test("a small document of its own", () => {
+    expect(
+      csvDocument(
+        ["department", "count"],
+        [
+          ["Sales", 12],
+          ["=x", 0],
+        ],
+      ),
+    ).toBe("department,count\nSales,12\n'=x,0\n");
+    expect(csvDocument(["a"], [["x"]], { excel: true, raw: true })).toBe("\ufeffa\r\nx\r\n");
+  });
+});
+
+describe("parquet", () => {
+  test("columns are typed by every value of the run", async () => {
+    const pages = [
+      raw(
+        '[{"id":"a","connections":5,"big":1,"half":1,"mixed":1,"x":{"y":1.5},"ok":true,"specialties":["a","b"],"Name":1}]',
+      ),
+      raw(
+        '[{"id":"b","big":9007199254740993,"half":0.5,"mixed":"=x","updated_at":"2026-01-01T00:00:00.123456+01:00","name":"\\ud800"}]',
+      ),
+    ];
+    const file = join(folder, "people's.parquet");
+    const columns = await writeParquet({ pages: () => pages, kind: "person", file });
+    expect(columns).toEqual([
+      "id",
+      "name",
+      "connections",
+      "updated_at",
+      "Name",
+      "big",
+      "half",
+      "mixed",
+      "ok",
+      "specialties",
+      "x.y",
+    ]);
+    const { DuckDBInstance } = await import("@duckdb/node-api");
+    const connection = await (await DuckDBInstance.create()).connect();
+    const source = `'${file.replaceAll("'", "''")}'`;
+    const types = (await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${source}`)).getRowsJson();
+    expect(Object.fromEntries(types.map(([name, type]) => [name, type]))).toEqual({
+      id: "VARCHAR",
+      name: "VARCHAR",
+      connections: "BIGINT",
+      updated_at: "TIMESTAMP WITH TIME ZONE",
+      Name_2: "BIGINT",
+      big: "BIGINT",
+      half: "DOUBLE",
+      mixed: "VARCHAR",
+      ok: "BOOLEAN",
+      specialties: "VARCHAR[]",
+      "x.y": "DOUBLE",
+    });
+    const rows = (await connection.runAndReadAll(`SELECT * FROM ${source}`)).getRowObjectsJson();
+    expect(rows).toMatchObject([
+      { id: "a", connections: "5", big: "1", half: 1, mixed: "1", ok: true, specialties: ["a", "b"], "x.y": 1.5 },
+      { id: "b", big: "9007199254740993", half: 0.5, mixed: "=x", name: "\ufffd", connections: null },
+    ]);
+    expect(rows[1]?.updated_at).toBe("2025-12-31 23:00:00.123456+00");
+    expect(readdirSync(folder)).toEqual(["people's.parquet"]);
+  });
+
+  test("an empty run has the published columns; pinned columns are kept in order", async () => {
+    const empty = join(folder, "empty.parquet");
+    expect(await writeParquet({ pages: () => [], kind: "person", file: empty })).toEqual([...PERSON_FIELDS]);
+    const some = join(folder, "some.parquet");
+    const pages = () => [page(...Array.from({ length: 5000 }, (_, index) => ({ id: `p${index}`, n: index })))];
+    expect(await writeParquet({ pages, kind: "person", file: some, columns: ["n", "id"] })).toEqual(["n", "id"]);
+    const { DuckDBInstance } = await import("@duckdb/node-api");
+    const connection = await (await DuckDBInstance.create()).connect();
+    const order = await connection.runAndReadAll(
+      `SELECT count(*), bool_and(n = file_row_number) FROM read_parquet('${some}', file_row_number = true)`,
+    );
+    expect(order.getRowsJson()).toEqual([["5000", true]]);
+  });
+});
+
+describe("choices", () => {
+  test("fields are read, checked, and a wrong one gets the nearest", () => {
+    expect(parseFields("name, title")).toEqual(["name", "title"]);
+    expect(usage(() => parseFields("a,,b")).message).toContain("empty name");
+    expect(usage(() => parseFields("a,a")).message).toContain("a twice");
+    checkFields(["name", "x.y"], "person");
+    checkFields(["email"], "person", new Set(["email"]));
+    const error = usage(() => checkFields(["titel"], "person"));
+    expect(error.message).toMatch(
+      /^unknown field: titel \(did you mean title\?\); fields of a person: id, network_url/,
+    );
+    expect(error.hint).toContain("runs export");
+    expect(usage(() => checkFields(["employee_count"], "person")).code).toBe("unknown_field");
+  });
+
+  test("the format follows the name, the ending, then the stream", () => {
+    expect(chooseFormat(undefined, undefined, true)).toBe("table");
+    expect(chooseFormat(undefined, undefined, false)).toBe("ndjson");
+    expect(chooseFormat(undefined, "a.CSV", true)).toBe("csv");
+    expect(chooseFormat(undefined, "b.c/x.jsonl", false)).toBe("ndjson");
+    expect(chooseFormat("JSON", "x.csv", false)).toBe("json");
+    expect(chooseFormat("parquet", "x", false)).toBe("parquet");
+    expect(usage(() => chooseFormat("cvs", undefined, true)).message).toContain("did you mean csv?");
+    expect(usage(() => chooseFormat(undefined, "people.txt", true)).message).toContain("people.txt");
+    expect(usage(() => chooseFormat(undefined, "people", true)).hint).toContain("--format csv");
+    expect(usage(() => chooseFormat("parquet", undefined, false)).message).toContain("file");
+  });
+});
