@@ -37,6 +37,11 @@ export function verdict(value, target) {
   throw new TypeError("a target is { atMost } or { atLeast }");
 }
 
+/** "At most `ratio` times the yardstick, or `slack` more where that is more": small times need room for what is fixed. */
+export function within(ours, theirs, ratio, slack) {
+  return verdict(ours, { atMost: Math.max(theirs * ratio, theirs + slack) });
+}
+
 /** The verdict over several parts: the worst of them. */
 export function worst(verdicts) {
   for (const level of ["misses", "not measured"]) if (verdicts.includes(level)) return level;

@@ -3,6 +3,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { growthPlot } from "./svg.mjs";
 
 export const RESULTS = fileURLToPath(new URL("results/", import.meta.url));
 
@@ -36,6 +37,8 @@ export function saveResults(results, folder = RESULTS) {
   const base = join(folder, results.date);
   writeFileSync(`${base}.json`, `${JSON.stringify(results, undefined, 2)}\n`);
   writeFileSync(`${base}.md`, markdown(results));
+  const plot = growthPlot(results.series, `${results.date}, ${machineText(results.machine)}`);
+  if (plot !== undefined) writeFileSync(join(folder, "growth.svg"), plot);
   return base;
 }
 

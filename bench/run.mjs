@@ -52,7 +52,7 @@ for (const family of positionals.length > 0 ? positionals : FAMILIES) {
   const { measure, covers } = await import(`./${family}.mjs`);
   let measured;
   try {
-    measured = await measure({ quick: values.quick, people });
+    measured = await measure({ quick: values.quick, people, series: results?.series });
   } catch (error) {
     failed = true;
     note(error.stack);

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { growthExponent, median, ratioOf, spread, summarise, verdict, worst } from "../../bench/arithmetic.mjs";
+import { growthExponent, median, ratioOf, spread, summarise, verdict, within, worst } from "../../bench/arithmetic.mjs";
 
 describe("the arithmetic of the bench", () => {
   it("takes the middle of an odd number and the mean of the two in the middle of an even one", () => {
@@ -50,6 +50,13 @@ describe("the arithmetic of the bench", () => {
     expect(worst(["meets", "not measured"])).toBe("not measured");
     expect(worst(["not measured", "misses", "meets"])).toBe("misses");
     expect(worst(["meets", "meets"])).toBe("meets");
+  });
+
+  it("allows a ratio, or a fixed amount where that is more", () => {
+    expect(within(11.9, 10, 1.2, 1)).toBe("meets");
+    expect(within(12.1, 10, 1.2, 1)).toBe("misses");
+    expect(within(1.5, 0.5, 1.2, 1)).toBe("meets");
+    expect(within(1.6, 0.5, 1.2, 1)).toBe("misses");
   });
 
   it("tells how flat a series is", () => {
