@@ -1,7 +1,10 @@
+import { randomBytes } from "node:crypto";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dataDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
+import type { DataFolder } from "../service/data-folder.ts";
 
 /** The built-in sample service, running inside this process on a port of its own. */
 export interface Sample {
@@ -16,24 +19,89 @@ export const sampleDir = (context: Context): string => join(dataDir(context), "s
 
 /**
  * Starts the real service on the sample's data folder: the same API over HTTP, no account needed. The first time makes the
- * dataset of 50,000 synthetic people, which takes a few seconds.
+ * dataset of 50,000 synthetic people, which takes a few seconds. Several processes may do so at once.
  * @throws CliError (exit 2) where the service's optional packages are not installed
  */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
   const dir = sampleDir(context);
-  void notice;
-  void dir;
-  void missingPackages;
-  throw new Error("not yet");
+  const { now, random } = context;
+  let folder: DataFolder | undefined;
+  try {
+    const [{ createKey, openDataFolder }, { startService }] = await Promise.all([
+      import("../service/data-folder.ts"),
+      import("../service/server.ts"),
+    ]);
+    const onSample = (): void => notice("making the sample dataset of 50,000 synthetic people (once)");
+    folder = await openDataFolder(dir, { now, onSample });
+    const { engine, store, testEngine } = folder;
+    const key = await sampleKey(dir, folder, () => createKey(store, { name: "sample", mode: "live", now }));
+    const service = await startService({ engine, store, testEngine, now, random });
+    const opened = folder;
+    const close = async (): Promise<void> => {
+      await service.close();
+      await opened.close();
+    };
+    return { url: service.url, key, dir, close };
+  } catch (error) {
+    await folder?.close();
+    throw explained(error);
+  }
 }
 
-function missingPackages(error: unknown): unknown {
-  if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") return error;
+/** The sample's key: kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */
+async function sampleKey(
+  dir: string,
+  { store }: DataFolder,
+  create: () => Promise<{ readonly id: string; readonly key: string }>,
+): Promise<string> {
+  const { parseApiKey } = await import("../service/keys.ts");
+  const file = join(dir, "sample.key");
+  const read = async (): Promise<string | undefined> => {
+    const text = readIfThere(file)?.trim() ?? "";
+    const parsed = parseApiKey(text);
+    const stored = parsed === undefined ? undefined : await store.findKey(parsed.hash);
+    return stored === undefined || stored.revokedAt !== null ? undefined : text;
+  };
+  const kept = await read();
+  if (kept !== undefined) return kept;
+  const { id, key } = await create();
+  const temporary = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    writeFileSync(temporary, `${key}\n`, { mode: 0o600, flag: "wx" });
+    const stale = readIfThere(file);
+    if (stale !== undefined && (await read()) === undefined) rmSync(file, { force: true });
+    linkSync(temporary, file);
+    return key;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    // Another process was quicker: its key is the one that stays.
+    const theirs = await read();
+    if (theirs === undefined) return key;
+    await store.revokeKey(id);
+    return theirs;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function explained(error: unknown): unknown {
+  const { code, name } = error as NodeJS.ErrnoException;
+  if (code !== "ERR_MODULE_NOT_FOUND" && name !== "MissingPackageError") return error;
   return new CliError({
     code: "service_not_installed",
     category: "usage",
     exitCode: EXIT.usage,
-    message: "the sample connection runs the service, and its optional packages are not installed",
+    message:
+      "the sample connection runs the service inside headcount, and the service's optional packages are not installed",
     hint: "install headcount with them: npm install -g headcount --include=optional",
     cause: error,
   });
