@@ -1,7 +1,98 @@
-import type { Command } from "commander";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { Argument, type Command, Option } from "commander";
 import type { Context } from "../context.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
+
+const FILES = {
+  bash: "headcount.bash",
+  zsh: "_headcount",
+  fish: "headcount.fish",
+  powershell: "headcount.ps1",
+} as const;
+type Shell = keyof typeof FILES;
+
+const LISTS = ["connections", "runs"] as const;
+type List = (typeof LISTS)[number];
+
+/** How many runs are offered, the newest first. */
+const MAX_RUNS = 50;
+/** A person waits for it with a finger on the tab key; a home on a hung network drive must not hold the shell. */
+const DEADLINE_MS = 1_500;
 
 export function register(program: Command, context: Context): void {
-  void context;
-  program.command("completion");
+  program
+    .command("completion")
+    .summary("print a completion script")
+    .description("Print the completion script of a shell: commands, flags, departments, connections, runs, files.")
+    .addArgument(new Argument("[shell]", "the shell").choices(Object.keys(FILES)))
+    .addOption(new Option("--list <what>", "names for the scripts, one a line").choices(LISTS).hideHelp())
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount completion bash >> ~/.bashrc
+  $ headcount completion zsh > ~/.zsh/_headcount          a folder of your fpath
+  $ headcount completion fish > ~/.config/fish/completions/headcount.fish
+  $ headcount completion powershell >> $PROFILE`,
+    )
+    .action(async (shell: Shell | undefined, options: { readonly list?: List }) => {
+      if (options.list !== undefined) await printList(options.list, context);
+      else await printScript(shell, context);
+    });
 }
+
+async function printScript(shell: Shell | undefined, context: Context): Promise<void> {
+  if (shell === undefined) {
+    throw usageError(`name the shell: ${Object.keys(FILES).join(", ")}`, "for example: headcount completion bash");
+  }
+  const file = new URL(`../../completions/${FILES[shell]}`, import.meta.url);
+  try {
+    context.stdout.write(await readFile(file, "utf8"));
+  } catch (cause) {
+    throw new CliError({
+      code: "missing_file",
+      category: "filesystem",
+      exitCode: EXIT.bug,
+      message: `the completion script is missing from the installation: ${(cause as Error).message}`,
+      hint: "install headcount again",
+      cause,
+    });
+  }
+}
+
+/** `name TAB description` a line. What cannot be read in time offers nothing: a tab key is no place for an error. */
+async function printList(what: List, context: Context): Promise<void> {
+  const read = what === "connections" ? connectionLines(context) : runLines(context);
+  const late = context.sleep(DEADLINE_MS).then(() => []);
+  const lines = await Promise.race([read.catch(() => []), late]);
+  context.stdout.write(lines.map((line) => `${line}\n`).join(""));
+}
+
+async function connectionLines(context: Context): Promise<readonly string[]> {
+  const { readConfig, SAMPLE } = await import("../connections/config.ts");
+  const { findFolder } = await import("../connections/paths.ts");
+  const { connections } = readConfig(findFolder("config", context));
+  const own = Object.entries(connections).map(([name, { baseUrl }]) => line(name, baseUrl));
+  return [line(SAMPLE, "built in, synthetic people"), ...own];
+}
+
+async function runLines(context: Context): Promise<readonly string[]> {
+  const { findFolder } = await import("../connections/paths.ts");
+  const folder = join(findFolder("state", context) ?? "", "runs");
+  const ids = (await readdir(folder)).filter((name) => /^\d{8}-\d{6}-[0-9a-f]+$/.test(name));
+  const newest = ids.sort().reverse().slice(0, MAX_RUNS);
+  return Promise.all(newest.map(async (id) => line(id, await runText(join(folder, id, "plan.json")))));
+}
+
+/** What a run was about, or nothing where its plan cannot be read. */
+async function runText(file: string): Promise<string> {
+  try {
+    const { targetText } = await import("../export/plan.ts");
+    return targetText((JSON.parse(await readFile(file, "utf8")) as { readonly target: never }).target).slice(0, 80);
+  } catch {
+    return "";
+  }
+}
+
+const line = (name: string, text: string): string => `${name}\t${text.replace(/[\u0000-\u001f\u007f-\u009f]/g, " ")}`;

@@ -1,0 +1,255 @@
+# bash completion for headcount. Generated from the program by `npm run completions`; do not edit.
+# shellcheck shell=bash
+
+# Sets commands, flags, valued (flags that take a value) and many (those that take several) for the command path $1.
+__headcount_tree() {
+  case "$1" in
+  '')
+    commands='count account filters search enrich employees runs resume spend login logout connections doctor serve service completion help'
+    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version -h --help'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'count')
+    commands=''
+    flags='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -c --connection --base-url --max-wait'
+    many='--values' ;;
+  'account')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'filters')
+    commands=''
+    flags='--schema -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'search')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'enrich')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'employees')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'runs')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'resume')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'spend')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'login')
+    commands=''
+    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'logout')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'connections')
+    commands='list use remove'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'connections list')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'connections use')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'connections remove')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'doctor')
+    commands=''
+    flags='--offline -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'serve')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service')
+    commands='import map generate keys credits plan verify'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service import')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service map')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service generate')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service keys')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service credits')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service plan')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service verify')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'completion')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'help')
+    commands=''
+    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version -h --help'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  esac
+}
+
+# Sets source, and values where they are known here, for the flag or the argument (#1, #2, ...) $2 of the command path $1.
+__headcount_values() {
+  source=text
+  case "$1 $2" in
+  *' -c' | *' --connection' | 'login #1' | 'logout #1' | 'connections use #1' | 'connections remove #1')
+    source=connections ;;
+  'count --by' | 'filters #1')
+    source=list; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
+  'count --format')
+    source=list; values=('table' 'csv' 'json') ;;
+  'count --seniority-level')
+    source=list; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
+  'count --department')
+    source=list; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
+  'count -f' | 'count --filters')
+    source=file ;;
+  'completion #1')
+    source=list; values=('bash' 'zsh' 'fish' 'powershell') ;;
+  'help #1')
+    source=list; values=('count' 'account' 'filters' 'search' 'enrich' 'employees' 'runs' 'resume' 'spend' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+  esac
+}
+
+# Offers those of the values that begin with the current word, in any case, quoted as the word is.
+__headcount_offer() {
+  local value text="$cur" quoted='' head='' nocase=''
+  case "$text" in
+  \"* | \'*) quoted=1 text="${text#?}" ;;
+  *) text="${text//\\/}" ;;
+  esac
+  if [ "$source" = commas ]; then
+    case "$text" in *,*) head="${text%,*}," text="${text##*,}" ;; esac
+    compopt -o nospace 2>/dev/null
+  fi
+  shopt -q nocasematch || nocase=1
+  shopt -s nocasematch
+  for value in "${values[@]}"; do
+    if [[ $value == "$text"* ]]; then
+      [ -n "$quoted" ] || printf -v value %q "$value"
+      COMPREPLY+=("$before$head$value")
+    fi
+  done
+  [ -z "$nocase" ] || shopt -u nocasematch
+}
+
+_headcount() {
+  local cur="${COMP_WORDS[COMP_CWORD]}" path='' commands='' flags='' valued='' many=''
+  local source='' word='' pending='' literal='' before='' index=1 position=0
+  local -a values
+  values=()
+  COMPREPLY=()
+  __headcount_tree ''
+  while [ "$index" -lt "$COMP_CWORD" ]; do
+    word="${COMP_WORDS[index]}"
+    index=$((index + 1))
+    if [ -n "$pending" ] && [ "$word" = '=' ]; then
+      continue
+    elif [ -n "$pending" ] && [[ $word != -* || " $many " != *" $pending "* ]]; then
+      # A flag that takes several values takes every word up to the next flag.
+      [[ " $many " == *" $pending "* ]] || pending=''
+    elif [ -n "$literal" ]; then
+      position=$((position + 1))
+    elif [ "$word" = -- ]; then
+      literal=1 pending=''
+    elif [[ $word == -* ]]; then
+      pending=''
+      [[ " $valued " == *" $word "* ]] && pending="$word"
+    elif [ "$position" -eq 0 ] && [[ " $commands " == *" $word "* ]]; then
+      path="${path:+$path }$word"
+      __headcount_tree "$path"
+    else
+      position=$((position + 1))
+    fi
+  done
+  if [ -n "$pending" ] && [ "$cur" = '=' ]; then
+    cur=''
+  elif [[ -z $literal && $cur == --*=* ]]; then
+    pending="${cur%%=*}" before="${cur%%=*}=" cur="${cur#*=}"
+  fi
+  if [ -n "$pending" ] && [[ $cur != -* || " $many " != *" $pending "* ]]; then
+    __headcount_values "$path" "$pending"
+  elif [[ -z $literal && $cur == -* ]]; then
+    source=list
+    read -r -a values <<<"$flags"
+  elif [ "$position" -eq 0 ] && [ -n "$commands" ]; then
+    source=list
+    read -r -a values <<<"$commands"
+  else
+    __headcount_values "$path" "#$((position + 1))"
+  fi
+  case "$source" in
+  file) return ;;
+  directory)
+    compopt +o bashdefault +o default -o dirnames 2>/dev/null
+    return ;;
+  connections | runs)
+    while IFS=$'\t' read -r word _; do
+      [ -z "$word" ] || values+=("$word")
+    done < <("${COMP_WORDS[0]}" completion --list "$source" 2>/dev/null </dev/null) ;;
+  esac
+  # Without this bash would offer files where a name or a number is wanted.
+  compopt +o bashdefault +o default 2>/dev/null
+  __headcount_offer
+}
+
+complete -o bashdefault -o default -F _headcount headcount
