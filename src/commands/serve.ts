@@ -1,7 +1,160 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
+import type { DataFolder } from "../service/data-folder.ts";
+import type { Fault } from "../service/faults.ts";
+import type { RunningService, ServiceOptions } from "../service/server.ts";
+import {
+  addFolderOptions,
+  type FolderOptions,
+  folderOf,
+  serviceError,
+  storeOf,
+  wholeNumber,
+} from "./service-folder.ts";
+
+interface ServeOptions extends FolderOptions {
+  readonly host: string;
+  readonly port: string;
+  readonly dataset?: string;
+  readonly maxDepth?: string;
+  readonly metricsPort?: string;
+  readonly log?: boolean;
+  readonly fault?: readonly string[];
+  readonly latency?: string;
+}
 
 export function register(program: Command, context: Context): void {
-  void context;
-  program.command("serve");
+  addFolderOptions(program.command("serve"))
+    .summary("run the API over a dataset of your own")
+    .description(
+      "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
+    )
+    .option("--host <address>", "address to listen on; anything but loopback needs TLS in front", "127.0.0.1")
+    .option("--port <n>", "0 picks a free one", "8787")
+    .option("--dataset <url>", "a dataset elsewhere (default: the one in the data folder)")
+    .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)")
+    .option("--metrics-port <n>", "serve Prometheus metrics on this port (default: off)")
+    .option("--log", "one JSON line per request on stderr: no key, filter value or record")
+    .option(
+      "--fault <fault...>",
+      "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
+    )
+    .option("--latency <ms>", "for tests of clients: delay every call")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount serve
+  $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
+  $ headcount serve --data ./data --metrics-port 9090 --log
+  $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`,
+    )
+    .action((_: unknown, command: Command) => run(command.optsWithGlobals<ServeOptions>(), context));
+}
+
+async function run(options: ServeOptions, context: Context): Promise<void> {
+  const dir = await folderOf(options, context);
+  const port = wholeNumber("--port", options.port, 0, 65_535);
+  const settings = await readSettings(options, context);
+  let folder: DataFolder | undefined;
+  let service: RunningService | undefined;
+  try {
+    const { createFirstKey, openDataFolder } = await import("../service/data-folder.ts");
+    const { startService } = await import("../service/server.ts");
+    const store = await storeOf(options, context);
+    folder = await openDataFolder(dir, {
+      now: context.now,
+      ...(store === undefined ? {} : { store }),
+      ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
+      onSample: () => say(options, context, "Making the sample dataset of 50,000 people (once, a few seconds) ..."),
+      onReload: (version) => say(options, context, `Serving dataset ${version} now.`),
+      onReloadError: (error) =>
+        warn(options, context, `a new dataset cannot be opened, the old one goes on: ${error.message}`),
+    });
+    service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
+    const key = await createFirstKey(folder.store, context.now);
+    announce(service, key, options, context);
+    await interrupted(context.interrupted);
+    say(options, context, "Finishing the calls in flight ...");
+  } catch (error) {
+    throw listenError(error, options) ?? serviceError(error, dir);
+  } finally {
+    await service?.close();
+    await folder?.close();
+  }
+}
+
+async function readSettings(options: ServeOptions, context: Context): Promise<Partial<ServiceOptions>> {
+  const { latency, maxDepth, metricsPort } = options;
+  return {
+    faults: options.fault === undefined ? [] : await readFaults(options.fault),
+    sleep: (ms) => context.sleep(ms),
+    random: context.random,
+    ...(options.log ? { log: context.stderr } : {}),
+    ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", latency, 0, 600_000) }),
+    ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", maxDepth, 1, 1e12) }),
+    ...(metricsPort === undefined ? {} : { metricsPort: wholeNumber("--metrics-port", metricsPort, 0, 65_535) }),
+  };
+}
+
+async function readFaults(texts: readonly string[]): Promise<readonly Fault[]> {
+  const { FAULT_SYNTAX, parseFault } = await import("../service/faults.ts");
+  return texts.map((text) => {
+    const fault = parseFault(text);
+    if (fault === undefined) throw usageError(`--fault cannot read "${text}"`, FAULT_SYNTAX);
+    return fault;
+  });
+}
+
+const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || /^127\./.test(host);
+
+function announce(service: RunningService, key: string | undefined, options: ServeOptions, context: Context): void {
+  if (!isLoopback(options.host)) {
+    warn(options, context, `keys and records travel in clear on ${options.host}; put a proxy with TLS in front`);
+  }
+  if (options.json) {
+    context.stdout.write(`${JSON.stringify(key === undefined ? { url: service.url } : { url: service.url, key })}\n`);
+    return;
+  }
+  context.stdout.write(`Serving ${service.url}\n`);
+  if (service.metricsUrl !== undefined) say(options, context, `Metrics ${service.metricsUrl}`);
+  if (key !== undefined) context.stdout.write(`Key ${key} (shown this once)\n`);
+  else say(options, context, "Another key: headcount service keys create");
+}
+
+function say(options: ServeOptions, context: Context, text: string): void {
+  if (!options.quiet) context.stderr.write(`${text}\n`);
+}
+
+function warn(_: ServeOptions, context: Context, text: string): void {
+  context.stderr.write(`warning: ${text}\n`);
+}
+
+const interrupted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
+/** A port or an address that cannot be had. */
+function listenError(error: unknown, options: ServeOptions): CliError | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  const why =
+    code === "EADDRINUSE"
+      ? "the port is in use"
+      : code === "EACCES"
+        ? "the port is not allowed to this user"
+        : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
+          ? "this machine has no such address"
+          : undefined;
+  if (why === undefined || (error as NodeJS.ErrnoException).syscall === "open") return undefined;
+  return new CliError({
+    code: "cannot_listen",
+    category: "network",
+    exitCode: EXIT.service,
+    message: `cannot listen on ${options.host} port ${options.port}: ${why}`,
+    hint: "choose another --host or --port; --port 0 picks a free one",
+    cause: error,
+  });
 }

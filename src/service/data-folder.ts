@@ -23,6 +23,10 @@ export interface DataFolderOptions extends StoreOptions {
   readonly dataset?: string;
   /** Called before the sample dataset is generated, which takes a few seconds. */
   readonly onSample?: () => void;
+  /** Told when another dataset version took over, after an import or generate. */
+  readonly onReload?: (version: string) => void;
+  /** Told when a new dataset version cannot be opened: the old one goes on. */
+  readonly onReloadError?: (error: Error) => void;
 }
 
 /** What a service runs on: dataset and accounts of one data folder. */
@@ -94,18 +98,28 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
 }
 
 async function openEngine(dir: string, options: DataFolderOptions): Promise<Engine> {
-  const { openDataset } = await import("../dataset/open.ts");
-  if (options.dataset !== undefined) return openDataset(options.dataset);
-  const [{ ensureSample }, { readPointer }] = await Promise.all([
+  if (options.dataset !== undefined) {
+    const { openDataset } = await import("../dataset/open.ts");
+    return openDataset(isUrl(options.dataset) ? new URL(options.dataset) : options.dataset);
+  }
+  const [{ ensureSample }, { readPointer }, { ReloadingEngine }] = await Promise.all([
     import("../dataset/sample.ts"),
     import("../dataset/layout.ts"),
+    import("../dataset/reloading-engine.ts"),
   ]);
   const folder = datasetDir(dir);
   if ((await readPointer(folder)) === undefined) {
     options.onSample?.();
     await ensureSample(folder);
   }
-  return openDataset(folder);
+  const { onReload, onReloadError } = options;
+  return ReloadingEngine.open(folder, {
+    now: options.monotonic ?? (() => performance.now()),
+    ...(onReload === undefined ? {} : { onReload: ({ version }) => onReload(version) }),
+    ...(onReloadError === undefined
+      ? {}
+      : { onError: (error) => onReloadError(error instanceof Error ? error : new Error(String(error))) }),
+  });
 }
 
 export interface NewKey {
