@@ -1,18 +1,14 @@
-import type { AccountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
 import { checkFilters, FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../contract/filters.ts";
-import { creditsToNumber, formatCreditsGrouped, priceOf } from "../contract/money.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
-import type { Progress } from "../terminal/progress.ts";
-import { type CountOptions, noticeUnknownCost } from "./count.ts";
+import type { CountOptions } from "./count.ts";
+import { countAll, formatOf } from "./count-many.ts";
 import type { NamedFilters } from "./filter-options.ts";
-import { type Session, withSession } from "./session.ts";
+import { withSession } from "./session.ts";
 
-// Counts are free but take turns in the rate limit; a few in flight hide the latency of each.
-const IN_FLIGHT = 4;
 const BAR_WIDTH = 24;
 
 interface Part {
@@ -41,7 +37,7 @@ export async function countBreakdown(
       .map((value, index): Part => ({ value, count: counts[index] ?? 0 }))
       .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
     const unexplained = whole.count - parts.reduce((sum, part) => sum + part.count, 0);
-    const format = formatOf(options, context);
+    const format = formatOf(options, context, "csv");
     if (format === "json") {
       const document = { count: whole.count, by: spec.key, parts, unexplained, filters: segment.filters };
       context.stdout.write(`${JSON.stringify(document)}\n`);
@@ -58,44 +54,6 @@ export async function countBreakdown(
       const text = remainderText(spec, whole.count, unexplained);
       if (text !== undefined) session.notice(text);
     }
-  });
-}
-
-/** `count -f A -f B`: one row for each file. */
-export async function countFiles(
-  sets: readonly NamedFilters[],
-  options: CountOptions,
-  context: Context,
-): Promise<void> {
-  if (options.values !== undefined) throw usageError("--values goes with --by");
-  await withSession(context, options, async (session) => {
-    const format =
-      options.json || options.format !== undefined || context.stdout.isTTY === true
-        ? formatOf(options, context)
-        : "tsv";
-    const priced = format === "json" || format === "table";
-    const account = priced ? await session.client.account(context.interrupted) : undefined;
-    const counts = await countAll(
-      session,
-      sets.map((set) => set.filters),
-      options,
-      context,
-    );
-    const rows = sets.map((set, index) => ({ file: set.name, filters: set.filters, count: counts[index] ?? 0 }));
-    if (format === "json") context.stdout.write(`${JSON.stringify(rows.map((row) => fileDocument(row, account)))}\n`);
-    else if (format === "csv") {
-      const { csvDocument } = await import("../export/views/csv.ts");
-      context.stdout.write(
-        csvDocument(
-          ["file", "count"],
-          rows.map((row) => [row.file, row.count]),
-        ),
-      );
-    } else if (format === "tsv") {
-      const { tsv } = await import("../terminal/tsv.ts");
-      context.stdout.write(tsv(rows.map((row) => [row.file, row.count])));
-    } else await printFiles(rows, account, options, context);
-    noticeUnknownCost(account, session);
   });
 }
 
@@ -149,51 +107,6 @@ function breakdownValues(spec: FilterKeySpec, filters: Filters, given: readonly 
   return [...distinct.values()];
 }
 
-async function countAll(
-  session: Session,
-  segments: readonly Filters[],
-  options: CountOptions,
-  context: Context,
-): Promise<number[]> {
-  const progress = await progressOf(options, context);
-  const counts = new Array<number>(segments.length).fill(0);
-  const stop = new AbortController();
-  const signal = AbortSignal.any([context.interrupted, stop.signal]);
-  let next = 0;
-  let done = 0;
-  const worker = async (): Promise<void> => {
-    for (let index = next++; index < segments.length; index = next++) {
-      counts[index] = (await session.client.count(segments[index] ?? {}, signal)).count;
-      progress.update({ done: ++done, total: segments.length });
-    }
-  };
-  const workers = Array.from({ length: Math.min(IN_FLIGHT, segments.length) }, worker);
-  try {
-    await Promise.all(workers);
-  } catch (error) {
-    stop.abort(error);
-    await Promise.allSettled(workers);
-    throw error;
-  } finally {
-    progress.stop();
-  }
-  return counts;
-}
-
-async function progressOf(options: CountOptions, context: Context): Promise<Progress> {
-  const [{ openProgress }, { hasColor, styleFor }] = await Promise.all([
-    import("../terminal/progress.ts"),
-    import("../terminal/style.ts"),
-  ]);
-  // Off a terminal a breakdown is over before its milestones would be read.
-  const enabled = options.quiet !== true && context.stderr.isTTY === true;
-  const style = styleFor(hasColor(context.stderr, context.env, options.color));
-  return openProgress({ stream: context.stderr, enabled, now: context.now, style, unit: "count" });
-}
-
-const formatOf = (options: CountOptions, context: Context): "table" | "csv" | "json" =>
-  options.json === true ? "json" : (options.format ?? (context.stdout.isTTY === true ? "table" : "csv"));
-
 /** What the parts do not add up to, as a sentence for a person. */
 function remainderText({ key }: FilterKeySpec, whole: number, unexplained: number): string | undefined {
   const number = Math.abs(unexplained).toLocaleString("en-US");
@@ -242,53 +155,4 @@ async function printParts(
   );
   context.stdout.write(`${style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
   if (unexplained < 0) context.stdout.write(`${remainderText(spec, whole, unexplained)}\n`);
-}
-
-interface FileRow {
-  readonly file: string;
-  readonly filters: Filters;
-  readonly count: number;
-}
-
-function fileDocument({ file, filters, count }: FileRow, account: AccountView | undefined) {
-  const unit = account?.costs.personSearch;
-  return {
-    file,
-    count,
-    filters,
-    unit_cost: unit === undefined ? null : creditsToNumber(unit),
-    max_cost: unit === undefined ? null : creditsToNumber(priceOf(count, unit)),
-  };
-}
-
-async function printFiles(
-  rows: readonly FileRow[],
-  account: AccountView | undefined,
-  options: CountOptions,
-  context: Context,
-): Promise<void> {
-  const [{ grouped }, { renderTable }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
-    import("../terminal/numbers.ts"),
-    import("../terminal/table.ts"),
-    import("../terminal/style.ts"),
-  ]);
-  const unit = account?.costs.personSearch;
-  context.stdout.write(
-    renderTable(
-      [
-        { title: "file" },
-        { title: "people", align: "right", fixed: true },
-        { title: "credits at most", align: "right", fixed: true },
-      ],
-      rows.map(({ file, count }) => [
-        file,
-        grouped(count),
-        unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)),
-      ]),
-      {
-        width: widthOfStream(context.stdout),
-        style: styleFor(hasColor(context.stdout, context.env, options.color)),
-      },
-    ),
-  );
 }

@@ -6,7 +6,7 @@ import { affordableRows, creditsToNumber, formatCreditsGrouped, priceOf } from "
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../program.ts";
 import { addFilterOptions, type FilterOptions, lowerCaseHint, readFilterSets } from "./filter-options.ts";
-import type { Session } from "./session.ts";
+import { noticeUnknownCost } from "./unknown-cost.ts";
 
 /** The options of `count`, filters aside. */
 export interface CountOptions extends GlobalOptions {
@@ -52,11 +52,9 @@ async function run(options: CountOptions & FilterOptions, context: Context): Pro
   const sets = await readFilterSets(context, options);
   const [only, ...others] = sets;
   if (options.by !== undefined || others.length > 0) {
-    const { countBreakdown, countFiles } = await import("./count-breakdown.ts");
-    if (options.by === undefined) await countFiles(sets, options, context);
-    else if (only !== undefined && others.length === 0) await countBreakdown(only, options.by, options, context);
-    else throw usageError("--by breaks one segment down; give one -f file");
-    return;
+    if (options.by === undefined) return (await import("./count-files.ts")).countFiles(sets, options, context);
+    if (only === undefined || others.length > 0) throw usageError("--by breaks one segment down; give one -f file");
+    return (await import("./count-breakdown.ts")).countBreakdown(only, options.by, options, context);
   }
   if (options.values !== undefined)
     throw usageError("--values goes with --by", "for example --by country --values france");
@@ -93,13 +91,6 @@ export function countDocument(count: CountView, account: AccountView, filters: F
     max_cost: creditsToNumber(priceOf(count.count, unit)),
     credits_remaining: balance === undefined ? null : creditsToNumber(balance),
   };
-}
-
-/** Says where a price had to be assumed. */
-export function noticeUnknownCost(account: AccountView | undefined, session: Session): void {
-  if (account?.unknownCosts.some((call) => call.includes("search"))) {
-    session.notice("warning: the account does not say what a profile costs; 1 credit is assumed");
-  }
 }
 
 async function printCount(
