@@ -51,6 +51,8 @@ const FREE_SHARE = 0.25;
 /** While there is plenty, a process takes several calls at once, so that the file is not in the way of every page. */
 const MAX_LEASE = 16;
 const LEASE_MS = 1_000;
+/** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
+const GUARD_MS = 100;
 
 /**
  * A rate-limit bucket fed by reply headers (contract section 8) and shared by every process on this machine that uses the same
@@ -89,7 +91,7 @@ export function openPacer(options: PacerOptions): Pacer {
       const taken = minute === undefined ? 1 : roomOf(minute);
       const calls = Math.max(1, Math.min(taken, day === undefined ? MAX_LEASE : Math.floor(day.remaining / 8)));
       lease = calls - 1;
-      leasedUntil = Math.min(at + LEASE_MS, minute?.resetAt ?? Number.POSITIVE_INFINITY);
+      leasedUntil = Math.min(at + LEASE_MS, (minute?.resetAt ?? Number.POSITIVE_INFINITY) - GUARD_MS);
       if (day !== undefined) day.remaining -= calls;
       if (minute !== undefined) turn = { kind: "go", waitMs: spend(minute, calls, at) };
     });
@@ -109,11 +111,14 @@ export function openPacer(options: PacerOptions): Pacer {
       const known = state[window];
       const plenty = limit.remaining > limit.limit * FREE_SHARE * 2;
       if (known !== undefined && sameWindow(known, limit) && plenty && at - writtenAt < LEASE_MS) return;
+      const spare = plenty ? 0 : lease;
+      lease -= spare;
       update((shared) => {
+        refill(shared, at);
         const before = shared[window];
         const remaining =
           before !== undefined && sameWindow(before, limit)
-            ? Math.min(before.remaining, limit.remaining)
+            ? Math.min(before.remaining + spare, limit.remaining)
             : limit.remaining;
         const nextAt = before !== undefined && sameWindow(before, limit) ? before.nextAt : at;
         shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
@@ -137,7 +142,9 @@ function refill(shared: Shared, at: number): void {
   if (shared.minute !== undefined && at >= shared.minute.resetAt) {
     const windows = Math.floor((at - shared.minute.resetAt) / MINUTE) + 1;
     const resetAt = shared.minute.resetAt + windows * MINUTE;
-    shared.minute = { limit: shared.minute.limit, remaining: shared.minute.limit, resetAt, nextAt: at };
+    // Turns that were given out beyond the end of the old window are taken in this one.
+    const remaining = shared.minute.limit + Math.min(0, shared.minute.remaining);
+    shared.minute = { limit: shared.minute.limit, remaining, resetAt, nextAt: at };
   }
   if (shared.day !== undefined && at >= shared.day.resetAt) delete shared.day;
 }
@@ -150,7 +157,7 @@ function spend(bucket: Bucket, calls: number, at: number): number {
     return 0;
   }
   const slot = Math.max(at, bucket.nextAt);
-  if (bucket.remaining <= 0 || slot >= bucket.resetAt) {
+  if (bucket.remaining <= 0 || slot >= bucket.resetAt - GUARD_MS) {
     // Used up: the next window, one after the other, so that waiting processes do not all begin in its first moment.
     const first = Math.max(bucket.resetAt, bucket.nextAt);
     bucket.nextAt = first + Math.ceil(MINUTE / Math.max(1, bucket.limit));

@@ -29,7 +29,8 @@ function aheadMs(text: string, now: number, serverNow: number | undefined, maxAh
     if (value < 1e9) return value;
     absolute = value < 1e11 ? value * 1000 : value;
   } else {
-    absolute = Date.parse(text);
+    // A date has a word or a time in it; Date.parse would also take "-5" for a year.
+    absolute = /[a-z:]/i.test(text) ? Date.parse(text) : Number.NaN;
     if (Number.isNaN(absolute)) return undefined;
   }
   const plausible = (ahead: number): boolean => ahead >= -2_000 && ahead <= maxAhead;

@@ -51,23 +51,28 @@ export interface TransportOptions {
 
 type DispatcherConstructor = new (...args: unknown[]) => Dispatcher;
 
+interface UndiciParts {
+  readonly Pool: DispatcherConstructor;
+  readonly EnvHttpProxyAgent: DispatcherConstructor;
+}
+
+const require = createRequire(import.meta.url);
+
 /**
- * undici's parts by themselves: the whole package costs three times as much to load, which is most of the run time of
- * `headcount count`. They are files of the package, not of its documented interface, hence the way back to the front door.
+ * undici's pool by itself: the whole package costs three times as much to load, which is most of the run time of
+ * `headcount count`. It is a file of the package, not of its documented interface, hence the way back to the front door.
  */
-function undiciPart(part: "pool" | "env-http-proxy-agent"): DispatcherConstructor {
-  // V8 would compile the WASM parser a second time, optimised, and the process waits for that at its end (~75 ms).
-  setFlagsFromString("--wasm-tiering-budget=1000000000");
-  const require = createRequire(import.meta.url);
+function loadPool(): DispatcherConstructor {
   try {
-    return require(`undici/lib/dispatcher/${part}.js`) as DispatcherConstructor;
+    return require("undici/lib/dispatcher/pool.js") as DispatcherConstructor;
   } catch {
-    const whole = require("undici") as { Pool: DispatcherConstructor; EnvHttpProxyAgent: DispatcherConstructor };
-    return part === "pool" ? whole.Pool : whole.EnvHttpProxyAgent;
+    return (require("undici") as UndiciParts).Pool;
   }
 }
 
 function openDispatcher(origin: URL, proxy: ProxySettings | undefined, timeouts: Timeouts): Dispatcher {
+  // V8 would compile the WASM parser a second time, optimised, and the process waits for that at its end (~75 ms).
+  setFlagsFromString("--wasm-tiering-budget=1000000000");
   const settings = {
     connections: 16,
     pipelining: 1,
@@ -75,8 +80,8 @@ function openDispatcher(origin: URL, proxy: ProxySettings | undefined, timeouts:
     headersTimeout: timeouts.headers,
     bodyTimeout: timeouts.bodyIdle,
   };
-  if (proxy === undefined) return new (undiciPart("pool"))(origin.origin, settings);
-  return new (undiciPart("env-http-proxy-agent"))({ ...settings, ...proxy });
+  if (proxy === undefined) return new (loadPool())(origin.origin, settings);
+  return new (require("undici") as UndiciParts).EnvHttpProxyAgent({ ...settings, ...proxy });
 }
 
 /** A connection pool to one origin, through a proxy where the environment names one. */

@@ -1,0 +1,175 @@
+import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openPacer, type Pacer } from "../../src/client/pacing.ts";
+import { type FakeClock, fakeClock, tempDir } from "../support/client.ts";
+
+const BASE = { baseUrl: "https://api.example.com", apiKey: "x_live_12345678" };
+const MINUTE = 60_000;
+
+/** A service that counts calls in fixed minutes, as ours does. */
+function service(clock: FakeClock, limit: number) {
+  let windowStart = clock.now();
+  let used = 0;
+  let refused = 0;
+  return {
+    call(pacer: Pacer): void {
+      if (clock.now() >= windowStart + MINUTE) {
+        windowStart += Math.floor((clock.now() - windowStart) / MINUTE) * MINUTE;
+        used = 0;
+      }
+      if (used >= limit) refused++;
+      else used++;
+      pacer.observe({ limit, remaining: Math.max(0, limit - used), resetAt: windowStart + MINUTE, window: "minute" });
+    },
+    refused: () => refused,
+  };
+}
+
+describe("the bucket", () => {
+  test("nothing is held up, and nothing written, before a service has told a limit", () => {
+    const stateDir = tempDir();
+    const pacer = openPacer({ ...BASE, stateDir, now: fakeClock().now });
+    pacer.observe(undefined);
+    expect(Array.from({ length: 100 }, () => pacer.waitBeforeNext())).toEqual(Array.from({ length: 100 }, () => 0));
+    expect(readdirSync(stateDir)).toEqual([]);
+  });
+
+  test("300 calls at 60 a minute: none is refused, and none is waited for longer than the limit asks", () => {
+    const clock = fakeClock();
+    const api = service(clock, 60);
+    const pacer = openPacer({ ...BASE, stateDir: tempDir(), now: clock.now });
+    const start = clock.now();
+    for (let call = 0; call < 300; call++) {
+      clock.advance(pacer.waitBeforeNext());
+      api.call(pacer);
+      clock.advance(20);
+    }
+    expect(api.refused()).toBe(0);
+    // Five windows hold 300 calls, so the fifth must have begun and need not have ended.
+    expect(clock.now() - start).toBeGreaterThanOrEqual(4 * MINUTE);
+    expect(clock.now() - start).toBeLessThanOrEqual(5 * MINUTE + 2_000);
+  });
+
+  test("three processes with one key share it: none is refused, each gets its part", () => {
+    const clock = fakeClock();
+    const api = service(clock, 60);
+    const stateDir = tempDir();
+    const pacers = Array.from({ length: 3 }, () => openPacer({ ...BASE, stateDir, now: clock.now }));
+    // What all know of the service is what its first answer told.
+    pacers.slice(0, 1).forEach((pacer) => void api.call(pacer));
+    const due = pacers.map((pacer) => clock.now() + pacer.waitBeforeNext());
+    const made = pacers.map(() => 0);
+    for (let call = 0; call < 240; call++) {
+      const next = due.indexOf(Math.min(...due));
+      const pacer = pacers[next];
+      if (pacer === undefined) throw new Error("no pacer");
+      clock.advance(Math.max(0, (due[next] ?? 0) - clock.now()));
+      api.call(pacer);
+      made[next] = (made[next] ?? 0) + 1;
+      due[next] = clock.now() + 10 + pacer.waitBeforeNext();
+    }
+    expect(api.refused()).toBe(0);
+    expect(Math.min(...made)).toBeGreaterThan(40);
+  });
+
+  test("calls that others make are noticed", () => {
+    const clock = fakeClock();
+    const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
+    const resetAt = clock.now() + 30_000;
+    pacer.observe({ limit: 60, remaining: 50, resetAt, window: "minute" });
+    expect(pacer.waitBeforeNext()).toBe(0);
+    pacer.observe({ limit: 60, remaining: 3, resetAt, window: "minute" });
+    const waits = [pacer.waitBeforeNext(), pacer.waitBeforeNext(), pacer.waitBeforeNext(), pacer.waitBeforeNext()];
+    expect(waits[0]).toBe(0);
+    expect(waits[1]).toBeGreaterThan(5_000);
+    expect(waits[3]).toBeGreaterThanOrEqual(30_000);
+  });
+
+  test("after a 429 the next call waits for the reset", () => {
+    const clock = fakeClock();
+    const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
+    pacer.observe({ limit: 60, remaining: 0, resetAt: clock.now() + 9_000, window: "minute" });
+    expect(pacer.waitBeforeNext()).toBe(9_000);
+    clock.advance(9_000);
+    expect(pacer.waitBeforeNext()).toBe(0);
+  });
+
+  test("a day that is used up is told, not waited for; the next day is open", () => {
+    const clock = fakeClock();
+    const pacer = openPacer({ ...BASE, stateDir: tempDir(), now: clock.now });
+    const resetAt = clock.now() + 5 * 3_600_000;
+    pacer.observe({ limit: 1_000, remaining: 2, resetAt, window: "day" });
+    expect(pacer.take()).toEqual({ kind: "go", waitMs: 0 });
+    expect(pacer.take()).toEqual({ kind: "go", waitMs: 0 });
+    expect(pacer.take()).toEqual({ kind: "exhausted", resetAt, waitMs: 5 * 3_600_000 });
+    expect(pacer.waitBeforeNext()).toBe(Number.POSITIVE_INFINITY);
+    clock.advance(5 * 3_600_000);
+    expect(pacer.take().kind).toBe("go");
+  });
+
+  test("an unnamed window is a day where its reset is hours away", () => {
+    const clock = fakeClock();
+    const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
+    pacer.observe({ limit: 1_000, remaining: 0, resetAt: clock.now() + 3_600_000, window: undefined });
+    expect(pacer.take().kind).toBe("exhausted");
+  });
+});
+
+describe("the shared file", () => {
+  const observed = { limit: 60, remaining: 10, window: "minute" as const };
+
+  test("tells neither address nor key, and is private", () => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    openPacer({ ...BASE, stateDir, now: clock.now }).observe({ ...observed, resetAt: clock.now() + MINUTE });
+    const [name = ""] = readdirSync(join(stateDir, "pacing"));
+    const file = join(stateDir, "pacing", name);
+    expect(name).toMatch(/^[0-9a-f]{32}\.json$/);
+    expect(readFileSync(file, "utf8")).not.toMatch(/live|example/);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+  });
+
+  test("of another key is another bucket", () => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    const one = openPacer({ ...BASE, stateDir, now: clock.now });
+    const other = openPacer({ ...BASE, apiKey: "x_live_87654321", stateDir, now: clock.now });
+    one.observe({ ...observed, remaining: 0, resetAt: clock.now() + MINUTE });
+    expect(other.waitBeforeNext()).toBe(0);
+    expect(openPacer({ ...BASE, stateDir, now: clock.now }).waitBeforeNext()).toBe(MINUTE);
+  });
+
+  test.each(["{", "[]", '{"minute":{"limit":"x"}}', "null"])("torn or strange is read as empty: %s", (text) => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    pacer.observe({ ...observed, resetAt: clock.now() + MINUTE });
+    const [name = ""] = readdirSync(join(stateDir, "pacing"));
+    writeFileSync(join(stateDir, "pacing", name), text);
+    expect(openPacer({ ...BASE, stateDir, now: clock.now }).waitBeforeNext()).toBe(0);
+  });
+
+  test("a folder that cannot be made costs the sharing alone", () => {
+    const clock = fakeClock();
+    const stateDir = join(tempDir(), "file");
+    writeFileSync(stateDir, "");
+    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    pacer.observe({ ...observed, remaining: 0, resetAt: clock.now() + 9_000 });
+    expect(pacer.waitBeforeNext()).toBe(9_000);
+  });
+
+  test("a lock that a dead process left is taken away", () => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    pacer.observe({ ...observed, resetAt: clock.now() + MINUTE });
+    const [name = ""] = readdirSync(join(stateDir, "pacing"));
+    const lock = join(stateDir, "pacing", `${name}.lock`);
+    mkdirSync(join(stateDir, "pacing"), { recursive: true });
+    writeFileSync(lock, "");
+    utimesSync(lock, new Date(0), new Date(0));
+    pacer.observe({ ...observed, remaining: 9, resetAt: clock.now() + MINUTE });
+    expect(readdirSync(join(stateDir, "pacing"))).toEqual([name]);
+  });
+});

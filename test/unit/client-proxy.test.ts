@@ -1,0 +1,63 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, test } from "vitest";
+import { createClient } from "../../src/client/http-client.ts";
+import { proxyFor } from "../../src/client/proxy.ts";
+import { DEFAULT_DIALECT } from "../../src/client/types.ts";
+import { answerEnvelope, rawServer } from "../support/client.ts";
+
+const API = new URL("https://api.example.com");
+
+describe("which proxy", () => {
+  test.each<[Record<string, string>, string | undefined]>([
+    [{}, undefined],
+    [{ HTTPS_PROXY: "http://p:3128" }, "http://p:3128/"],
+    [{ https_proxy: "http://p:3128" }, "http://p:3128/"],
+    [{ https_proxy: "  http://p:3128 \n" }, "http://p:3128/"],
+    [{ https_proxy: "", HTTPS_PROXY: "http://p:3128" }, "http://p:3128/"],
+    [{ HTTP_PROXY: "http://q:1" }, "http://q:1/"],
+    [{ HTTPS_PROXY: " " }, undefined],
+  ])("%j", (env, expected) => {
+    expect(proxyFor(API, env)?.httpsProxy).toBe(expected);
+  });
+
+  test.each(["http://localhost:1", "http://127.5.0.1:1", "http://[::1]:1"])("never for %s", (origin) => {
+    expect(proxyFor(new URL(origin), { HTTP_PROXY: "http://p:1", HTTPS_PROXY: "http://p:1" })).toBeUndefined();
+  });
+
+  test.each(["p:3128", "socks5://p:1", "http://", "://"])("a bad one is named, without its password: %s", (value) => {
+    expect(() => proxyFor(API, { HTTPS_PROXY: value })).toThrow(/HTTPS_PROXY is no http or https URL/);
+    expect(() => proxyFor(API, { HTTPS_PROXY: "ftp://u:secret@p" })).toThrow(/^(?!.*secret)/);
+  });
+});
+
+test("a request goes through the proxy as a tunnel; NO_PROXY and this machine go round it", async () => {
+  const asked: string[] = [];
+  const proxy = createServer();
+  proxy.on("connect", (request, socket) => {
+    asked.push(request.url ?? "");
+    socket.end("HTTP/1.1 407 Proxy Authentication Required\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => proxy.listen(0, "127.0.0.1", resolve));
+  const HTTPS_PROXY = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`;
+  const service = await rawServer((_, response) => answerEnvelope(response, {}));
+  const call = (baseUrl: string, env: Record<string, string>) => {
+    const client = createClient({ baseUrl, apiKey: "x_live_12345678", dialect: DEFAULT_DIALECT, now: Date.now, env });
+    return client.account().finally(() => client.close());
+  };
+  try {
+    await expect(call("https://api.invalid", { HTTPS_PROXY })).rejects.toMatchObject({
+      name: "LostReplyError",
+      sent: false,
+    });
+    expect(asked).toEqual(["api.invalid:443"]);
+    await expect(call("https://api.invalid", { HTTPS_PROXY, NO_PROXY: ".invalid" })).rejects.toThrow();
+    await call(service.url, { HTTPS_PROXY, HTTP_PROXY: HTTPS_PROXY });
+    expect(asked).toHaveLength(1);
+    expect(service.seen).toHaveLength(1);
+  } finally {
+    await service.close();
+    proxy.closeAllConnections();
+    proxy.close();
+  }
+});

@@ -1,0 +1,109 @@
+import { describe, expect, test } from "vitest";
+import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/client/errors.ts";
+import { nextWait, type RetryOptions, retryCall } from "../../src/client/retry.ts";
+import { fakeClock } from "../support/client.ts";
+
+const refused = (status: number, more: Partial<ConstructorParameters<typeof ServiceError>[0]> = {}): ServiceError =>
+  new ServiceError({ status, detail: ["x"], envelope: true, ...more });
+
+function harness(more: Partial<RetryOptions> = {}) {
+  const clock = fakeClock();
+  const options: RetryOptions = { now: clock.now, sleep: clock.sleep, random: () => 0.5, maxWaitMs: 60_000, ...more };
+  return { clock, options };
+}
+
+/** Fails with each error in turn, then succeeds. */
+function failing(errors: readonly unknown[]): { call: () => Promise<string>; calls: () => number } {
+  let count = 0;
+  return {
+    call: async () => {
+      const error = errors[count++];
+      if (error !== undefined) throw error;
+      return "done";
+    },
+    calls: () => count,
+  };
+}
+
+describe("free calls", () => {
+  test.each([
+    refused(500),
+    refused(503, { envelope: false }),
+    refused(408),
+    refused(409, { retryAfterMs: 1_000 }),
+    new LostReplyError("x", "ECONNRESET", true),
+    new LostReplyError("x", "ECONNREFUSED", false),
+  ])("are made again after %s", async (error) => {
+    const { clock, options } = harness();
+    const { call, calls } = failing([error]);
+    expect(await retryCall(call, options)).toBe("done");
+    expect(calls()).toBe(2);
+    expect(clock.sleeps).toHaveLength(1);
+  });
+
+  test.each([
+    refused(400),
+    refused(401),
+    refused(402),
+    refused(403),
+    refused(404),
+    refused(409),
+    refused(422),
+    refused(302, { envelope: false }),
+    refused(200, { envelope: false }),
+    new LostReplyError("x", "CERT_HAS_EXPIRED", false),
+    new LostReplyError("x", "ABORTED", true),
+    new TypeError("a bug"),
+  ])("are not made again after %s", async (error) => {
+    const { clock, options } = harness();
+    const { call, calls } = failing([error]);
+    await expect(retryCall(call, options)).rejects.toBe(error);
+    expect(calls()).toBe(1);
+    expect(clock.sleeps).toEqual([]);
+  });
+
+  test("end after their attempts, with waits that grow and jitter that is full", async () => {
+    const { clock, options } = harness({ random: () => 0.999 });
+    const { call, calls } = failing(Array.from({ length: 20 }, () => refused(500)));
+    await expect(retryCall(call, options)).rejects.toMatchObject({ status: 500 });
+    expect(calls()).toBe(5);
+    expect(clock.sleeps).toEqual([500, 999, 1_998, 3_996]);
+    const none = harness({ random: () => 0 });
+    await expect(
+      retryCall(failing(Array.from({ length: 20 }, () => refused(500))).call, none.options),
+    ).rejects.toThrow();
+    expect(Math.max(...none.clock.sleeps)).toBe(0);
+  });
+
+  test("wait as long as a rate limit says, by Retry-After, else by the reset", async () => {
+    const { clock, options } = harness({ random: () => 0 });
+    const rateLimit = { limit: 60, remaining: 0, resetAt: clock.now() + 12_000 + 7_000, window: "minute" as const };
+    const { call } = failing([refused(429, { retryAfterMs: 7_000 }), refused(429, { rateLimit })]);
+    await retryCall(call, options);
+    expect(clock.sleeps).toEqual([7_000, 12_000]);
+  });
+
+  test("do not hammer where a service says Retry-After: 0", () => {
+    const { options } = harness({ random: () => 0 });
+    expect(nextWait(refused(429, { retryAfterMs: 0 }), 1, options)?.ms).toBeGreaterThanOrEqual(100);
+  });
+
+  test("stop where the wait is longer than allowed, saying until when", async () => {
+    const { clock, options } = harness();
+    const { call } = failing([refused(429, { retryAfterMs: 61_000, requestId: "r" })]);
+    const error = await retryCall(call, options).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(WaitTooLongError);
+    expect(error).toMatchObject({ waitMs: 61_000, maxWaitMs: 60_000, resetAt: clock.now() + 61_000, requestId: "r" });
+    expect(clock.sleeps).toEqual([]);
+  });
+
+  test("can be interrupted while waiting", async () => {
+    const controller = new AbortController();
+    const { clock, options } = harness({
+      signal: controller.signal,
+      onWait: () => controller.abort(new Error("stop")),
+    });
+    await expect(retryCall(failing([refused(500)]).call, options)).rejects.toThrow("stop");
+    expect(clock.sleeps).toEqual([]);
+  });
+});
