@@ -53,7 +53,7 @@ export async function openClickHouseEngine(options: ClickHouseEngineOptions): Pr
   const segments = new SegmentCache(options.segmentCacheBytes ?? 64 * 2 ** 20);
 
   const countWhere = async (where: Query): Promise<number> => {
-    const answer = await rows({ sql: `SELECT count() FROM ${people} WHERE ${where.sql}`, params: where.params });
+    const answer = await rows({ sql: `SELECT count() FROM ${people}${where.sql}`, params: where.params });
     return Number(answer[0]?.[0]);
   };
 
@@ -67,7 +67,7 @@ export async function openClickHouseEngine(options: ClickHouseEngineOptions): Pr
     if (known !== undefined) return { rids: sliceOf(known, slice), total: known.length };
     const total = await countWhere(where);
     if (total <= slice.offset) return { rids: [], total };
-    const select = `SELECT rid FROM ${people} WHERE ${where.sql} ORDER BY rid`;
+    const select = `SELECT rid FROM ${people}${where.sql} ORDER BY rid`;
     if (slice.offset > 0 && segments.fits(total)) {
       const all = Float64Array.from(await rows({ sql: select, params: where.params }), (row) => Number(row[0]));
       if (all.length !== total) throw new Error(`ClickHouse counted ${total} rows and then listed ${all.length}`);
@@ -114,8 +114,16 @@ export async function openClickHouseEngine(options: ClickHouseEngineOptions): Pr
       const first = found[0];
       return first === undefined ? undefined : { id: String(first[0]), record: String(first[1]) };
     },
-    employees: (companyId, slice) =>
-      pageOf(`company:${companyId}`, { sql: "company_id = {company:String}", params: { company: companyId } }, slice),
+    employees: async (companyId, slice) => {
+      const found = await rows({
+        sql: `SELECT seq FROM ${companies} WHERE id = {id:String}`,
+        params: { id: companyId },
+      });
+      const company = found[0]?.[0];
+      if (company === undefined) return { records: [], total: 0 };
+      const where = { sql: " WHERE company = {company:Int64}", params: { company: Number(company) } };
+      return pageOf(`company:${companyId}`, where, slice);
+    },
     verify: async () => {
       const breaches: string[] = [];
       const [row] = await rows({

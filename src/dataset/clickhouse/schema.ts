@@ -40,15 +40,11 @@ const HIGH = [
   "network_address",
   "network_slug",
 ] as const;
-const COMPANY = ["company_id", "company_address", "company_slug"] as const;
-
-/** The columns of a people table in the order in which rows are written. Text is in normal form; missing text is ''. */
-export const PEOPLE_COLUMNS = ["rid", "id", ...LOW, ...HIGH, ...COMPANY, "connections", "followers", "record"] as const;
-export const COMPANY_COLUMNS = ["id", "name", "domain", "address", "slug", "record"] as const;
+const COMPANY = ["company_address", "company_slug"] as const;
 
 /**
  * The statements that make a version's tables on one server: the same sort key as the embedded engine, so that the leading
- * keys prune; `rid` is the public order and is monotonic in the sort key, so a min-max index finds records by it.
+ * keys prune; missing text is ''; `rid` is the public order and is monotonic in the sort key, so a min-max index finds records by it.
  */
 export function createTables(version: string, topology: Topology, dialect: Dialect): readonly string[] {
   const tables = tablesOf(version);
@@ -59,16 +55,27 @@ export function createTables(version: string, topology: Topology, dialect: Diale
     "id String",
     ...LOW.map((name) => `${name} ${low}`),
     ...[...HIGH, ...COMPANY].map((name) => `${name} String`),
-    "connections Int64",
-    "followers Int64",
+    // The position of the company among the companies, -1 where there is none.
+    "company Int64",
+    "connections Nullable(Int64)",
+    "followers Nullable(Int64)",
     record,
   ];
-  const companies = ["id String", "name String", "domain String", "address String", "slug String", record];
+  const companies = [
+    "seq UInt64",
+    "id String",
+    "name String",
+    "domain String",
+    "address String",
+    "slug String",
+    record,
+  ];
   if (dialect.projections) {
     people.push("INDEX rid_range rid TYPE minmax GRANULARITY 1");
     people.push("PROJECTION by_name (SELECT name, rid ORDER BY name, rid)");
     people.push("PROJECTION by_headline (SELECT headline, rid ORDER BY headline, rid)");
-    people.push("PROJECTION by_company (SELECT company_id, rid ORDER BY company_id, rid)");
+    people.push("PROJECTION by_company (SELECT company, rid ORDER BY company, rid)");
+    people.push("PROJECTION by_slug (SELECT network_slug, network_address, rid ORDER BY network_slug, rid)");
     for (const key of ["name", "address", "slug", "id"]) {
       companies.push(`PROJECTION by_${key} (SELECT * ORDER BY ${key})`);
     }

@@ -1,0 +1,50 @@
+/** Where a ClickHouse is, as `serve --dataset` and `service import --dataset` take it. */
+export interface ClickHouseAddress {
+  /** HTTP addresses, one for each server; queries go to the first that answers, tables are made on all. */
+  readonly urls: readonly string[];
+  readonly database: string;
+  readonly user: string;
+  readonly password: string;
+  readonly cluster?: string;
+  readonly replicated: boolean;
+}
+
+const FORM =
+  "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";
+
+/**
+ * Reads `clickhouse://host1:8123,host2:8123/db?cluster=people&replicated=true`. The password may come from the environment
+ * instead (`HEADCOUNT_CLICKHOUSE_PASSWORD`), where no process list shows it.
+ * @throws Error naming what is wrong and the form
+ */
+export function parseClickHouseAddress(text: string, password = ""): ClickHouseAddress {
+  const match = /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
+  if (match === null) throw new Error(`not a ClickHouse address; the form is ${FORM}`);
+  const [, user, inline, hosts = "", database, query = ""] = match;
+  const options = new URLSearchParams(query);
+  for (const key of options.keys()) {
+    if (!["cluster", "replicated", "tls"].includes(key))
+      throw new Error(`unknown option "${key}" in the ClickHouse address; the form is ${FORM}`);
+  }
+  const scheme = options.get("tls") === "true" ? "https" : "http";
+  const urls = hosts.split(",").map((host) => {
+    if (!/^(\[[0-9a-f:.]+\]|[\w.-]+)(:\d{1,5})?$/i.test(host))
+      throw new Error(`not a host: "${host}"; the form is ${FORM}`);
+    return `${scheme}://${/:\d+$/.test(host) ? host : `${host}:${scheme === "https" ? 8443 : 8123}`}`;
+  });
+  const cluster = options.get("cluster") ?? undefined;
+  const names = {
+    database: database === undefined || database === "" ? "default" : database,
+    ...(cluster === undefined ? {} : { cluster }),
+  };
+  for (const [what, name] of Object.entries(names)) {
+    if (!/^[A-Za-z_]\w{0,63}$/.test(name)) throw new Error(`the ${what} must be a plain name, not "${name}"`);
+  }
+  return {
+    urls,
+    ...names,
+    user: decodeURIComponent(user ?? "default"),
+    password: decodeURIComponent(inline ?? "") || password,
+    replicated: options.get("replicated") === "true",
+  };
+}

@@ -1,0 +1,164 @@
+import { join } from "node:path";
+import type { ClickHouseClient } from "@clickhouse/client";
+import { literal, machineResources, startDuckDb } from "../duckdb.ts";
+import { type DatasetMeta, FILES } from "../layout.ts";
+import { RecordStore } from "../record-store.ts";
+import type { ClickHouseServers } from "./open.ts";
+import { createTables, dropTables, pointerTable, tablesOf } from "./schema.ts";
+
+export interface LoadOptions {
+  /** The folder of one built dataset version. */
+  readonly folder: string;
+  readonly meta: DatasetMeta;
+  /** Wall clock in epoch milliseconds. */
+  readonly now: () => number;
+  readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
+  readonly signal?: AbortSignal;
+}
+
+/** Rows of one INSERT. */
+const BATCH = 20_000;
+/** Inserts answer only when every shard has the rows. */
+const SYNCHRONOUS = { insert_distributed_sync: 1, output_format_json_quote_64bit_integers: 0 } as const;
+
+const TEXT_COLUMNS = [
+  "country",
+  "state",
+  "city",
+  "location",
+  "title",
+  "seniority",
+  "seniority_level",
+  "functional_area",
+  "industry",
+  "first_name",
+  "last_name",
+  "name",
+  "headline",
+  "department",
+] as const;
+
+/**
+ * Copies a built dataset version into ClickHouse and makes it the one that is served: new tables beside the old ones, the
+ * copied rows counted on the cluster, and only then the pointer row. Whatever goes wrong before that leaves the old version.
+ * @throws Error where a server fails or the cluster holds another number of rows than were sent
+ */
+export async function loadIntoClickHouse(
+  servers: ClickHouseServers,
+  options: LoadOptions,
+): Promise<{ readonly version: string }> {
+  const { clients, topology, dialect } = servers;
+  const [client] = clients;
+  const version = options.meta.version.replace(/\W/g, "_");
+  const tables = tablesOf(version);
+  const onAll = async (statements: readonly string[]): Promise<void> => {
+    for (const server of clients) for (const query of statements) await server.command({ query });
+  };
+  await onAll([pointerTable(topology), ...dropTables(version, topology), ...createTables(version, topology, dialect)]);
+  try {
+    const records = new RecordStore(options.folder);
+    try {
+      await copyCompanies(client, `${topology.database}.${tables.companies}`, records);
+      await copyPeople(client, `${topology.database}.${tables.people}`, records, options);
+    } finally {
+      records.close();
+    }
+    const expected = { [tables.people]: options.meta.people, [tables.companies]: options.meta.companies };
+    for (const [table, rows] of Object.entries(expected)) {
+      const answer = await client.query({
+        query: `SELECT count() FROM ${topology.database}.${table}`,
+        format: "JSONCompact",
+        clickhouse_settings: { output_format_json_quote_64bit_integers: 0, skip_unavailable_shards: 0 },
+      });
+      const stored = Number((await answer.json<readonly unknown[]>()).data[0]?.[0]);
+      if (stored !== rows)
+        throw new Error(`${table} holds ${stored} rows after ${rows} were sent; the old dataset stays`);
+    }
+  } catch (error) {
+    await onAll(dropTables(version, topology));
+    throw error;
+  }
+  const row = { version, activated: options.now(), people: options.meta.people, companies: options.meta.companies };
+  for (const server of clients) {
+    await server.insert({ table: `${topology.database}.headcount_datasets`, values: [row], format: "JSONEachRow" });
+  }
+  await dropOldVersions(servers, version);
+  return { version };
+}
+
+/** Keeps the version before the new one for services that have not noticed yet. */
+async function dropOldVersions(servers: ClickHouseServers, current: string): Promise<void> {
+  const { clients, topology } = servers;
+  const answer = await clients[0].query({
+    query: `SELECT version FROM ${topology.database}.headcount_datasets ORDER BY activated DESC`,
+    format: "JSONCompact",
+  });
+  const versions = (await answer.json<readonly unknown[]>()).data.map((row) => String(row[0]));
+  for (const version of versions.slice(2)) {
+    if (version === current) continue;
+    for (const server of clients) for (const query of dropTables(version, topology)) await server.command({ query });
+  }
+}
+
+async function copyCompanies(client: ClickHouseClient, table: string, records: RecordStore): Promise<void> {
+  let values: Record<string, unknown>[] = [];
+  const flush = async (): Promise<void> => {
+    if (values.length > 0)
+      await client.insert({ table, values, format: "JSONEachRow", clickhouse_settings: { ...SYNCHRONOUS } });
+    values = [];
+  };
+  for (const company of records.companies()) {
+    values.push(company);
+    if (values.length === BATCH) await flush();
+  }
+  await flush();
+}
+
+async function copyPeople(
+  client: ClickHouseClient,
+  table: string,
+  records: RecordStore,
+  options: LoadOptions,
+): Promise<void> {
+  const instance = await startDuckDb(machineResources(), join(options.folder, "spill"));
+  try {
+    const connection = await instance.connect();
+    await connection.run(`ATTACH ${literal(join(options.folder, FILES.people))} AS filters (READ_ONLY)`);
+    await connection.run(`ATTACH ${literal(join(options.folder, FILES.lookups))} AS lookups (READ_ONLY)`);
+    const text = TEXT_COLUMNS.map((column) => `coalesce(p.${column}, '') AS ${column}`).join(", ");
+    const result = await connection.stream(`
+SELECT p.rid, ${text}, coalesce(a.key, '') AS network_slug, coalesce(a.address, '') AS network_address,
+  coalesce(c.key, '') AS company_slug, coalesce(c.address, '') AS company_address, coalesce(e.key::BIGINT, -1) AS company,
+  p.connections::BIGINT AS connections, p.followers::BIGINT AS followers
+FROM filters.people p LEFT JOIN lookups.by_address a ON a.rid = p.rid LEFT JOIN lookups.by_company c ON c.rid = p.rid
+LEFT JOIN lookups.by_employer e ON e.rid = p.rid ORDER BY p.rid`);
+    const names = result.columnNames();
+    let done = 0;
+    let values: Record<string, unknown>[] = [];
+    const flush = async (): Promise<void> => {
+      options.signal?.throwIfAborted();
+      if (values.length > 0)
+        await client.insert({ table, values, format: "JSONEachRow", clickhouse_settings: { ...SYNCHRONOUS } });
+      done += values.length;
+      values = [];
+      options.onProgress?.({ done, total: options.meta.people });
+    };
+    for await (const chunk of result) {
+      const rows = chunk.getRows();
+      const docs = records.people(Uint32Array.from(rows, (row) => Number(row[0])));
+      rows.forEach((row, index) => {
+        const record = docs[index] ?? "";
+        const value: Record<string, unknown> = { id: (JSON.parse(record) as { id: string }).id, record };
+        names.forEach((name, column) => {
+          const cell = row[column];
+          value[name] = typeof cell === "bigint" ? Number(cell) : cell;
+        });
+        values.push(value);
+      });
+      if (values.length >= BATCH) await flush();
+    }
+    await flush();
+  } finally {
+    instance.closeSync();
+  }
+}

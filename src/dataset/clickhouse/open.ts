@@ -1,0 +1,79 @@
+import type { ClickHouseClient } from "@clickhouse/client";
+import type { Engine } from "../engine.ts";
+import { parseClickHouseAddress } from "./address.ts";
+import { type Dialect, LITERAL_TEST, MODERN } from "./dialect.ts";
+import { openClickHouseEngine } from "./engine.ts";
+import type { Topology } from "./schema.ts";
+
+/** A connection to every server of an address, the dialect they speak, and where the tables go. */
+export interface ClickHouseServers {
+  /** At least one; queries go to the first. */
+  readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
+  readonly topology: Topology;
+  readonly dialect: Dialect;
+}
+
+/**
+ * Connects to the servers of `clickhouse://...`. The first that answers a ping becomes the one that is asked.
+ * @param password used where the address has none
+ * @throws Error where the address is malformed, or no server answers
+ */
+export async function connectClickHouse(address: string, password = ""): Promise<ClickHouseServers> {
+  const parsed = parseClickHouseAddress(address, password);
+  const { ClickHouseLogLevel, createClient } = await import("@clickhouse/client");
+  const clients = parsed.urls.map((url) =>
+    createClient({
+      url,
+      username: parsed.user,
+      password: parsed.password,
+      database: parsed.database,
+      request_timeout: 35_000,
+      max_open_connections: 16,
+      compression: { response: false },
+      // Its log goes to the console and knows nothing of our allow-list; every error reaches the caller anyway.
+      log: { level: ClickHouseLogLevel.OFF },
+    }),
+  );
+  const failures: string[] = [];
+  for (const client of clients) {
+    const ping = await client.ping();
+    if (!ping.success) {
+      failures.push(ping.error.message);
+      continue;
+    }
+    const version = await client.query({ query: "SELECT version()", format: "JSONCompact" });
+    const [major = "0"] = String((await version.json<readonly unknown[]>()).data[0]?.[0]).split(".");
+    const others = clients.filter((other) => other !== client);
+    return {
+      clients: [client, ...others],
+      topology: {
+        database: parsed.database,
+        ...(parsed.cluster === undefined ? {} : { cluster: parsed.cluster }),
+        replicated: parsed.replicated,
+      },
+      // 18.16 is Debian's and old: it binds no parameters. Everything since 2021 does.
+      dialect: Number(major) < 21 ? LITERAL_TEST : MODERN,
+    };
+  }
+  for (const client of clients) await client.close();
+  throw new Error(`no ClickHouse server answers: ${failures.join("; ")}`);
+}
+
+/** The engine over the dataset version that was activated last. */
+export async function openClickHouse(address: string, password = ""): Promise<Engine> {
+  const servers = await connectClickHouse(address, password);
+  try {
+    const [client, ...others] = servers.clients;
+    const engine = await openClickHouseEngine({ client, topology: servers.topology, dialect: servers.dialect });
+    return {
+      ...engine,
+      close: async () => {
+        await engine.close();
+        for (const other of others) await other.close();
+      },
+    };
+  } catch (error) {
+    for (const client of servers.clients) await client.close();
+    throw error;
+  }
+}

@@ -1,0 +1,295 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { createClient } from "@clickhouse/client";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type CanonicalFilters, checkFilters, type FilterKey } from "../../src/contract/filters.ts";
+import type { Person } from "../../src/contract/records.ts";
+import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
+import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
+import { openClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
+import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load.ts";
+import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
+import type { Engine } from "../../src/dataset/engine.ts";
+import { type DatasetMeta, FILES, readPointer } from "../../src/dataset/layout.ts";
+import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
+import { smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
+
+/**
+ * Three layers: chDB (a modern ClickHouse in-process, with typed parameters and projections), a real cluster of two
+ * shards of Debian's clickhouse-server 18.16 (through a dialect that renders literals, for the tests only), and the embedded
+ * engine that both must equal row for row.
+ */
+const PEOPLE = 3_000;
+const SEED = 7;
+const SETS = process.env.HEADCOUNT_LONG ? 500 : 120;
+
+type ChdbModule = { createChdbConnection(options: { path: string }): never };
+// A development dependency of half a gigabyte that only CI installs: named by a variable so that nothing else needs it.
+const chdbName = "chdb/connection";
+const chdb = await import(chdbName).then((module) => module as ChdbModule).catch(() => undefined);
+if (process.env.CI && chdb === undefined) throw new Error("CI must install chdb (npm install --no-save chdb)");
+if (process.env.CI && !hasClickHouseServer) throw new Error("CI must install clickhouse-server");
+
+const canonical = (filters: unknown): CanonicalFilters => {
+  const check = checkFilters(filters);
+  if (!check.ok) throw new Error(check.issues.map((issue) => issue.message).join("; "));
+  return check.canonical;
+};
+
+/** A seeded generator: the same sets on every run. */
+function randomNumbers(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
+    return Math.floor((state / 2 ** 32) * below);
+  };
+}
+
+/** Filter sets whose values come from the data, or nearly: prefixes cut anywhere, wildcards, quotes, edges of ranges. */
+function filterSets(people: readonly Person[], count: number): CanonicalFilters[] {
+  const below = randomNumbers(11);
+  const person = (): Person => people[below(people.length)] as Person;
+  const value = (key: FilterKey): unknown => {
+    const one = person();
+    if (key.endsWith("_min") || key.endsWith("_max")) {
+      const number = one[key.slice(0, -4) as "connections" | "followers"] ?? 500;
+      return Math.max(0, number + below(3) - 1);
+    }
+    if (key.endsWith("_prefix")) {
+      const text = String(one[key.slice(0, -7) as "title" | "headline" | "location" | "name" | "industry"] ?? "x");
+      const points = [...text];
+      const cut = points.slice(0, 1 + below(points.length)).join("");
+      return cut.trim() === "" ? "%" : ["", "", "", "%", "_", "'", '"', "\\"][below(8)] + cut;
+    }
+    const values = Array.from(
+      { length: 1 + below(3) },
+      () => one[key as keyof Person] ?? person()[key as keyof Person] ?? "none",
+    );
+    return key === "company_network_url" ? values[0] : values;
+  };
+  const keys: readonly FilterKey[] = [
+    "country",
+    "state",
+    "city",
+    "location",
+    "title",
+    "seniority",
+    "seniority_level",
+    "functional_area",
+    "industry",
+    "first_name",
+    "last_name",
+    "name",
+    "network_url",
+    "title_prefix",
+    "headline_prefix",
+    "location_prefix",
+    "name_prefix",
+    "industry_prefix",
+    "connections_min",
+    "connections_max",
+    "followers_min",
+    "followers_max",
+    "company_network_url",
+    "department",
+  ];
+  const sets: CanonicalFilters[] = [canonical({})];
+  while (sets.length < count) {
+    const filters: Record<string, unknown> = {};
+    for (let index = 1 + below(3); index > 0; index--) {
+      const key = keys[below(keys.length)] as FilterKey;
+      filters[key] = value(key);
+    }
+    const check = checkFilters(filters);
+    if (check.ok) sets.push(check.canonical);
+  }
+  return sets;
+}
+
+let embedded: Engine;
+let source: { folder: string; meta: DatasetMeta };
+let everyone: Person[];
+
+beforeAll(async () => {
+  const datasetDir = await smallDatasetFolder(PEOPLE, SEED);
+  embedded = await smallDataset(PEOPLE, SEED);
+  const pointer = await readPointer(datasetDir);
+  if (pointer === undefined) throw new Error("no dataset");
+  const folder = join(datasetDir, pointer.folder);
+  source = { folder, meta: JSON.parse(readFileSync(join(folder, FILES.meta), "utf8")) as DatasetMeta };
+  const all = await embedded.people(canonical({}), { offset: 0, limit: PEOPLE });
+  everyone = all.records.map((record) => JSON.parse(record) as Person);
+});
+afterAll(() => embedded?.close());
+
+/** The contract of an engine: everything it answers equals the embedded engine's answer. */
+function equalsEmbedded(name: string, engine: () => Engine): void {
+  test(`${name}: counts, rows and order of random filter sets`, async () => {
+    let matched = 0;
+    for (const filters of filterSets(everyone, SETS)) {
+      const slice = { offset: 0, limit: 1_000 };
+      const expected = await embedded.people(filters, slice);
+      expect(await engine().count(filters)).toBe(expected.total);
+      expect(await engine().people(filters, slice)).toEqual(expected);
+      if (expected.total > 0) matched++;
+    }
+    expect(matched).toBeGreaterThan(SETS / 3);
+  });
+
+  test.each([1, 7, 100, 1_000])(`${name}: the pages of a segment are its rows, %i at a time`, async (limit) => {
+    const filters = canonical({ department: ["Sales", "Legal"] });
+    const whole = await embedded.people(filters, { offset: 0, limit: 1_000 });
+    const upTo = limit === 1 ? 40 : whole.total;
+    const rows: string[] = [];
+    for (let offset = 0; offset < upTo; offset += limit)
+      rows.push(...(await engine().people(filters, { offset, limit })).records);
+    expect(rows).toEqual(whole.records.slice(0, rows.length));
+    expect(rows.length).toBeGreaterThanOrEqual(Math.min(upTo, whole.total));
+    expect((await engine().people(filters, { offset: whole.total + 5, limit })).records).toEqual([]);
+  });
+
+  test(`${name}: companies and their people`, async () => {
+    for (const person of everyone.slice(0, 40)) {
+      if (person.company_domain === null || person.company_network_url === null) continue;
+      const check = canonical({ company_network_url: person.company_network_url });
+      const lookups = [
+        { by: "domain" as const, value: person.company_domain.toLowerCase() },
+        { by: "company_network_url" as const, value: check.company_network_url ?? "" },
+        { by: "name" as const, value: "no such company" },
+      ];
+      for (const lookup of lookups) {
+        const expected = await embedded.company(lookup);
+        const found = await engine().company(lookup);
+        expect(found?.record).toBe(expected?.record);
+        if (expected === undefined) continue;
+        const slice = { offset: 0, limit: 50 };
+        expect(await engine().employees(expected.id, slice)).toEqual(await embedded.employees(expected.id, slice));
+      }
+    }
+    expect(await engine().employees("no such id", { offset: 0, limit: 5 })).toEqual({ records: [], total: 0 });
+  });
+
+  test(`${name}: what is stored passes its own check`, async () => {
+    expect(await engine().verify()).toEqual([]);
+    expect(engine().info()).toMatchObject({ people: PEOPLE, companies: embedded.info().companies });
+  });
+}
+
+describe.skipIf(chdb === undefined)("chDB, a modern ClickHouse", () => {
+  let engine: Engine;
+  beforeAll(async () => {
+    if (chdb === undefined) return;
+    const client = createClient({
+      connection: chdb.createChdbConnection({ path: await tempFolder("headcount-chdb-") }),
+    } as never);
+    const servers: ClickHouseServers = {
+      clients: [client],
+      topology: { database: "default", replicated: false },
+      dialect: MODERN,
+    };
+    await loadIntoClickHouse(servers, { ...source, now: () => 1 });
+    engine = await openClickHouseEngine({ client, topology: servers.topology, dialect: MODERN });
+  });
+  afterAll(() => engine?.close());
+  equalsEmbedded("chDB", () => engine);
+});
+
+describe.skipIf(!hasClickHouseServer)("a cluster of two shards (clickhouse-server 18.16)", () => {
+  let cluster: Cluster;
+  let engine: Engine;
+  let address = "";
+  beforeAll(async () => {
+    cluster = await startCluster(2);
+    const hosts = cluster.shards.map((shard) => `127.0.0.1:${shard.httpPort}`).join(",");
+    address = `clickhouse://${hosts}/default?cluster=people`;
+    const servers = await connectClickHouse(address);
+    expect(servers.dialect).toBe(LITERAL_TEST);
+    await loadIntoClickHouse(servers, { ...source, now: () => 1 });
+    for (const client of servers.clients) await client.close();
+    engine = await openClickHouse(address);
+  });
+  afterAll(async () => {
+    await engine?.close();
+    await cluster?.close();
+  });
+  equalsEmbedded("the cluster", () => engine);
+
+  test("both shards hold people, and neither holds all", async () => {
+    const [version] = [source.meta.version.replace(/\W/g, "_")];
+    let sum = 0;
+    for (const shard of cluster.shards) {
+      const answer = await fetch(
+        `http://127.0.0.1:${shard.httpPort}/?query=${encodeURIComponent(`SELECT count() FROM people_${version}_local`)}`,
+      );
+      const held = Number(await answer.text());
+      expect(held).toBeGreaterThan(PEOPLE / 4);
+      sum += held;
+    }
+    expect(sum).toBe(PEOPLE);
+  });
+
+  test("a shard that is down fails every answer; none is ever short", async () => {
+    const lost = cluster.shards[1];
+    await lost?.kill();
+    const filters = canonical({ department: "Sales" });
+    await expect(engine.count(filters)).rejects.toThrow();
+    await expect(engine.people(filters, { offset: 0, limit: 10 })).rejects.toThrow();
+    await expect(engine.employees("c1", { offset: 0, limit: 10 })).rejects.toThrow();
+    await lost?.start();
+    await expect(engine.count(filters)).resolves.toBe(await embedded.count(filters));
+  });
+
+  test("a load that fails leaves the dataset that was there", async () => {
+    const servers = await connectClickHouse(address);
+    const meta = { ...source.meta, version: "later", people: PEOPLE + 1 };
+    await expect(loadIntoClickHouse(servers, { folder: source.folder, meta, now: () => 2 })).rejects.toThrow(
+      /holds 3000 rows after 3001/,
+    );
+    for (const client of servers.clients) await client.close();
+    const again = await openClickHouse(address);
+    expect(again.info().version).toBe(source.meta.version.replace(/\W/g, "_"));
+    await again.close();
+  });
+});
+
+describe("addresses and values", () => {
+  test.each([
+    [
+      "clickhouse://localhost/people",
+      { urls: ["http://localhost:8123"], database: "people", user: "default", password: "", replicated: false },
+    ],
+    [
+      "clickhouse://ada:s%40crt@a:9000,b/db?cluster=main&replicated=true&tls=true",
+      {
+        urls: ["https://a:9000", "https://b:8443"],
+        database: "db",
+        cluster: "main",
+        user: "ada",
+        password: "s@crt",
+        replicated: true,
+      },
+    ],
+  ])("%s", (text, expected) => {
+    expect(parseClickHouseAddress(text)).toEqual(expected);
+  });
+
+  test.each([
+    "http://x/",
+    "clickhouse://",
+    "clickhouse://a b/db",
+    "clickhouse://a/db;drop",
+    "clickhouse://a/db?x=1",
+    "clickhouse://a/db?cluster=a'b",
+  ])("%s is refused", (text) => {
+    expect(() => parseClickHouseAddress(text)).toThrow();
+  });
+
+  test("the test dialect escapes what it renders", () => {
+    const query = {
+      sql: "SELECT {p:String}, {l:Array(String)}, {n:Int64}",
+      params: { p: "a'\\\n{n:Int64}", l: ["x'", "y"], n: 5 },
+    };
+    expect(rendered(query, LITERAL_TEST).query).toBe("SELECT 'a\\'\\\\\\n{n:Int64}', ('x\\'', 'y'), 5");
+    expect(rendered(query, MODERN)).toEqual({ query: query.sql, query_params: query.params });
+  });
+});

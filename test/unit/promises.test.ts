@@ -1,0 +1,50 @@
+import type { Command } from "commander";
+import { describe, expect, test } from "vitest";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/contract/records.ts";
+import { EXIT } from "../../src/errors.ts";
+import { buildProgram } from "../../src/program.ts";
+import { testContext } from "../support/client.ts";
+
+/** What scripts rely on, pinned in a snapshot file: a change is a visible diff. */
+describe("promises", () => {
+  test("commands, arguments and flags", async () => {
+    const { context } = testContext({});
+    const lines: string[] = [];
+    const walk = (command: Command, path: string): void => {
+      const args = command.registeredArguments.map((arg) => {
+        const name = `${arg.name()}${arg.variadic ? "..." : ""}`;
+        return arg.required ? `<${name}>` : `[${name}]`;
+      });
+      lines.push([path, ...args].join(" "));
+      for (const option of command.options) {
+        if (!option.hidden)
+          lines.push(`  ${option.flags}${option.envVar === undefined ? "" : ` (env ${option.envVar})`}`);
+      }
+      for (const child of command.commands) walk(child, `${path} ${child.name()}`);
+    };
+    walk(await buildProgram(context, [], "all"), "headcount");
+    expect(`${lines.join("\n")}\n`).toMatchFileSnapshot("promises/commands.txt");
+  });
+
+  test("exit codes", () => {
+    expect(EXIT).toEqual({
+      ok: 0,
+      bug: 1,
+      usage: 2,
+      auth: 3,
+      credits: 4,
+      incomplete: 5,
+      notFound: 6,
+      rateLimit: 7,
+      service: 8,
+      locked: 9,
+      declined: 10,
+      interrupted: 130,
+      pipeClosed: 141,
+    });
+  });
+
+  test("CSV columns of both records, in published order", () => {
+    expect(`${PERSON_FIELDS.join(",")}\n${COMPANY_FIELDS.join(",")}\n`).toMatchFileSnapshot("promises/columns.txt");
+  });
+});
