@@ -1,0 +1,70 @@
+/**
+ * Remembers what was read from a store that lies across a network: fresh for a few seconds, usable a while longer where the store
+ * does not answer, and then no more. What is known to have changed is dropped at once.
+ */
+export class FreshCache<T> {
+  readonly #entries = new Map<string, { readonly value: T; readonly readAt: number }>();
+  readonly #freshMs: number;
+  readonly #staleMs: number;
+  readonly #now: () => number;
+  readonly #size: number;
+  /** Grows with every drop, so that a read which began before one is not remembered after it. */
+  #generation = 0;
+
+  /** @param staleMs the age in ms beyond which nothing is answered from memory, whatever happens to the store */
+  constructor(options: {
+    readonly freshMs: number;
+    readonly staleMs: number;
+    readonly now: () => number;
+    readonly size: number;
+  }) {
+    this.#freshMs = options.freshMs;
+    this.#staleMs = options.staleMs;
+    this.#now = options.now;
+    this.#size = options.size;
+  }
+
+  /**
+   * @param load reads from the store; undefined is answered and not remembered
+   * @param isOutage whether an error of `load` means that the store is away, so that an older value may stand in
+   */
+  async get(
+    key: string,
+    load: () => Promise<T | undefined>,
+    isOutage: (error: unknown) => boolean,
+  ): Promise<T | undefined> {
+    const known = this.#entries.get(key);
+    // The age counts from before the read: what was true then may have changed while the answer was on its way.
+    const startedAt = this.#now();
+    if (known !== undefined && isWithin(startedAt - known.readAt, this.#freshMs)) return known.value;
+    const generation = this.#generation;
+    try {
+      const value = await load();
+      if (generation === this.#generation) {
+        this.#entries.delete(key);
+        if (value !== undefined) this.#remember(key, { value, readAt: startedAt });
+      }
+      return value;
+    } catch (error) {
+      const usable = this.#entries.get(key);
+      if (usable !== undefined && isOutage(error) && isWithin(this.#now() - usable.readAt, this.#staleMs))
+        return usable.value;
+      throw error;
+    }
+  }
+
+  /** Forgets everything: something was changed through this process. */
+  drop(): void {
+    this.#generation += 1;
+    this.#entries.clear();
+  }
+
+  #remember(key: string, entry: { readonly value: T; readonly readAt: number }): void {
+    const oldest = this.#entries.keys().next();
+    if (this.#entries.size >= this.#size && !oldest.done) this.#entries.delete(oldest.value);
+    this.#entries.set(key, entry);
+  }
+}
+
+/** A clock set back makes an age negative: that proves nothing, so it does not count as young. */
+const isWithin = (age: number, limit: number): boolean => age >= 0 && age < limit;

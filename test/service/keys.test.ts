@@ -1,0 +1,93 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { displayPrefix, hashApiKey, makeApiKey, parseApiKey, sameHash } from "../../src/service/keys.ts";
+
+const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+describe("API keys", () => {
+  it("have a prefix that tells the mode, 43 characters of secret and 6 of checksum", () => {
+    expect(makeApiKey("live").key).toMatch(/^hc_live_[0-9A-Za-z]{49}$/);
+    expect(makeApiKey("test").key).toMatch(/^hc_test_[0-9A-Za-z]{49}$/);
+  });
+
+  it("are the same text for the same bytes: the format is fixed", () => {
+    const key = makeApiKey("live", (n) => new Uint8Array(n).fill(0xff));
+    expect(key).toEqual({
+      key: "hc_live_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp13KusFd",
+      mode: "live",
+      hash: hashApiKey("hc_live_yhjskwdA6OZ1AL1YmHWZWm8LLG7HjnuCA2j5rOw8Xp13KusFd"),
+      prefix: "hc_live_yhjs…usFd",
+    });
+  });
+
+  it("round-trip for every secret", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 32, maxLength: 32 }), fc.constantFrom("live", "test"), (bytes, mode) => {
+        const made = makeApiKey(mode, () => bytes);
+        expect(parseApiKey(made.key)).toEqual({ mode, hash: made.hash });
+        expect(made.prefix).not.toContain(made.key.slice(13, -5));
+      }),
+    );
+  });
+
+  it("with one character changed, or two swapped, are refused without a look-up", () => {
+    const { key } = makeApiKey("live");
+    const start = "hc_live_".length;
+    for (let position = start; position < key.length; position += 1) {
+      for (const character of BASE62) {
+        if (character === key[position]) continue;
+        expect(parseApiKey(key.slice(0, position) + character + key.slice(position + 1))).toBeUndefined();
+      }
+      const [a, b] = [key[position], key[position + 1]];
+      if (a === undefined || b === undefined || a === b) continue;
+      expect(parseApiKey(key.slice(0, position) + b + a + key.slice(position + 2))).toBeUndefined();
+    }
+  });
+
+  it("of another form are refused", () => {
+    const { key } = makeApiKey("live");
+    const others = [
+      "",
+      " ",
+      `${key} `,
+      ` ${key}`,
+      `${key}\n`,
+      key.slice(0, -1),
+      `${key}0`,
+      key.toUpperCase(),
+      key.replace("hc_", "sk_"),
+      key.replace("live", "test"),
+      key.replace("live", "prod"),
+      key.replace("_", "-"),
+      `${key}\u0000`,
+      key.normalize("NFKD") + "\u0301",
+      "hc_live_",
+      "hc_live_undefined",
+      "null",
+      "x".repeat(100_000),
+      `Bearer ${key}`,
+    ];
+    for (const other of others)
+      expect([other.slice(0, 80), parseApiKey(other)]).toEqual([other.slice(0, 80), undefined]);
+  });
+
+  it("are all different", () => {
+    expect(new Set(Array.from({ length: 2000 }, () => makeApiKey("live").key)).size).toBe(2000);
+  });
+
+  it("refuse a source that gives too few bytes", () => {
+    expect(() => makeApiKey("live", () => new Uint8Array(16))).toThrow(/32 random bytes/);
+  });
+
+  it("are compared without telling where they differ, and by length", () => {
+    expect(sameHash("abc", "abc")).toBe(true);
+    expect(sameHash("abc", "abd")).toBe(false);
+    expect(sameHash("abc", "ab")).toBe(false);
+    expect(sameHash("é", "e")).toBe(false);
+  });
+
+  it("show little of themselves", () => {
+    const { key } = makeApiKey("test");
+    expect(displayPrefix(key)).toBe(`${key.slice(0, 12)}…${key.slice(-4)}`);
+  });
+});

@@ -1,0 +1,38 @@
+import { afterAll, beforeAll, describe, it } from "vitest";
+import type { Store } from "../../src/service/store.ts";
+import { openPostgresStore } from "../../src/service/stores/postgres.ts";
+import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+import { conformance } from "./store-conformance.ts";
+
+// A machine of ours that tests must have it; a contributor's laptop need not.
+if (postgresBinaries() === undefined && process.env.CI === undefined) {
+  describe.skip("PostgreSQL is not installed (Debian: apt-get install postgresql), so its store is not tested here", () => {
+    it("conforms", () => undefined);
+  });
+} else {
+  let cluster: PostgresCluster;
+  let schemas = 0;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(async () => {
+    await cluster?.remove();
+  });
+  conformance("PostgreSQL", async () => {
+    schemas += 1;
+    const schema = `ledger_${schemas}`;
+    const stores: Store[] = [];
+    const open = async (now: () => number): Promise<Store> => {
+      const store = await openPostgresStore({ url: cluster.url, now, schema, connections: 4 });
+      stores.push(store);
+      return store;
+    };
+    return {
+      open,
+      another: open,
+      cleanUp: async () => {
+        for (const store of stores) await store.close();
+      },
+    };
+  });
+}

@@ -1,0 +1,109 @@
+import { execFile, spawn } from "node:child_process";
+import { existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+const ROOT = "/usr/lib/postgresql";
+
+/** The folder with initdb and postgres, of the newest version that is installed. */
+export function postgresBinaries(): string | undefined {
+  if (!existsSync(ROOT)) return undefined;
+  const versions = readdirSync(ROOT).filter((name) => existsSync(join(ROOT, name, "bin", "initdb")));
+  const [newest] = versions.sort((a, b) => Number(b) - Number(a));
+  return newest === undefined ? undefined : join(ROOT, newest, "bin");
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return address.port;
+}
+
+/** PostgreSQL refuses to run as root: then as the user that the package made. */
+function serverUser(): { uid?: number; gid?: number } {
+  if (process.getuid?.() !== 0) return {};
+  const line = readFileSync("/etc/passwd", "utf8")
+    .split("\n")
+    .find((each) => each.startsWith("postgres:"));
+  const [, , uid, gid] = line?.split(":") ?? [];
+  if (uid === undefined || gid === undefined) throw new Error("there is no user postgres to run the server as");
+  return { uid: Number(uid), gid: Number(gid) };
+}
+
+export interface PostgresCluster {
+  readonly url: string;
+  readonly port: number;
+  /** The postmaster's process id. */
+  readonly pid: () => number;
+  start(): Promise<void>;
+  /** SIGKILL to the postmaster: no shutdown, no checkpoint. Its children notice and end. */
+  kill(): Promise<void>;
+  stop(): Promise<void>;
+  /** Stops and removes everything. */
+  remove(): Promise<void>;
+}
+
+/** A private cluster on a loopback port, with syncs on, in a folder of its own. */
+export async function startCluster(): Promise<PostgresCluster> {
+  const bin = postgresBinaries();
+  if (bin === undefined) throw new Error(`no PostgreSQL below ${ROOT}`);
+  const user = serverUser();
+  const folder = mkdtempSync("/tmp/headcount-pg-");
+  if (user.uid !== undefined) await run("chown", [`${user.uid}:${user.gid}`, folder]);
+  const data = join(folder, "data");
+  const password = "only-for-this-test";
+  writeFileSync(join(folder, "password"), password, { mode: 0o644 });
+  const options = { ...user, cwd: folder, env: { PATH: process.env.PATH ?? "", LC_ALL: "C" } };
+  const initdb = ["-D", data, "-U", "headcount", "-A", "scram-sha-256", `--pwfile=${join(folder, "password")}`];
+  await run(join(bin, "initdb"), [...initdb, "--no-sync", "-E", "UTF8"], options);
+  const port = await freePort();
+  writeFileSync(
+    join(data, "postgresql.auto.conf"),
+    `port = ${port}\nlisten_addresses = '127.0.0.1'\nunix_socket_directories = ''\nmax_connections = 60\nshared_buffers = '16MB'\n`,
+  );
+  const control = async (...args: string[]): Promise<void> => {
+    // Output goes to a file: a server that inherits a pipe would keep it open.
+    const child = spawn(join(bin, "pg_ctl"), ["-D", data, "-w", "-l", join(folder, "log"), ...args], {
+      ...options,
+      stdio: "ignore",
+    });
+    const code = await new Promise<number | null>((resolve, reject) => {
+      child.on("error", reject);
+      child.on("exit", resolve);
+    });
+    if (code !== 0) throw new Error(`pg_ctl ${args.join(" ")} failed: ${readFileSync(join(folder, "log"), "utf8")}`);
+  };
+  const pid = (): number => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
+  const cluster: PostgresCluster = {
+    url: `postgres://headcount:${password}@127.0.0.1:${port}/postgres`,
+    port,
+    pid,
+    start: async () => {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          await control("start");
+          return;
+        } catch (error) {
+          // After a kill the children of the old postmaster take a moment to notice; until then a new one refuses.
+          if (attempt === 20) throw error;
+          await new Promise((resolve) => setTimeout(resolve, 100));
+        }
+      }
+    },
+    kill: async () => {
+      process.kill(pid(), "SIGKILL");
+    },
+    stop: () => control("stop", "-m", "fast"),
+    remove: async () => {
+      await control("stop", "-m", "immediate").catch(() => undefined);
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+  await cluster.start();
+  return cluster;
+}
