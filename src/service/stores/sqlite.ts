@@ -53,6 +53,8 @@ export interface SqliteStoreOptions {
   readonly synchronous?: "FULL" | "NORMAL";
 }
 
+const SQLITE_CORRUPT = 11;
+
 type Row = Record<string, unknown>;
 
 type HoldState = "pending" | "posted" | "voided" | "expired";
@@ -313,6 +315,10 @@ class SqliteStore implements Store {
       for (const sql of INVARIANTS) {
         for (const row of this.#readAll(sql)) breaches.push(String(Object.values(row)[0]));
       }
+    } catch (error) {
+      const code = (error as { errcode?: number }).errcode ?? 0;
+      if ((code & 0xff) !== SQLITE_CORRUPT) throw translateError(error);
+      breaches.push(`file: ${(error as Error).message}`);
     } finally {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
     }

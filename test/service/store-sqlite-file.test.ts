@@ -1,0 +1,315 @@
+import { spawn } from "node:child_process";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { makeApiKey } from "../../src/service/keys.ts";
+import { type Store, StoreUnavailableError } from "../../src/service/store.ts";
+import { anchoredClock } from "../../src/service/stores/clock.ts";
+import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/stores/liveness.ts";
+import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/stores/sqlite.ts";
+import { checkSqliteVersion, migrate } from "../../src/service/stores/sqlite-schema.ts";
+import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
+
+let folder: string;
+let path: string;
+let broken = false;
+const stores: Store[] = [];
+
+const open = async (options: Partial<SqliteStoreOptions> = {}): Promise<Store> => {
+  const store = await openSqliteStore({ path, now: Date.now, ...options });
+  stores.push(store);
+  return store;
+};
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "headcount-ledger-"));
+  path = join(folder, "ledger.db");
+});
+afterEach(async () => {
+  // A ledger that contradicts itself says so also when it is closed.
+  for (const store of stores.splice(0))
+    await store.close().catch((error: unknown) => expect(broken, String(error)).toBe(true));
+  broken = false;
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Does to the file what the store never would. */
+function tamper(sql: string): void {
+  const database = new DatabaseSync(path);
+  database.exec("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON");
+  for (const trigger of ["entries_append_only", "entries_stay", "holds_resolve_once", "holds_stay"]) {
+    database.exec(`DROP TRIGGER ${trigger}`);
+  }
+  database.exec(sql);
+  database.close();
+}
+
+describe("the ledger's file", () => {
+  it("is for its owner only, with its logs, whatever the umask", async () => {
+    const before = process.umask(0);
+    try {
+      const store = await open();
+      await fund(store, 10);
+      for (const file of [path, `${path}-wal`, `${path}-shm`]) expect(statSync(file).mode & 0o777).toBe(0o600);
+    } finally {
+      process.umask(before);
+    }
+  });
+
+  it("is closed to others again when it was opened to them", async () => {
+    await (await open()).close();
+    chmodSync(path, 0o644);
+    await open();
+    expect(statSync(path).mode & 0o777).toBe(0o600);
+  });
+
+  it("of another program is refused and left as it is", async () => {
+    const database = new DatabaseSync(path);
+    database.exec("CREATE TABLE notes (x); PRAGMA application_id = 7");
+    database.close();
+    await expect(open()).rejects.toThrow(/another program/);
+    const again = new DatabaseSync(path);
+    expect(again.prepare("SELECT name FROM sqlite_master").all()).toEqual([{ name: "notes" }]);
+    again.close();
+  });
+
+  it("of a newer version is refused", async () => {
+    await (await open()).close();
+    const database = new DatabaseSync(path);
+    database.exec("PRAGMA user_version = 99");
+    database.close();
+    await expect(open()).rejects.toThrow(/schema 99.*Upgrade headcount/);
+  });
+
+  it("that is no database, a folder, or in no folder, is an error that names it", async () => {
+    writeFileSync(path, "this is not a database, and long enough to be taken for one".repeat(20));
+    await expect(open()).rejects.toThrow(StoreUnavailableError);
+    await expect(open({ path: folder })).rejects.toThrow(folder);
+    await expect(open({ path: join(folder, "missing", "ledger.db") })).rejects.toThrow(/missing/);
+  });
+
+  it("is brought to a newer schema step by step, and a step that fails changes nothing", () => {
+    const database = new DatabaseSync(path);
+    migrate(database, path, ["CREATE TABLE one (x)"]);
+    expect(() => migrate(database, path, ["CREATE TABLE one (x)", "CREATE TABLE two (x); nonsense"])).toThrow(/syntax/);
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 1 });
+    migrate(database, path, ["CREATE TABLE one (x)", "CREATE TABLE two (x)"]);
+    const names = database.prepare("SELECT name FROM sqlite_master").all() as { name: string }[];
+    expect(names.map(({ name }) => name)).toEqual(["one", "two"]);
+    database.close();
+  });
+
+  it("is not entrusted to a SQLite that can corrupt it", () => {
+    const version = (text: string) =>
+      ({ prepare: () => ({ get: () => ({ version: text }) }) }) as unknown as Parameters<typeof checkSqliteVersion>[0];
+    for (const good of ["3.51.3", "3.53.0", "4.0.0"]) expect(() => checkSqliteVersion(version(good))).not.toThrow();
+    for (const bad of ["3.51.2", "3.45.1", "2.99.9"])
+      expect(() => checkSqliteVersion(version(bad))).toThrow(/3\.51\.3/);
+  });
+
+  it("is made once when ten open it at the same moment", async () => {
+    const all = await Promise.all(Array.from({ length: 10 }, () => open()));
+    const [first, last] = [all[0], all[9]];
+    if (first === undefined || last === undefined) throw new Error("no stores");
+    await fund(first, 10);
+    expect((await last.balance(ACCOUNT, "live")).balance).toBe(c(10));
+  });
+
+  it("never contains a key's secret", async () => {
+    const store = await open();
+    await fund(store, 10);
+    const { key, hash, prefix } = makeApiKey("live");
+    await store.createKey({ id: "k", name: "n", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    const secret = key.slice("hc_live_".length, -4);
+    for (const file of [path, `${path}-wal`]) {
+      expect(existsSync(file)).toBe(true);
+      expect(readFileSync(file).includes(Buffer.from(secret))).toBe(false);
+      expect(readFileSync(file).includes(Buffer.from(secret.slice(4)))).toBe(false);
+    }
+  });
+
+  it("refuses changes that the code never makes: triggers and constraints stand behind it", async () => {
+    const store = await open();
+    await fund(store, 10);
+    await store.settle({ holdId: await held(store, c(4)), amount: c(3), reply: answer() });
+    const pending = await held(store, c(1));
+    const database = new DatabaseSync(path);
+    for (const [sql, rule] of [
+      ["UPDATE entries SET amount = 1", /never changed/],
+      ["DELETE FROM entries", /never deleted/],
+      ["DELETE FROM holds", /never deleted/],
+      ["UPDATE holds SET state = 'voided', posted = NULL WHERE state = 'posted'", /resolves once/],
+      ["UPDATE balances SET held = balance + 1", /CHECK/],
+      ["UPDATE balances SET balance = -1", /CHECK/],
+      [`UPDATE holds SET state = 'posted', posted = amount + 1, resolved_at = 1 WHERE id = ${pending}`, /CHECK/],
+      ["UPDATE balances SET balance = 0.5", /REAL/],
+    ] as const) {
+      expect(() => database.exec(sql), sql).toThrow(rule);
+    }
+    database.close();
+    expect(await store.verify()).toEqual([]);
+  });
+});
+
+describe("verify", () => {
+  const cases: readonly (readonly [what: string, sql: string, breach: RegExp])[] = [
+    ["money from nowhere", "UPDATE balances SET balance = balance + 1", /I1: balance of acme \(live\)/],
+    ["a lost entry", "DELETE FROM entries WHERE kind = 'grant'", /I1: balance of acme/],
+    ["a changed entry", "UPDATE entries SET amount = amount + 1 WHERE id = 1", /I1: entry 1 says/],
+    ["an entry without an account", "DELETE FROM balances WHERE mode = 'live'", /I1: entry .* which has no balance/],
+    ["more held than there is", "UPDATE balances SET held = balance + 1", /I2: acme \(live\) holds/],
+    ["a forgotten hold", "UPDATE balances SET held = 0", /I2: acme \(live\) has 0 held/],
+    [
+      "a hold posted above its amount",
+      "UPDATE holds SET posted = amount + 1 WHERE state = 'posted'",
+      /I3: hold .* reserved/,
+    ],
+    ["a resolved hold that is pending again", "UPDATE holds SET state = 'pending' WHERE state = 'posted'", /I3: hold/],
+    ["a hold resolved without a time", "UPDATE holds SET resolved_at = NULL", /no time of resolution/],
+    [
+      "a charge that no hold explains",
+      "UPDATE entries SET hold_id = 999 WHERE kind = 'charge'",
+      /I3: entry .* without a posted hold/,
+    ],
+    ["a posted hold without a charge", "DELETE FROM entries WHERE kind = 'charge'", /I3: hold .* was posted with/],
+    [
+      "a stored reply without a charge",
+      "UPDATE idempotency SET hold_id = 999 WHERE state = 'stored'",
+      /I7: a stored reply/,
+    ],
+    [
+      "a call in flight of a hold that is gone",
+      "UPDATE idempotency SET hold_id = 998 WHERE state = 'in_flight'",
+      /I7: a call in flight/,
+    ],
+    ["a hold whose record was lost", "DELETE FROM idempotency WHERE state = 'in_flight'", /I7: pending hold/],
+    ["a wrong sum of the day", "UPDATE usage_days SET charged = charged + 1", /usage: acme/],
+    ["a missing sum of the day", "DELETE FROM usage_days", /usage: charges of acme/],
+  ];
+  it.each(cases)("finds %s", async (_what, sql, breach) => {
+    const store = await open();
+    await fund(store, 100);
+    const first = { key: "a", requestHash: "h" };
+    await store.settle({ holdId: await held(store, c(4), { idempotency: first }), amount: c(3), reply: answer() });
+    await held(store, c(5), { idempotency: { key: "b", requestHash: "h" } });
+    expect(await store.verify()).toEqual([]);
+    tamper(sql);
+    broken = true;
+    expect((await store.verify()).join("\n")).toMatch(breach);
+  });
+
+  it("finds a damaged page", async () => {
+    const store = await open();
+    await fund(store, 100);
+    for (let n = 0; n < 50; n += 1)
+      await store.settle({ holdId: await held(store, c(1)), amount: c(1), reply: answer() });
+    await store.close();
+    const bytes = readFileSync(path);
+    // The heads of all pages but the first two.
+    for (let page = 2; page < bytes.length / 4096; page += 1) bytes.fill(0x5a, page * 4096, page * 4096 + 12);
+    writeFileSync(path, bytes);
+    const again = await open();
+    broken = true;
+    await expect(again.verify().then((breaches) => breaches.join())).resolves.toMatch(/file: /);
+  });
+});
+
+describe("a ledger that another process holds", () => {
+  it("is tried for a while and then refused, and nothing is charged", async () => {
+    const store = await open({ patienceMs: 200 });
+    await fund(store, 10);
+    const id = await held(store, c(5));
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(StoreUnavailableError);
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/locked by another process/);
+    // Reads go on.
+    expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(10));
+    other.exec("COMMIT");
+    other.close();
+    expect(await store.release(id)).toBe(c(10));
+  });
+
+  it("is written as soon as it is free", async () => {
+    const store = await open({ patienceMs: 5000 });
+    await fund(store, 10);
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    const waiting = store.hold(holdRequest(c(1)));
+    await new Promise((resolve) => setTimeout(resolve, 60));
+    other.exec("COMMIT");
+    other.close();
+    expect((await waiting).kind).toBe("held");
+  });
+});
+
+describe("who lives", () => {
+  const self = thisProcess();
+
+  it("is known by number and start, so that a reused number is not taken for its predecessor", () => {
+    expect(isAlive(self, self, 0)).toBe(true);
+    expect(isAlive({ ...self, started: "1" }, self, 0)).toBe(false);
+    expect(isAlive({ ...self, pid: 4_194_303 }, self, 0)).toBe(false);
+  });
+
+  it("is a stopped process, and not one that was killed", async () => {
+    const child = spawn("sleep", ["60"]);
+    const pid = child.pid ?? 0;
+    const stat = readFileSync(`/proc/${pid}/stat`, "latin1");
+    const identity = { ...self, pid, started: stat.slice(stat.lastIndexOf(")") + 2).split(" ")[19] ?? "" };
+    process.kill(pid, "SIGSTOP");
+    expect(isAlive(identity, self, 10 * SILENCE_MS)).toBe(true);
+    process.kill(pid, "SIGKILL");
+    await new Promise((resolve) => child.on("exit", resolve));
+    expect(isAlive(identity, self, 0)).toBe(false);
+  });
+
+  it("is judged by the heartbeat on another machine, and nobody outlives a reboot", () => {
+    const elsewhere = { ...self, machine: "other|boot|pid:[1]" };
+    expect(isAlive(elsewhere, self, SILENCE_MS)).toBe(true);
+    expect(isAlive(elsewhere, self, SILENCE_MS + 1)).toBe(false);
+    const [host, , space] = self.machine.split("|");
+    expect(isAlive({ ...self, machine: `${host}|earlier|${space}` }, self, 0)).toBe(false);
+  });
+});
+
+describe("the clock of a running process", () => {
+  it("follows intervals, not the wall: jumps expire nothing, double nothing and lose nothing", async () => {
+    let wall = Date.UTC(2026, 4, 5, 12);
+    let elapsed = 0;
+    const store = await open({ now: () => wall + elapsed, monotonic: () => elapsed });
+    await fund(store, 1000);
+    const pending = await held(store, c(1));
+    const idempotency = { key: "k", requestHash: "h" };
+    await store.settle({ holdId: await held(store, c(1), { idempotency }), amount: c(1), reply: answer() });
+    let seed = 12345;
+    for (let jump = 0; jump < 200; jump += 1) {
+      seed = (seed * 1_103_515_245 + 12_345) % 2 ** 31;
+      wall += (seed % (2 * 86_400_000)) - 86_400_000;
+      elapsed += 60_000;
+      expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("replay");
+      expect(await store.recover(0)).toBe(0);
+      const id = await held(store, c(2));
+      await store.settle({ holdId: id, amount: c(1), reply: answer() });
+    }
+    expect(await store.balance(ACCOUNT, "live")).toEqual({ balance: c(799), held: c(1), usedToday: c(201) });
+    elapsed += 24 * 3_600_000;
+    expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("held");
+    await store.settle({ holdId: pending, amount: c(1), reply: answer() });
+    expect(await store.verify()).toEqual([]);
+  });
+
+  it("never runs back", () => {
+    let wall = 1000;
+    let elapsed = 0;
+    const now = anchoredClock(
+      () => wall,
+      () => elapsed,
+    );
+    wall = 0;
+    elapsed = 5.7;
+    expect(now()).toBe(1005);
+  });
+});
