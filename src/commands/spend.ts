@@ -145,7 +145,8 @@ async function printTable(
     import("../terminal/style.ts"),
   ]);
   const kind = options.test === true ? "simulated credits" : "credits";
-  const span = options.since === "all" ? "" : ` since ${options.since.replace(/^(\d+)([hdw])$/, "$1$2 ago")}`;
+  const span =
+    options.since === "all" ? "" : `${/^\d+[hdw]$/.test(options.since) ? " in the last" : " since"} ${options.since}`;
   if (groups.length === 0) {
     if (options.quiet !== true) context.stderr.write(`No ${kind} spent from this machine${span}.\n`);
     return;
