@@ -49,6 +49,8 @@ export interface SettledRecord extends LogRecord {
   readonly version?: string;
   readonly requestId?: string;
   readonly replayed?: boolean;
+  /** Rows of the target in all, where the service told. */
+  readonly total?: number;
   /** A company that the service does not know (404, free). */
   readonly miss?: boolean;
   readonly at: number;

@@ -40,7 +40,8 @@ export interface Plan {
   /** Absolute path, or null for stdout. */
   readonly output: string | null;
   readonly view: SavedView;
-  readonly per_page: number | null;
+  /** Whether a file that is there may be replaced. */
+  readonly overwrite: boolean;
   /** A misses file and a receipt beside the run's own, as absolute paths. */
   readonly misses: string | null;
   readonly receipt: string | null;
