@@ -339,6 +339,14 @@ class SqliteStore implements Store {
       await this.#writer.drain();
     } finally {
       this.#closed = true;
+      // The driver's statements keep the connection half open until they are collected, so SQLite's own checkpoint at the last
+      // close does not come: without this one the log would stay, and grow over many short commands.
+      try {
+        this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      } catch {
+        // Everything that was acknowledged is in the log, and stays there.
+      }
+      this.#statements.clear();
       this.#database.close();
     }
   }
