@@ -37,17 +37,24 @@ interface Job {
 
 /** How long one attempt blocks on a lock of another process; longer waits happen outside, where the event loop runs. */
 const LOCK_WAIT_MS = 20;
-const SQLITE_BUSY = 5;
+export const SQLITE_BUSY = 5;
+export const SQLITE_CORRUPT = 11;
 const SQLITE_CONSTRAINT = 19;
 
-const primaryCode = (error: unknown): number | undefined => {
-  const code = (error as { errcode?: unknown } | null)?.errcode;
-  return typeof code === "number" ? code & 0xff : undefined;
-};
+/** SQLite's primary result code of an error; undefined for errors of others. The driver leaves the code out of some of its errors. */
+export function resultCode(error: unknown): number | undefined {
+  const { code, errcode, message } = (error ?? {}) as { code?: unknown; errcode?: unknown; message?: unknown };
+  if (typeof errcode === "number") return errcode & 0xff;
+  if (code !== "ERR_SQLITE_ERROR") return undefined;
+  const text = String(message);
+  if (/is locked/.test(text)) return SQLITE_BUSY;
+  if (/malformed|not a database/.test(text)) return SQLITE_CORRUPT;
+  return /constraint failed/.test(text) ? SQLITE_CONSTRAINT : 1;
+}
 
 /** Turns what SQLite throws into what a caller of the store can act upon; other errors pass as they are. */
 export function translateError(error: unknown): unknown {
-  const code = primaryCode(error);
+  const code = resultCode(error);
   if (code === undefined || code === SQLITE_CONSTRAINT) return error;
   return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
 }
@@ -174,7 +181,7 @@ export class GroupCommit {
       }
       this.#statements.begin.run();
     } catch (error) {
-      if (primaryCode(error) === SQLITE_BUSY) return false;
+      if (resultCode(error) === SQLITE_BUSY) return false;
       for (const job of jobs) job.reject(translateError(error));
       return true;
     }
@@ -206,7 +213,7 @@ export class GroupCommit {
       keep.run();
       return { ok: true, value };
     } catch (error) {
-      const code = primaryCode(error);
+      const code = resultCode(error);
       if (!this.#database.isTransaction || (code !== undefined && code !== SQLITE_CONSTRAINT)) throw error;
       back.run();
       keep.run();

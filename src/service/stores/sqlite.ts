@@ -27,7 +27,7 @@ import {
 } from "../store.ts";
 import { BatchMoney, type Money } from "./batch-money.ts";
 import { anchoredClock, utcDay } from "./clock.ts";
-import { GroupCommit, translateError } from "./group-commit.ts";
+import { GroupCommit, resultCode, SQLITE_BUSY, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { INVARIANTS } from "./invariants.ts";
 import { isAlive, type ProcessIdentity, thisProcess } from "./liveness.ts";
 import { checkSqliteVersion, migrate, SCHEMA_VERSION } from "./sqlite-schema.ts";
@@ -52,8 +52,6 @@ export interface SqliteStoreOptions {
   /** Default `FULL`. `NORMAL` loses acknowledged charges on a power failure; only the control experiments use it. */
   readonly synchronous?: "FULL" | "NORMAL";
 }
-
-const SQLITE_CORRUPT = 11;
 
 type Row = Record<string, unknown>;
 
@@ -112,7 +110,7 @@ async function whileBusy(patienceMs: number, work: () => void): Promise<void> {
       work();
       return;
     } catch (error) {
-      if ((error as { errcode?: number }).errcode !== 5 || waited >= patienceMs) throw error;
+      if (resultCode(error) !== SQLITE_BUSY || waited >= patienceMs) throw error;
       await new Promise((resolve) => setPause(resolve, 5));
     }
   }
@@ -316,8 +314,7 @@ class SqliteStore implements Store {
         for (const row of this.#readAll(sql)) breaches.push(String(Object.values(row)[0]));
       }
     } catch (error) {
-      const code = (error as { errcode?: number }).errcode ?? 0;
-      if ((code & 0xff) !== SQLITE_CORRUPT) throw translateError(error);
+      if (resultCode(error) !== SQLITE_CORRUPT) throw translateError(error);
       breaches.push(`file: ${(error as Error).message}`);
     } finally {
       if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
