@@ -4,7 +4,7 @@ import { execFileSync, spawn } from "node:child_process";
 import { chownSync, createReadStream, existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { CACHE, findProgram, note } from "./harness.mjs";
+import { atEnd, CACHE, findProgram, note } from "./harness.mjs";
 
 const COLUMNS = [
   "country",
@@ -79,6 +79,12 @@ export async function openPostgres(connection, people, version) {
   };
   const flags = Object.entries(settings).flatMap(([name, value]) => ["-c", `${name}=${value}`]);
   const server = spawn(join(PG_BIN, "postgres"), ["-D", data, ...flags], { ...owner, stdio: "ignore", cwd: "/" });
+  const ended = new Promise((resolve) => server.once("close", resolve));
+  const stop = async () => {
+    server.kill("SIGINT");
+    await ended;
+  };
+  atEnd(stop);
   const { default: pg } = await import("pg");
   const client = await connected(pg, base, server);
   if (!ready) {
@@ -96,9 +102,7 @@ export async function openPostgres(connection, people, version) {
     count: async (where) => Number((await client.query(`SELECT count(*) FROM people WHERE ${where}`)).rows[0].count),
     close: async () => {
       await client.end();
-      const ended = new Promise((resolve) => server.once("close", resolve));
-      server.kill("SIGINT");
-      await ended;
+      await stop();
     },
   };
 }
@@ -122,20 +126,13 @@ async function connected(pg, host, server) {
 /** Table and rows in one transaction, which PostgreSQL then need not log. */
 function copyIn(host, csv, table) {
   return new Promise((resolve, reject) => {
-    const args = [
-      "-h",
-      host,
-      "-p",
-      "54329",
-      "-U",
-      "postgres",
-      "-qc",
-      "COPY people FROM STDIN (FORMAT csv)",
-      "postgres",
-    ];
-    const psql = spawn(findProgram("psql"), args, { stdio: ["pipe", "ignore", "inherit"] });
+    const login = ["-h", host, "-p", "54329", "-U", "postgres", "-d", "postgres"];
+    const copy = ["-q", "-1", "-v", "ON_ERROR_STOP=1", "-c", table, "-c", "COPY people FROM STDIN (FORMAT csv)"];
+    const psql = spawn(findProgram("psql"), [...login, ...copy], { stdio: ["pipe", "ignore", "inherit"] });
     psql.once("error", reject);
     psql.once("close", (code) => (code === 0 ? resolve() : reject(new Error(`psql: exit ${code}`))));
+    // Where psql stops early its exit code is the error that tells.
+    psql.stdin.once("error", () => undefined);
     createReadStream(csv, { highWaterMark: 1 << 20 }).pipe(psql.stdin);
   });
 }
@@ -150,9 +147,7 @@ export async function openSqlite(connection, people, version) {
     const draft = `${path}.draft`;
     rmSync(draft, { force: true });
     const db = new DatabaseSync(draft);
-    db.exec(
-      "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -1000000; PRAGMA locking_mode = EXCLUSIVE",
-    );
+    db.exec("PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -1000000");
     db.exec(TABLE("TEXT", "INTEGER"));
     const insert = db.prepare(
       `INSERT INTO people VALUES (${["rid", ...COLUMNS, "connections"].map(() => "?").join(", ")})`,
