@@ -29,6 +29,7 @@ export async function admit(request: FastifyRequest, store: Store, limiter: Rate
   const { call } = request;
   const { headers, httpVersion, rawHeaders } = request.raw;
   const count = countHeaders(rawHeaders);
+  if (httpVersion !== "1.1" && httpVersion !== "1.0") throw new Problem(400, ["send HTTP/1.1"]);
   if (count.host > 1 || (count.host === 0 && httpVersion === "1.1")) {
     throw new Problem(400, ["the request needs exactly one Host header"]);
   }

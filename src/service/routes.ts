@@ -221,21 +221,24 @@ function checkCursorVersion(paging: Paging, world: World): void {
   throw invalid("cursor belongs to an earlier version of the dataset; begin again at page 1");
 }
 
-function boughtPage(page: RecordPage, paging: Paging, version: string, segment: string, target: string): Bought {
+function boughtPage(found: RecordPage, paging: Paging, version: string, segment: string, target: string): Bought {
   const headers: Record<string, string> = {
     "x-dataset-version": version,
-    "x-total-count": String(page.total),
+    "x-total-count": String(found.total),
     "x-page": String(paging.page),
     "x-per-page": String(paging.perPage),
   };
-  const rows = page.records.length;
+  const rows = found.records.length;
   const next = paging.offset + rows;
-  if (rows > 0 && next < page.total) {
+  if (rows > 0 && next < found.total) {
     headers["x-next-cursor"] = writeCursor({ version, segment: segmentHash(segment), offset: next });
-    const query = `page=${paging.page + 1}&per_page=${paging.perPage}`;
-    headers.link = `<${target}${target.includes("?") ? "&" : "?"}${query}>; rel="next"`;
+    const page = paging.page + 1;
+    // A GET can be followed as it stands. A POST has no address for its next page: the attributes say what to put into the body.
+    headers.link = target.includes("?")
+      ? `<${target}&page=${page}&per_page=${paging.perPage}>; rel="next"`
+      : `<${target}>; rel="next"; page="${page}"; per_page="${paging.perPage}"`;
   }
-  return { rows, resultJson: `[${page.records.join(",")}]`, headers };
+  return { rows, resultJson: `[${found.records.join(",")}]`, headers };
 }
 
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>
