@@ -49,7 +49,7 @@ An unknown key is a 422 that names it and lists the valid keys. An empty text, a
 
 ## Order of checks
 
-A call is checked in this order, and the first failure answers: key (401), rate limit (429), parameters and body (422), balance (402), then the work (404 or 200). A method that the path does not know is a 405, a body above 1 MiB a 413, a body that is not JSON by its content type a 415.
+A call is checked in this order, and the first failure answers: key (401), rate limit (429), method (405), size and type of the body (413, 415), parameters and body (422), balance (402), then the work (404 or 200). Nothing of the dataset is read before the credits are held.
 
 ## Rate limits
 
@@ -72,7 +72,17 @@ Keys belong to the account and the operation. Without the header a repeated call
 
 ## Test keys
 
-A key that begins with \`hc_test_\` reaches the same routes over a small fixed dataset of invented people and companies, with full validation and a simulated balance of its own. Live credits are never touched.
+A key that begins with \`hc_test_\` reaches the same routes over a small fixed dataset of invented people and companies, with full validation and a simulated balance of its own. Live credits are never touched. Magic values make a call with a test key fail as you need it:
+
+| Value | In \`count\` and \`search\` | In \`enrich\` and \`employees\` | What happens |
+|---|---|---|---|
+| \`magic-402\` | \`{"filters": {"name": "magic-402"}}\`, search only | \`domain=magic-402.example\` | 402 |
+| \`magic-404\` | has no effect | \`domain=magic-404.example\` | 404 |
+| \`magic-429\` | \`{"filters": {"name": "magic-429"}}\` | \`domain=magic-429.example\` | 429 with \`Retry-After: 1\` |
+| \`magic-500\` | \`{"filters": {"name": "magic-500"}}\` | \`domain=magic-500.example\` | 500 |
+| \`magic-slow\` | \`{"filters": {"name": "magic-slow"}}\` | \`domain=magic-slow.example\` | an answer after 3 seconds |
+
+For a company the bare value works as \`name\`, \`id\` and slug too.
 
 ## Versions
 

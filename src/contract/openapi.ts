@@ -65,6 +65,8 @@ const HEADERS: Readonly<Record<string, Header>> = {
     false,
   ),
   "Retry-After": header("Whole seconds to wait before the next try, at least 1.", positive, 7),
+  Allow: header("The methods that the path has.", string, "GET"),
+  "WWW-Authenticate": header("How to send the key.", string, "Bearer", false),
   Deprecation: header(
     "Since when the route is deprecated. Absent on routes that are not.",
     string,
@@ -170,7 +172,11 @@ const VALID_COMPANY_PARAMETERS = "valid parameters: domain, company_network_url,
 const RESPONSES: Readonly<Record<string, Response>> = {
   Unauthorized: errorResponse(
     "The key is missing, not valid, or revoked. The rate-limit headers are those of callers without a key.",
-    { no_key: failure("No key", ["send the API key as: Authorization: Bearer <API_KEY>"], 0) },
+    {
+      no_key: failure("No key", ["send the API key as: Authorization: Bearer <API_KEY>"], 0),
+      revoked: failure("Not valid or revoked", ["the API key is not valid or was revoked"], 0),
+    },
+    "WWW-Authenticate",
   ),
   PaymentRequired: errorResponse(
     "The balance is too low for the call. Rejected before any work: ask for a smaller `per_page` or top up.",
@@ -185,9 +191,11 @@ const RESPONSES: Readonly<Record<string, Response>> = {
   NotFound: errorResponse("No company matches. Free.", {
     miss: failure("A miss", ["no company matches domain nobody.example"]),
   }),
-  MethodNotAllowed: errorResponse("The path exists, the method does not.", {
-    wrong_method: failure("Wrong method", ["DELETE is not allowed here; use the method that the reference names"]),
-  }),
+  MethodNotAllowed: errorResponse(
+    "The path exists, the method does not.",
+    { wrong_method: failure("Wrong method", ["DELETE is not allowed on /v1/account; use GET"]) },
+    "Allow",
+  ),
   Conflict: errorResponse(
     "A call with the same `Idempotency-Key` is still being answered. Ask again after `Retry-After`.",
     { in_flight: failure("In flight", ["a call with this Idempotency-Key is still in flight; retry in 1 s"]) },
@@ -197,7 +205,7 @@ const RESPONSES: Readonly<Record<string, Response>> = {
     too_large: failure("Too large", [`the body is larger than ${MAX_BODY_BYTES} bytes`]),
   }),
   UnsupportedMediaType: errorResponse("The body is not `application/json`.", {
-    not_json: failure("Wrong content type", ["send the body as Content-Type: application/json"]),
+    not_json: failure("Wrong content type", ["send the body as Content-Type: application/json (in UTF-8)"]),
   }),
   UnprocessableFilters: errorResponse(
     "A filter or the body is not valid. `detail` names what is wrong; for an unknown filter it lists the valid ones.",
@@ -220,6 +228,9 @@ const RESPONSES: Readonly<Record<string, Response>> = {
       unknown_parameter: failure("Unknown parameter", [`unknown parameter: url; ${VALID_COMPANY_PARAMETERS}`]),
     },
   ),
+  UnknownParameter: errorResponse("The call takes no parameters.", {
+    unknown_parameter: failure("Unknown parameter", ["unknown parameter: verbose; this call takes none"]),
+  }),
   TooManyRequests: errorResponse(
     "The rate limit of the key is used up. A refused call does not count against it.",
     { minute: failure("Minute window", ["rate limit of 600 calls a minute exceeded; retry in 7 s"]) },
@@ -228,10 +239,15 @@ const RESPONSES: Readonly<Record<string, Response>> = {
   ServerError: errorResponse("A fault of the service. Never charged: retry, or report the request id.", {
     fault: failure("Server fault", ["internal error; nothing was charged"]),
   }),
+  Malformed: errorResponse(
+    "Bytes that are no valid HTTP request: 400, and 408 (too slow), 431 (headers above 16 KiB). In the envelope as well, with the rate-limit headers of callers without a key.",
+    { malformed: failure("Not HTTP", ["this is not a valid HTTP request"], 0) },
+  ),
 };
 
 const FREE_ERRORS = { "401": "Unauthorized", "405": "MethodNotAllowed" } as const;
-const LAST_ERRORS = { "429": "TooManyRequests", "500": "ServerError" } as const;
+const LAST_ERRORS = { "429": "TooManyRequests", "500": "ServerError", default: "Malformed" } as const;
+const NO_QUERY_ERRORS = { "422": "UnknownParameter" } as const;
 const PAID_ERRORS = { "402": "PaymentRequired", "409": "Conflict" } as const;
 const BODY_ERRORS = {
   "413": "PayloadTooLarge",
@@ -301,6 +317,7 @@ function operations(): OpenApiDocument["paths"] {
         responses: responses(
           success("The account of the key.", "AccountEnvelope", { account: envelope("An account", ACCOUNT, 0) }),
           FREE_ERRORS,
+          NO_QUERY_ERRORS,
           LAST_ERRORS,
         ),
       },
