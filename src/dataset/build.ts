@@ -59,7 +59,7 @@ const NORMAL_COLUMNS = [
  * @returns what was published, or undefined where `isDone` said there was nothing to do
  */
 export async function buildDataset(source: Source, options: BuildOptions): Promise<DatasetMeta | undefined> {
-  await mkdir(options.datasetDir, { recursive: true });
+  await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
   return withBuildLock(
     options.datasetDir,
     options.sleep,

@@ -491,7 +491,13 @@ async function typedTables(connection: DuckDBConnection): Promise<void> {
 async function deriveCompanies(connection: DuckDBConnection): Promise<number> {
   const first = (field: string): string => `arg_min(${field}, place) FILTER (WHERE ${field} IS NOT NULL) AS ${field}`;
   const tiers: readonly { key: string; prefix: string; where: string }[] = [
-    { key: "address", prefix: "address ", where: "address IS NOT NULL" },
+    {
+      key: "address",
+      prefix: "address ",
+      // A bare slug stands for the whole address where somebody gives that.
+      where:
+        "address IS NOT NULL AND (contains(address, '/') OR address NOT IN (SELECT slug_of(address) FROM employers WHERE contains(address, '/')))",
+    },
     {
       key: "domain",
       prefix: "domain ",

@@ -1,0 +1,93 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { canonicalJson } from "../../src/contract/filters.ts";
+import type { Person } from "../../src/contract/records.ts";
+import type { Engine } from "../../src/dataset/engine.ts";
+import { importDataset } from "../../src/dataset/import.ts";
+import { openDataset } from "../../src/dataset/open.ts";
+import { SMALL, sleep, smallDataset, tempFolder } from "../support/dataset.ts";
+import { hostilePeople, matches, publicOrder, randomFilters, seededRandom } from "../support/exactness.ts";
+
+const SETS = process.env.HEADCOUNT_LONG ? 5_000 : 300;
+const SEED = Number(process.env.HEADCOUNT_SEED ?? 42);
+
+let hostile: Person[];
+let hostileEngine: Engine;
+let generated: Person[];
+let generatedEngine: Engine;
+
+beforeAll(async () => {
+  const people = hostilePeople(3_000, SEED);
+  const folder = await tempFolder();
+  await writeFile(join(folder, "people.ndjson"), people.map((person) => `${JSON.stringify(person)}\n`).join(""));
+  const datasetDir = join(folder, "dataset");
+  const report = await importDataset(
+    { people: ["people.ndjson"], companies: [], cwd: folder, rejects: join(folder, "rejects.ndjson") },
+    { datasetDir, now: () => 0, sleep, resources: SMALL },
+  );
+  expect(report.people).toMatchObject({ taken: 3_000, refused: 0 });
+  hostileEngine = await openDataset(datasetDir, { resources: SMALL, segmentBytes: 100_000 });
+  hostile = publicOrder(people);
+  generatedEngine = await smallDataset(4_000, 3);
+  const all = await generatedEngine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10_000 });
+  generated = all.records.map((record) => JSON.parse(record) as Person);
+});
+
+afterAll(async () => {
+  await hostileEngine?.close();
+  await generatedEngine?.close();
+});
+
+const idsOf = (records: readonly string[]): string[] => records.map((record) => (JSON.parse(record) as Person).id);
+
+async function compare(engine: Engine, people: readonly Person[], sets: number, seed: number): Promise<number> {
+  const random = seededRandom(seed);
+  let nonEmpty = 0;
+  for (let set = 0; set < sets; set++) {
+    const filters = randomFilters(people, random);
+    const expected = people.filter((person) => matches(person, filters)).map((person) => person.id);
+    const what = `seed ${seed}, set ${set}: ${canonicalJson(filters)}`;
+    // Counting first and last takes both ways: from the tables, and from the segment that is kept.
+    expect(await engine.count(filters), what).toBe(expected.length);
+    const page = await engine.people(filters, { offset: 0, limit: 10_000 });
+    expect(page.total, what).toBe(expected.length);
+    expect(idsOf(page.records), what).toEqual(expected);
+    expect(await engine.count(filters), what).toBe(expected.length);
+    if (expected.length > 0) nonEmpty++;
+  }
+  return nonEmpty;
+}
+
+test("hostile values: count, ids and order are those of a naive matcher", async () => {
+  expect(await compare(hostileEngine, hostile, SETS, SEED)).toBeGreaterThan(SETS / 3);
+});
+
+test("generated people: count, ids and order are those of a naive matcher", async () => {
+  expect(generated).toEqual(publicOrder(generated));
+  expect(await compare(generatedEngine, generated, SETS, SEED + 1)).toBeGreaterThan(SETS / 3);
+});
+
+test("the pages of a segment are its people once each, whatever the page size", async () => {
+  const random = seededRandom(SEED + 2);
+  const segments = [
+    { exact: {}, prefix: {}, range: {} },
+    ...Array.from({ length: 12 }, () => randomFilters(hostile, random)),
+  ];
+  for (const filters of segments) {
+    const expected = hostile.filter((person) => matches(person, filters)).map((person) => person.id);
+    for (const limit of [7, 100, 1_000, ...(expected.length < 400 ? [1] : [])]) {
+      const found: string[] = [];
+      for (let offset = 0; offset <= expected.length; offset += limit) {
+        found.push(...idsOf((await hostileEngine.people(filters, { offset, limit })).records));
+      }
+      expect(found, `${canonicalJson(filters)} by ${limit}`).toEqual(expected);
+    }
+  }
+});
+
+test("a page beyond the end is empty and knows the total", async () => {
+  const filters = { exact: {}, prefix: {}, range: {} };
+  expect(await hostileEngine.people(filters, { offset: 3_000, limit: 10 })).toEqual({ records: [], total: 3_000 });
+  expect(await hostileEngine.people(filters, { offset: 1e12, limit: 10 })).toEqual({ records: [], total: 3_000 });
+});
