@@ -32,7 +32,7 @@ export function register(program: Command, context: Context): void {
     )
     .option("--host <address>", "address to listen on; anything but loopback needs TLS in front", "127.0.0.1")
     .option("--port <n>", "0 picks a free one", "8787")
-    .option("--dataset <url>", "a dataset elsewhere (default: the one in the data folder)")
+    .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
     .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)")
     .option("--metrics-port <n>", "serve Prometheus metrics on this port (default: off)")
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
@@ -66,7 +66,7 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     folder = await openDataFolder(dir, {
       now: context.now,
       ...(store === undefined ? {} : { store }),
-      ...(options.dataset === undefined ? {} : { dataset: options.dataset }),
+      ...(await datasetOf(options, context)),
       onSample: () => say(options, context, "Making the sample dataset of 50,000 people (once, a few seconds) ..."),
       onReload: (version) => say(options, context, `Serving dataset ${version} now.`),
       onReloadError: (error) =>
@@ -83,6 +83,20 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     await service?.close();
     await folder?.close();
   }
+}
+
+/** `--dataset` as a ClickHouse address or an absolute path. */
+async function datasetOf({ dataset }: ServeOptions, context: Context) {
+  if (dataset === undefined) return {};
+  if (dataset.startsWith("clickhouse://")) {
+    const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD;
+    return { dataset, ...(password === undefined ? {} : { clickHousePassword: password }) };
+  }
+  if (dataset === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(dataset)) {
+    throw usageError(`--dataset takes a folder or clickhouse://..., not "${dataset.replace(/\/\/[^/]*@/, "//")}"`);
+  }
+  const { resolve } = await import("node:path");
+  return { dataset: resolve(context.cwd, dataset) };
 }
 
 async function readSettings(options: ServeOptions, context: Context): Promise<Partial<ServiceOptions>> {

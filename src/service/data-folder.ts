@@ -19,8 +19,10 @@ export interface StoreOptions {
 }
 
 export interface DataFolderOptions extends StoreOptions {
-  /** Address of a dataset elsewhere. Default: the folder `dataset` in the data folder. */
+  /** A dataset elsewhere: another folder, or `clickhouse://...`. Default: the folder `dataset` in the data folder. */
   readonly dataset?: string;
+  /** For a ClickHouse address that names none. */
+  readonly clickHousePassword?: string;
   /** Called before the sample dataset is generated, which takes a few seconds. */
   readonly onSample?: () => void;
   /** Told when another dataset version took over, after an import or generate. */
@@ -55,7 +57,9 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   const place = options.store ?? join(dir, "ledger.db");
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = isUrl(place)
-    ? await import("./stores/postgres.ts").then(({ openPostgresStore }) => openPostgresStore({ url: place, now }))
+    ? await import("./stores/postgres.ts").then(({ openPostgresStore }) =>
+        openPostgresStore({ url: place, now, monotonic }),
+      )
     : await import("./stores/sqlite.ts").then(({ openSqliteStore }) =>
         openSqliteStore({ path: place, now, monotonic }),
       );
@@ -98,17 +102,17 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
 }
 
 async function openEngine(dir: string, options: DataFolderOptions): Promise<Engine> {
-  if (options.dataset !== undefined) {
-    const { openDataset } = await import("../dataset/open.ts");
-    return openDataset(isUrl(options.dataset) ? new URL(options.dataset) : options.dataset);
+  if (options.dataset?.startsWith("clickhouse://")) {
+    const { openClickHouse } = await import("../dataset/clickhouse/open.ts");
+    return openClickHouse(options.dataset, options.clickHousePassword);
   }
   const [{ ensureSample }, { readPointer }, { ReloadingEngine }] = await Promise.all([
     import("../dataset/sample.ts"),
     import("../dataset/layout.ts"),
     import("../dataset/reloading-engine.ts"),
   ]);
-  const folder = datasetDir(dir);
-  if ((await readPointer(folder)) === undefined) {
+  const folder = options.dataset ?? datasetDir(dir);
+  if (options.dataset === undefined && (await readPointer(folder)) === undefined) {
     options.onSample?.();
     await ensureSample(folder);
   }

@@ -164,9 +164,11 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 
-  app.addHook("onRequest", async (request) => {
+  app.addHook("onRequest", async (request, reply) => {
     request.call = newCall(request.id, monotonic());
-    const route = request.is404 ? undefined : API_ROUTES[request.routeOptions.url ?? ""];
+    // Before the body is looked at: a wrong path or method is said first.
+    if (request.is404) return answerUnrouted(request, reply);
+    const route = API_ROUTES[request.routeOptions.url ?? ""];
     if (route === undefined) return;
     request.call.name = route.name;
     await enter(request);
