@@ -1,0 +1,359 @@
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import { ReloadingEngine } from "../../src/dataset/reloading-engine.ts";
+import { generateDataset } from "../../src/dataset/sample.ts";
+import { MAGIC_SLOW_MS } from "../../src/service/magic.ts";
+import { TEST_PEOPLE } from "../../src/service/test-dataset.ts";
+import { startTestService, type TestService, type TestServiceOptions, temporaryFolder } from "../support/service.ts";
+
+const running: TestService[] = [];
+const start = async (options: TestServiceOptions = {}): Promise<TestService> => {
+  const service = await startTestService({ people: 300, ...options });
+  running.push(service);
+  return service;
+};
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.close();
+});
+
+const lines = () => {
+  const written: string[] = [];
+  return { written, write: (text: string) => written.push(text) };
+};
+
+describe("keys", () => {
+  test("a revoked key is refused by the very next call", async () => {
+    const service = await start();
+    expect((await service.call("/v1/account")).status).toBe(200);
+    await service.store.revokeKey(service.keyId);
+    const { json, status } = await service.call("/v1/account");
+    expect([status, json.detail]).toEqual([401, ["the API key is not valid or was revoked"]]);
+    expect((await service.call("/v1/account", { key: service.testKey })).status).toBe(200);
+  });
+
+  test("a key revoked through another process' store is refused at once on the same ledger", async () => {
+    const service = await start();
+    const { openSqliteStore } = await import("../../src/service/stores/sqlite.ts");
+    const other = await openSqliteStore({ path: service.ledger, now: Date.now });
+    await other.revokeKey(service.keyId);
+    await other.close();
+    expect((await service.call("/v1/account")).status).toBe(401);
+  });
+
+  test("the key is nowhere but in the request: not in logs, ledger, metrics, answers (I13)", async () => {
+    const log = lines();
+    const service = await start({ log, metricsPort: 0 });
+    const { key, ledger, metricsUrl = "" } = service;
+    const secret = key.slice("hc_live_".length + 6, -6);
+    const answers = [
+      await service.call("/v1/account"),
+      await service.call(`/v1/company/enrich?name=${key}`),
+      await service.call(`/v1/company/enrich?${key}=1`, { headers: { "x-request-id": "a" } }),
+      await service.call("/v1/person/search", {
+        body: { filters: { department: "Sales" } },
+        headers: { "idempotency-key": "x" },
+      }),
+      await service.call("/v1/account", { key: `${key}x` }),
+      await service.call(`/v1/${key}`),
+    ];
+    // What a client itself puts into a name or a path is told back to it and to nobody else.
+    for (const at of [0, 3, 4]) expect(answers[at]?.text).not.toContain(secret);
+    const metrics = await (await fetch(metricsUrl)).text();
+    await service.close();
+    const folder = join(ledger, "..");
+    const files = readdirSync(folder).map((name) => readFileSync(join(folder, name), "latin1"));
+    for (const text of [...log.written, metrics, ...files, readFileSync("/proc/self/cmdline", "latin1")]) {
+      expect(text.includes(secret)).toBe(false);
+    }
+    expect(files.join("").length).toBeGreaterThan(1_000);
+  });
+});
+
+describe("test keys", () => {
+  test("see their own dataset, spend simulated credits, and leave live ones alone", async () => {
+    const service = await start();
+    const { testKey: key } = service;
+    const { json } = await service.call("/v1/account", { key });
+    expect(json.result.dataset).toMatchObject({ version: "test-1", people: TEST_PEOPLE });
+    expect(json.result.key.mode).toBe("test");
+    const found = await service.call("/v1/person/search", { body: { filters: {}, per_page: 20 }, key });
+    expect(found.json).toMatchObject({ credits_used: 20, credits_remaining: 9_980 });
+    expect((await service.call("/v1/account")).json.credits_remaining).toBe(10_000);
+    const counted = await service.call("/v1/person/count", { body: { filters: {} }, key });
+    expect(counted.json.result.count).toBe(TEST_PEOPLE);
+    expect((await service.call("/v1/person/count", { body: { filters: {} } })).json.result.count).toBe(300);
+  });
+
+  test("magic values force every answer, after the checks and without a charge; live keys know no magic", async () => {
+    const slept: number[] = [];
+    const service = await start({ sleep: async (ms) => void slept.push(ms) });
+    const { testKey: key } = service;
+    const search = (name: string) => service.call("/v1/person/search", { body: { filters: { name } }, key });
+    const count = (name: string) => service.call("/v1/person/count", { body: { filters: { name: ["a", name] } }, key });
+    const statuses = async (calls: Promise<{ readonly status: number }>[]) =>
+      (await Promise.all(calls)).map(({ status }) => status);
+    const names = ["magic-402", "MAGIC-404", "magic-429", "magic-500", "magic-slow"];
+    expect(await statuses(names.map(search))).toEqual([402, 200, 429, 500, 200]);
+    expect(await statuses(names.map(count))).toEqual([200, 200, 429, 500, 200]);
+    for (const path of ["enrich", "employees"]) {
+      const calls = names.map((name) => service.call(`/v1/company/${path}?domain=${name}.example`, { key }));
+      expect(await statuses(calls)).toEqual([402, 404, 429, 500, 404]);
+      expect((await service.call(`/v1/company/${path}?company_network_url=magic-500`, { key })).status).toBe(500);
+    }
+    expect(slept).toEqual([MAGIC_SLOW_MS, MAGIC_SLOW_MS, MAGIC_SLOW_MS, MAGIC_SLOW_MS]);
+    expect((await search("magic-429")).headers.get("retry-after")).toBe("1");
+    expect(
+      (await service.call("/v1/person/search", { body: { filters: { name: "magic-500", nope: 1 } }, key })).status,
+    ).toBe(422);
+    expect((await service.call("/v1/person/search", { body: { filters: { name: "magic-500" } } })).status).toBe(200);
+    expect((await service.call("/v1/account", { key })).json.result.credits).toMatchObject({
+      remaining: 10_000,
+      held: 0,
+    });
+  });
+});
+
+describe("another dataset version", () => {
+  test("takes over under a running service: counts are fresh, old cursors are refused, a stored reply is still given", async () => {
+    const datasetDir = join(temporaryFolder(), "dataset");
+    const build = (people: number, seed: number) =>
+      generateDataset(
+        { people, seed },
+        { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
+      );
+    await build(200, 1);
+    const engine = await ReloadingEngine.open(datasetDir, { now: () => performance.now(), everyMs: 0 });
+    const service = await start({ engine });
+    const body = { filters: {}, per_page: 10 };
+    const count = async () => (await service.call("/v1/person/count", { body: { filters: {} } })).json.result;
+    expect(await count()).toMatchObject({ count: 200, cached: false });
+    expect(await count()).toMatchObject({ count: 200, cached: true });
+    const first = await service.call("/v1/person/search", { body });
+    const cursor = first.headers.get("x-next-cursor");
+    const second = { body: { ...body, cursor }, headers: { "idempotency-key": "page-2" } };
+    const bought = await service.call("/v1/person/search", second);
+    expect(bought.status).toBe(200);
+
+    await build(350, 2);
+    while (engine.info().people !== 350) await new Promise((wake) => setTimeout(wake, 10));
+    expect(await count()).toMatchObject({ count: 350, cached: false });
+    const stale = await service.call("/v1/person/search", { body: { ...body, cursor } });
+    expect([stale.status, stale.json.detail]).toEqual([
+      422,
+      ["cursor belongs to an earlier version of the dataset; begin again at page 1"],
+    ]);
+    const staleWithKey = await service.call("/v1/person/search", {
+      body: { ...body, cursor },
+      headers: { "idempotency-key": "new" },
+    });
+    expect(staleWithKey.status).toBe(422);
+    const replay = await service.call("/v1/person/search", second);
+    expect([replay.text, replay.headers.get("idempotent-replayed")]).toEqual([bought.text, "true"]);
+    const now = await service.call("/v1/person/search", { body });
+    expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
+    expect(now.headers.get("x-total-count")).toBe("350");
+    expect((await service.store.balance("default", "live")).held).toBe(0n);
+    await service.close();
+    await engine.close();
+  });
+});
+
+describe("the count cache", () => {
+  test("is at most five minutes old, and one computation serves those who ask at once", async () => {
+    let running = 0;
+    let wall = Date.UTC(2026, 0, 1);
+    let counted = 0;
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const service = await start({
+      now: () => wall,
+      monotonic: () => running,
+      wrapEngine: (inner) => ({
+        info: () => inner.info(),
+        count: async (filters) => {
+          counted++;
+          await gate;
+          return inner.count(filters);
+        },
+        people: (filters, slice) => inner.people(filters, slice),
+        company: (lookup) => inner.company(lookup),
+        employees: (id, slice) => inner.employees(id, slice),
+        verify: () => inner.verify(),
+        close: () => inner.close(),
+      }),
+    });
+    const count = async () =>
+      (await service.call("/v1/person/count", { body: { filters: { department: "Sales" } } })).json.result;
+    const together = [count(), count(), count()];
+    while (counted === 0) await new Promise((wake) => setTimeout(wake, 5));
+    await new Promise((wake) => setTimeout(wake, 50));
+    open();
+    const results = await Promise.all(together);
+    expect(counted).toBe(1);
+    expect(new Set(results.map((one) => one.count)).size).toBe(1);
+    running += 299_000;
+    wall += 299_000;
+    expect(await count()).toMatchObject({ cached: true, as_of: "2026-01-01T00:00:00.000Z" });
+    running += 2_000;
+    wall += 2_000;
+    expect(await count()).toMatchObject({ cached: false, as_of: "2026-01-01T00:05:01.000Z" });
+    expect(counted).toBe(2);
+  });
+});
+
+describe("logs and metrics", () => {
+  test("a line per request holds the allow-list and nothing else", async () => {
+    const log = lines();
+    const service = await start({ log });
+    await service.call("/v1/person/search", {
+      body: { filters: { name: "canary-name" }, per_page: 2 },
+      headers: { "x-request-id": "req-1" },
+    });
+    await service.call("/v1/company/enrich?name=canary-name");
+    await service.call("/v1/nope-canary-name");
+    await service.call("/v1/account", { key: null });
+    const entries = log.written
+      .map((line) => JSON.parse(line) as Record<string, unknown>)
+      .filter((entry) => "status" in entry);
+    expect(
+      entries.map(({ credits, key_id, method, route, status }) => [method, route, status, credits, key_id]),
+    ).toEqual([
+      ["POST", "/v1/person/search", 200, "0", service.keyId],
+      ["GET", "/v1/company/enrich", 404, "0", service.keyId],
+      ["GET", null, 404, "0", service.keyId],
+      ["GET", "/v1/account", 401, "0", null],
+    ]);
+    expect(entries[0]?.request_id).toBe("req-1");
+    for (const entry of entries) {
+      expect(Object.keys(entry).sort()).toEqual([
+        "credits",
+        "key_id",
+        "level",
+        "method",
+        "ms",
+        "request_id",
+        "route",
+        "status",
+        "time",
+      ]);
+    }
+    expect(log.written.join("")).not.toContain("canary-name");
+  });
+
+  test("metrics are on a port of their own and count calls and credits", async () => {
+    const service = await start({ metricsPort: 0 });
+    await service.call("/v1/person/search", { body: { filters: {}, per_page: 7 } });
+    await service.call("/v1/nope");
+    expect((await service.call("/metrics", { key: null })).status).toBe(404);
+    const text = await (await fetch(service.metricsUrl ?? "")).text();
+    expect(text).toContain('headcount_requests_total{call="search",status="200"} 1');
+    expect(text).toContain('headcount_requests_total{call="other",status="404"} 2');
+    expect(text).toContain('headcount_credits_charged_total{call="search",mode="live"} 7');
+    expect((await fetch((service.metricsUrl ?? "").replace("/metrics", "/"))).status).toBe(404);
+  });
+});
+
+describe("draining", () => {
+  test("calls in flight are answered and charged, new connections are refused", async () => {
+    let entered = 0;
+    let open: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const service = await start({
+      wrapEngine: (inner) => ({
+        info: () => inner.info(),
+        count: (filters) => inner.count(filters),
+        people: async (filters, slice) => {
+          entered++;
+          await gate;
+          return inner.people(filters, slice);
+        },
+        company: (lookup) => inner.company(lookup),
+        employees: (id, slice) => inner.employees(id, slice),
+        verify: () => inner.verify(),
+        close: () => inner.close(),
+      }),
+    });
+    const calls = Array.from({ length: 50 }, () =>
+      service.call("/v1/person/search", { body: { filters: {}, per_page: 2 } }),
+    );
+    while (entered < 50) await new Promise((wake) => setTimeout(wake, 5));
+    const { store } = service;
+    const before = await store.balance("default", "live");
+    expect(before.held).toBe(100_000_000n);
+    const closing = service.close();
+    await new Promise((wake) => setTimeout(wake, 50));
+    await expect(fetch(`${service.url}/healthz`)).rejects.toThrow();
+    open();
+    const answers = await Promise.all(calls);
+    expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
+    await closing;
+  });
+
+  test("a call that does not end is cut, and its hold given back", async () => {
+    const service = await start({
+      timeouts: { drain: 200, work: 500 },
+      wrapEngine: (inner) => ({
+        info: () => inner.info(),
+        count: (filters) => inner.count(filters),
+        people: () => new Promise(() => undefined),
+        company: (lookup) => inner.company(lookup),
+        employees: (id, slice) => inner.employees(id, slice),
+        verify: () => inner.verify(),
+        close: () => inner.close(),
+      }),
+    });
+    const call = service.call("/v1/person/search", { body: { filters: {} } });
+    call.catch(() => undefined);
+    while ((await service.store.balance("default", "live")).held === 0n)
+      await new Promise((wake) => setTimeout(wake, 5));
+    await service.close();
+    await expect(call).rejects.toThrow();
+    const { openSqliteStore } = await import("../../src/service/stores/sqlite.ts");
+    const store = await openSqliteStore({ path: service.ledger, now: Date.now });
+    await store.recover(0);
+    expect(await store.balance("default", "live")).toMatchObject({ balance: 10_000_000_000n, held: 0n });
+    await store.close();
+  });
+});
+
+describe("the process", () => {
+  test("serve --json answers before it prints, keeps the key out of its arguments, and SIGTERM ends it with 0", async () => {
+    const data = temporaryFolder();
+    const bin = join(import.meta.dirname, "../../bin/headcount.js");
+    const datasetDir = join(data, "dataset");
+    await generateDataset(
+      { people: 100, seed: 3 },
+      { datasetDir, now: Date.now, sleep: (ms) => new Promise((wake) => setTimeout(wake, ms)) },
+    );
+    const child = spawn(process.execPath, [bin, "serve", "--port", "0", "--json", "--data", data], {
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let out = "";
+    let err = "";
+    child.stderr.on("data", (chunk) => {
+      err += chunk;
+    });
+    const first = await new Promise<string>((resolve, reject) => {
+      child.stdout.on("data", (chunk) => {
+        out += chunk;
+        if (out.includes("\n")) resolve(out);
+      });
+      child.on("exit", () => reject(new Error(err)));
+    });
+    const { key, url } = JSON.parse(first) as { key: string; url: string };
+    const answer = await fetch(`${url}/v1/account`, { headers: { authorization: `Bearer ${key}` } });
+    expect(answer.status).toBe(200);
+    expect(readFileSync(`/proc/${child.pid}/cmdline`, "latin1")).not.toContain(key.slice(8));
+    const exit = new Promise<number | null>((resolve) => child.on("exit", resolve));
+    child.kill("SIGTERM");
+    expect(await exit).toBe(0);
+    expect(out.trim().split("\n")).toHaveLength(1);
+    expect(err).not.toContain(key.slice(8));
+  });
+});
