@@ -1,5 +1,15 @@
-import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, statSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from "node:fs";
+import { createRequire } from "node:module";
 import { join } from "node:path";
 import type { RateLimit } from "./types.ts";
 
@@ -65,6 +75,7 @@ export function openPacer(options: PacerOptions): Pacer {
   let lease = 0;
   let leasedUntil = 0;
   let writtenAt = Number.NEGATIVE_INFINITY;
+  let told: number | undefined;
 
   const update = (change: (shared: Shared) => void): void => {
     if (file === undefined) change(state);
@@ -110,6 +121,7 @@ export function openPacer(options: PacerOptions): Pacer {
       const window = limit.window ?? (limit.resetAt - at > 2 * MINUTE ? "day" : "minute");
       const known = state[window];
       const plenty = limit.remaining > limit.limit * FREE_SHARE * 2;
+      told = window === "minute" ? limit.limit : told;
       if (known !== undefined && sameWindow(known, limit) && plenty && at - writtenAt < LEASE_MS) return;
       const spare = plenty ? 0 : lease;
       lease -= spare;
@@ -124,7 +136,7 @@ export function openPacer(options: PacerOptions): Pacer {
         shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
       });
     },
-    perMinute: () => state.minute?.limit,
+    perMinute: () => state.minute?.limit ?? told,
   };
 }
 
@@ -177,17 +189,24 @@ interface SharedFile {
 
 /** A name for a service and key that tells neither. Also names what belongs to one key: locks, buckets. */
 export function keyFingerprint(baseUrl: string, apiKey: string): string {
+  // Loaded here: most commands end without having to share anything.
+  const { createHash } = createRequire(import.meta.url)("node:crypto") as typeof import("node:crypto");
   return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
 }
 
 function sharedFile({ stateDir, baseUrl, apiKey }: PacerOptions): SharedFile | undefined {
   if (stateDir === undefined) return undefined;
   const folder = join(stateDir, "pacing");
-  const path = join(folder, `${keyFingerprint(baseUrl, apiKey)}.json`);
-  const lock = `${path}.lock`;
+  let known: string | undefined;
+  const file = (): string => {
+    known ??= join(folder, `${keyFingerprint(baseUrl, apiKey)}.json`);
+    return known;
+  };
   return {
-    exists: () => statSync(path, { throwIfNoEntry: false }) !== undefined,
+    exists: () => existsSync(folder) && existsSync(file()),
     update(change, fallback) {
+      const path = file();
+      const lock = `${path}.lock`;
       let locked = false;
       try {
         mkdirSync(folder, { recursive: true, mode: 0o700 });

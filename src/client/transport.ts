@@ -71,8 +71,6 @@ function loadPool(): DispatcherConstructor {
 }
 
 function openDispatcher(origin: URL, proxy: ProxySettings | undefined, timeouts: Timeouts): Dispatcher {
-  // V8 would compile the WASM parser a second time, optimised, and the process waits for that at its end (~75 ms).
-  setFlagsFromString("--wasm-tiering-budget=1000000000");
   const settings = {
     connections: 16,
     pipelining: 1,
@@ -82,6 +80,18 @@ function openDispatcher(origin: URL, proxy: ProxySettings | undefined, timeouts:
   };
   if (proxy === undefined) return new (loadPool())(origin.origin, settings);
   return new (require("undici") as UndiciParts).EnvHttpProxyAgent({ ...settings, ...proxy });
+}
+
+let parserKept = false;
+
+/**
+ * V8 would compile undici's WASM parser a second time, optimised, and the process waits for that at its end (~75 ms). Called as
+ * late as can be, before the first request: with changed flags V8 no longer takes Node's own modules from their code cache.
+ */
+function keepParserAsItIs(): void {
+  if (parserKept) return;
+  parserKept = true;
+  setFlagsFromString("--wasm-tiering-budget=1000000000");
 }
 
 /** A connection pool to one origin, through a proxy where the environment names one. */
@@ -104,6 +114,7 @@ function exchange(
   now: () => number,
   proxied: boolean,
 ): Promise<RawReply> {
+  keepParserAsItIs();
   return new Promise((resolve, reject) => {
     const { signal } = request;
     const startedAt = now();

@@ -6,7 +6,7 @@ import { DEFAULT_DIALECT, type RateLimit, type ReplyMeta, type ServiceClient } f
 import type { KeySource, Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import type { GlobalOptions } from "../program.ts";
-import { type CallSite, mapError } from "./map-error.ts";
+import type { CallSite } from "./map-error.ts";
 
 /** A connection that is ready to be used: what a command works with. */
 export interface Session {
@@ -26,7 +26,7 @@ export interface Session {
   readonly pacer: Pacer;
   /** `--max-wait` in milliseconds. */
   readonly maxWaitMs: number;
-  /** For messages; see {@link mapError}. */
+  /** For messages; see `mapError`. */
   readonly site: CallSite;
   /** A line for a person on stderr; nothing with `--quiet`. */
   notice(text: string): void;
@@ -51,9 +51,11 @@ export async function openSession(context: Context, globals: SessionGlobals): Pr
   const notice = (text: string): void => {
     if (!globals.quiet) context.stderr.write(`${text}\n`);
   };
+  // Loaded while the connection is looked up.
+  const parts = loadParts();
   const target = await openTarget(context, globals, notice);
   try {
-    return await sessionFor(target, context, globals, notice);
+    return sessionFor(target, context, globals, notice, await parts);
   } catch (error) {
     await target.close?.();
     throw error;
@@ -70,6 +72,7 @@ export async function withSession<T>(
   try {
     return await run(session);
   } catch (error) {
+    const { mapError } = await import("./map-error.ts");
     throw mapError(error, session.site);
   } finally {
     await session.close();
@@ -101,20 +104,26 @@ async function openTarget(context: Context, globals: SessionGlobals, notice: (te
   return { ...target, serviceId: target.baseUrl };
 }
 
-async function sessionFor(
+type Parts = Awaited<ReturnType<typeof loadParts>>;
+
+async function loadParts() {
+  const [client, pacing, retry, paths, resolve] = await Promise.all([
+    import("../client/http-client.ts"),
+    import("../client/pacing.ts"),
+    import("../client/retry.ts"),
+    import("../connections/paths.ts"),
+    import("../connections/resolve.ts"),
+  ]);
+  return { ...client, ...pacing, ...retry, ...paths, ...resolve };
+}
+
+function sessionFor(
   target: Opened,
   context: Context,
   globals: SessionGlobals,
   notice: (text: string) => void,
-): Promise<Session> {
-  const [{ createClient }, { openPacer, keyFingerprint }, { retrying }, { findFolder }, { keyModeOf }] =
-    await Promise.all([
-      import("../client/http-client.ts"),
-      import("../client/pacing.ts"),
-      import("../client/retry.ts"),
-      import("../connections/paths.ts"),
-      import("../connections/resolve.ts"),
-    ]);
+  { createClient, openPacer, keyFingerprint, retrying, findFolder, keyModeOf }: Parts,
+): Session {
   const { now, env, sleep, random } = context;
   const maxWaitMs = globals.maxWait * 1000;
   const keyMode = keyModeOf(target.apiKey);
@@ -147,7 +156,9 @@ async function sessionFor(
     }),
     connectionName: target.name,
     serviceId: target.serviceId,
-    keyFingerprint: keyFingerprint(target.serviceId, target.apiKey),
+    get keyFingerprint() {
+      return keyFingerprint(target.serviceId, target.apiKey);
+    },
     keyMode,
     keySource: target.keySource,
     pacer,
