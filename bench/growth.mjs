@@ -25,7 +25,7 @@ export async function measure({ quick, people, series = {} }) {
 }
 
 /** One ledger that grows; at each size: charges a second, one charge alone, a balance, a whole verification, an opening. */
-async function growLedger(sizes) {
+export async function growLedger(sizes) {
   const path = join(scratch("ledger"), "ledger.db");
   let store = await openLedger(path);
   let entries = 1;
@@ -38,7 +38,6 @@ async function growLedger(sizes) {
       // The last clients may each have begun one more.
       entries = countEntries(await openReader(path));
     }
-    const rate = await chargePairs(store, 64, 1_000);
     const single = [];
     for (let index = 0; index < 100; index++)
       single.push(1_000 / (await chargePairs(store, 1, Number.POSITIVE_INFINITY, 1)));
@@ -48,6 +47,8 @@ async function growLedger(sizes) {
       breaches = await store.verify();
     });
     if (breaches.length > 0) throw new Error(`the ledger is not sound: ${breaches.join("; ")}`);
+    // Last, because it adds entries of its own.
+    const rate = await chargePairs(store, 64, 1_000);
     await store.close();
     const { openSqliteStore } = await import(join(ROOT, "dist/service/stores/sqlite.js"));
     const open = await milliseconds(async () => {
@@ -88,7 +89,7 @@ async function milliseconds(work) {
 }
 
 /** A state folder with copies of one real run; at each size: `runs list`, and a small search that has to find its place. */
-async function growRuns(sizes) {
+export async function growRuns(sizes) {
   const server = await startPageServer();
   const folder = scratch("runs");
   const env = userEnvironment(folder, { HEADCOUNT_API_KEY: API_KEY, HEADCOUNT_BASE_URL: server.url });

@@ -1,0 +1,36 @@
+export interface Machine {
+  readonly cpu: string;
+  readonly cores: number;
+  readonly memory_gib: number;
+  readonly system: string;
+  readonly node: string;
+  readonly commit: string;
+}
+export interface Row {
+  readonly id: string;
+  readonly part?: string;
+  readonly work: string;
+  readonly yardstick: string;
+  readonly target: string;
+  readonly unit?: string;
+  readonly measured?: number;
+  readonly measured_min?: number;
+  readonly measured_max?: number;
+  readonly verdict: "meets" | "misses" | "not measured";
+  readonly remark?: string;
+  readonly form?: string;
+}
+export interface Results {
+  readonly date: string;
+  readonly machine: Machine;
+  readonly rows: readonly Row[];
+  readonly series: Readonly<Record<string, readonly Readonly<Record<string, number>>[]>>;
+}
+export function rowName(row: Row): string;
+export function mergeResults(earlier: Results | undefined, run: Results, order: readonly string[]): Results;
+export function newestResults(folder?: string): Results | undefined;
+export function loadResults(date: string, folder?: string): Results | undefined;
+export function saveResults(results: Results, folder?: string): string;
+export function machineText(machine: Machine): string;
+export function markdown(results: Results): string;
+export function terminalTable(rows: readonly Row[]): string;
