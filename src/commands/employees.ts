@@ -57,10 +57,6 @@ async function run(names: readonly string[], flags: EmployeesOptions, context: C
     try {
       const result = await runExport("employees", target, options, terminal.deps);
       terminal.stop();
-      const [only, ...others] = companies;
-      if (result.kind === "finished" && only !== undefined && others.length === 0 && result.misses.length > 0) {
-        throw (await import("./not-found.ts")).companyNotFound(only);
-      }
       await printResult(result, target, options, flags, context, PROFILES);
     } finally {
       terminal.stop();

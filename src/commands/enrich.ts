@@ -1,6 +1,5 @@
 import { Writable } from "node:stream";
 import type { Command } from "commander";
-import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import type { ExportOptions } from "../export/export.ts";
 import type { Target } from "../export/plan.ts";
@@ -44,7 +43,7 @@ async function run(names: readonly string[], flags: EnrichOptions, context: Cont
   const target: Target = { kind: "enrich", companies };
   const [only, ...others] = companies;
   const single = only !== undefined && others.length === 0 && flags.input === undefined && flags.dryRun !== true;
-  if (single && isLookUp(flags)) return lookUp(only, target, options, flags, context);
+  if (single && isLookUp(flags)) return lookUp(target, options, flags, context);
   const [{ withSession }, { runExport }, { exportTerminal, COMPANIES, printResult }] = await Promise.all([
     import("./session.ts"),
     import("../export/export.ts"),
@@ -57,9 +56,6 @@ async function run(names: readonly string[], flags: EnrichOptions, context: Cont
     try {
       const result = await runExport("enrich", target, options, terminal.deps);
       terminal.stop();
-      if (single && result.kind === "finished" && result.misses.length > 0) {
-        throw (await import("./not-found.ts")).companyNotFound(only);
-      }
       await printResult(result, target, options, flags, context, COMPANIES);
     } finally {
       terminal.stop();
@@ -71,13 +67,7 @@ async function run(names: readonly string[], flags: EnrichOptions, context: Cont
 const isLookUp = (flags: EnrichOptions): boolean => flags.output === undefined && flags.format === undefined;
 
 /** Looks one company up: a card to a terminal, its record as JSON otherwise. */
-async function lookUp(
-  company: CompanyQuery,
-  target: Target,
-  options: ExportOptions,
-  flags: EnrichOptions,
-  context: Context,
-): Promise<void> {
+async function lookUp(target: Target, options: ExportOptions, flags: EnrichOptions, context: Context): Promise<void> {
   const [{ withSession }, { runExport }, { exportTerminal, COMPANIES, printResult }] = await Promise.all([
     import("./session.ts"),
     import("../export/export.ts"),
@@ -100,7 +90,6 @@ async function lookUp(
       { ...options, format: "ndjson", fresh: true },
       { ...deps, stdout },
     );
-    if (text === "") throw (await import("./not-found.ts")).companyNotFound(company);
     context.stdout.write(card ? await cardOf(text, flags, context) : text);
     await printResult(result, target, { ...options, format: "ndjson" }, { ...flags, json: false }, context, COMPANIES);
   });

@@ -599,7 +599,7 @@ export class Buyer {
     }
     if (status !== 422 && status !== 413) return false;
     const text = detail.join("; ");
-    if (status === 422 && /depth|too deep|beyond/i.test(text)) {
+    if (status === 422 && /depth|deep|reaches row|goes to row|beyond/i.test(text)) {
       this.#wall ??= { offset: intent.offset, detail: text };
       this.#cut(intent.target, intent.offset);
       await this.#giveUp(active.unit, "deeper than the service goes", false);

@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { Writable } from "node:stream";
 import type { Pacer } from "../client/pacing.ts";
-import type { AccountView, ServiceClient } from "../client/types.ts";
+import type { AccountView, CompanyQuery, ServiceClient } from "../client/types.ts";
+import { echo } from "../contract/filters.ts";
 import { type Credits, creditsToNumber } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
@@ -128,6 +129,7 @@ export async function runExport(
       matches,
       paging: deps.seller.client.dialect.paging,
       view: { format: options.format, fields: options.fields ?? null, excel: options.excel, raw: options.raw },
+      per_page: options.perPage ?? null,
       overwrite: options.overwrite,
       misses: options.misses ?? null,
       receipt: options.receipt ?? null,
@@ -161,6 +163,7 @@ export async function resumeExport(
     const format = FORMATS.find((known) => known === plan.view.format) ?? "ndjson";
     const whole: ExportOptions = {
       ...options,
+      perPage: options.perPage ?? plan.per_page ?? undefined,
       output,
       format,
       fields: plan.view.fields ?? undefined,
@@ -188,7 +191,7 @@ async function continueRun(
   try {
     await checkSame(plan, account, deps);
     const { output } = options;
-    const mayReplace = options.overwrite || plan.overwrite;
+    const mayReplace = options.overwrite || plan.overwrite === true;
     if (output !== undefined && !mayReplace && (await exists(output)) && !(await isOwnOutput(run, output))) {
       throw fileExists(output);
     }
@@ -369,6 +372,8 @@ async function buyAndWrite(
       onNotice: deps.onNotice,
     });
     const bought = await buyer.buy();
+    const missed = theOneMissed(run);
+    if (missed !== undefined) throw companyNotFound(missed);
     const balance = await finalBalance(bought, deps);
     const receipt = buildReceipt({ run, quote, distinct, bought, balance, finishedAt: now() });
     if (receipt.shortfall !== null) {
@@ -501,6 +506,23 @@ function missesOf(run: Run): string[] {
   }
   return misses;
 }
+
+/** The company of a single look-up that found nothing. */
+function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
+  const single = target.kind !== "search" && target.companies.length === 1 && state.misses === 1;
+  return single ? target.companies[0] : undefined;
+}
+
+/** A single look-up's 404: exit 6, free of charge (contract section 4.4). */
+const companyNotFound = ({ by, value }: CompanyQuery): CliError =>
+  new CliError({
+    code: "not_found",
+    category: "not_found",
+    exitCode: EXIT.notFound,
+    status: 404,
+    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; nothing was charged`,
+    hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --name looks up by name",
+  });
 
 const fileExists = (path: string): CliError =>
   usageError(

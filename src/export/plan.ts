@@ -40,8 +40,10 @@ export interface Plan {
   /** Absolute path, or null for stdout. */
   readonly output: string | null;
   readonly view: SavedView;
+  /** Rows a request as the user asked for; null: as many as the service gives. */
+  readonly per_page: number | null;
   /** Whether a file that is there may be replaced. */
-  readonly overwrite: boolean;
+  readonly overwrite?: boolean;
   /** A misses file and a receipt beside the run's own, as absolute paths. */
   readonly misses: string | null;
   readonly receipt: string | null;

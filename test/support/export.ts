@@ -1,0 +1,130 @@
+import { spawn } from "node:child_process";
+import { readdirSync, readFileSync, statSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { parse } from "csv-parse/sync";
+import { main } from "../../src/main.ts";
+import { type FakeClock, type TestContext, type TestContextOptions, tempDir, testContext } from "./client.ts";
+import type { TestService } from "./service.ts";
+
+/** A number in [0, 1) from a seed: the same sequence every time. */
+export function seeded(seed: number): () => number {
+  let state = seed >>> 0;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let value = Math.imul(state ^ (state >>> 15), 1 | state);
+    value = (value + Math.imul(value ^ (value >>> 7), 61 | value)) ^ value;
+    return ((value ^ (value >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** A user of a service: a folder that stays from command to command, and what each of them printed. */
+export interface User {
+  readonly dir: string;
+  readonly env: Readonly<Record<string, string>>;
+  /** Runs a command line in this process. */
+  run(argv: readonly string[], options?: RunOptions): Promise<Ran>;
+  /** Path of a file in the user's folder. */
+  file(name: string): string;
+  read(name: string): string;
+}
+
+export interface RunOptions extends TestContextOptions {
+  /** Called with the context before the command starts. */
+  readonly before?: (context: TestContext) => void;
+  /** Ordinary waits are real by default, but retries wait a thousandth of their time. */
+  readonly clock?: FakeClock;
+}
+
+export interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** @param url of the service or of a proxy before it */
+export function user(url: string, key: string, more: Readonly<Record<string, string>> = {}): User {
+  const dir = tempDir("headcount-user-");
+  const env = {
+    HOME: dir,
+    HEADCOUNT_CONFIG_DIR: join(dir, "config"),
+    HEADCOUNT_STATE_DIR: join(dir, "state"),
+    HEADCOUNT_BASE_URL: url,
+    HEADCOUNT_API_KEY: key,
+    ...more,
+  };
+  return {
+    dir,
+    env,
+    file: (name) => join(dir, name),
+    read: (name) => readFileSync(join(dir, name), "utf8"),
+    async run(argv, options = {}) {
+      const { before, ...rest } = options;
+      const test = testContext({ cwd: dir, random: () => 0.01, ...rest, argv, env: { ...env, ...rest.env } });
+      before?.(test);
+      const code = await main(argv, test.context);
+      return { code, stdout: test.stdout(), stderr: test.stderr() };
+    },
+  };
+}
+
+export const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
+
+export interface Spawned {
+  /** Exit code, or 128 + the signal's number. */
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Runs the built program in a process of its own. */
+export function spawnUser(
+  of: User,
+  argv: readonly string[],
+  more: Readonly<Record<string, string>> = {},
+): Promise<Spawned> {
+  return new Promise((done, reject) => {
+    const child = spawn(process.execPath, [BIN, ...argv], {
+      cwd: of.dir,
+      env: { PATH: process.env.PATH ?? "", ...of.env, ...more },
+      stdio: ["ignore", "pipe", "pipe"],
+    });
+    let stdout = "";
+    let stderr = "";
+    child.stdout.on("data", (chunk: Buffer) => {
+      stdout += chunk.toString();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      stderr += chunk.toString();
+    });
+    child.on("error", reject);
+    child.on("close", (code, signal) => done({ code: code ?? (signal === "SIGKILL" ? 137 : 143), stdout, stderr }));
+  });
+}
+
+/** The records of a CSV text, by a reader that is not ours. */
+export const readCsv = (text: string): Record<string, string>[] => parse(text, { columns: true, bom: true });
+
+/** Live credits that the service has charged so far. */
+export async function charged(service: TestService, granted: number): Promise<number> {
+  const { balance, held } = await service.store.balance("default", "live");
+  if (held !== 0n) throw new Error(`${held} millionths are still held`);
+  return granted - Number(balance) / 1_000_000;
+}
+
+/** Ids of the user's runs, oldest first. */
+export function runIds(of: User): string[] {
+  try {
+    return readdirSync(join(of.dir, "state", "runs"))
+      .filter((name) => !name.startsWith("."))
+      .sort();
+  } catch {
+    return [];
+  }
+}
+
+/** Everything in a folder that is not the state: what a user sees. */
+export function visibleFiles(of: User): string[] {
+  return readdirSync(of.dir).filter((name) => name !== "state" && name !== "config");
+}
+
+export const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
