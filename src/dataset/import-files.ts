@@ -137,10 +137,9 @@ export function readerSql(file: InputFile, keepRejects = true): string {
   const rejects = keepRejects
     ? `, store_rejects = true, rejects_table = '${REJECTS.errors}', rejects_scan = '${REJECTS.scans}'`
     : "";
-  if (file.format === "csv")
-    return `read_csv(${path}, header = true, all_varchar = true, max_line_size = 16777216${rejects})`;
+  if (file.format === "csv") return `read_csv(${path}, header = true, all_varchar = true${rejects})`;
   return `read_csv(${path}, columns = {'line': 'VARCHAR'}, delim = chr(1), quote = '', escape = '', comment = '', header = false,
-    auto_detect = false, max_line_size = 16777216${rejects})`;
+    auto_detect = false${rejects})`;
 }
 
 /** The text of a field in a row of the file, before any checking; NULL where it is missing. */

@@ -6,6 +6,7 @@ import { finished } from "node:stream/promises";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DEPARTMENTS } from "../contract/departments.ts";
 import { normalForm } from "../contract/normalise.ts";
+import { checkArchive } from "./archive.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
 import { literal, scalar, toNumber } from "./duckdb.ts";
 import {
@@ -200,6 +201,7 @@ async function stageTable(
   for (const plan of plans) {
     const { file } = plan;
     options.signal?.throwIfAborted();
+    await checkArchive(file.name, file.path, options.signal);
     await dropRejects(connection);
     const source = file.format === "ndjson" ? ndjsonSource(kind, plan) : tableSource(kind, plan);
     try {
@@ -491,13 +493,7 @@ async function typedTables(connection: DuckDBConnection): Promise<void> {
 async function deriveCompanies(connection: DuckDBConnection): Promise<number> {
   const first = (field: string): string => `arg_min(${field}, place) FILTER (WHERE ${field} IS NOT NULL) AS ${field}`;
   const tiers: readonly { key: string; prefix: string; where: string }[] = [
-    {
-      key: "address",
-      prefix: "address ",
-      // A bare slug stands for the whole address where somebody gives that.
-      where:
-        "address IS NOT NULL AND (contains(address, '/') OR address NOT IN (SELECT slug_of(address) FROM employers WHERE contains(address, '/')))",
-    },
+    { key: "address", prefix: "address ", where: "address IS NOT NULL" },
     {
       key: "domain",
       prefix: "domain ",
@@ -515,6 +511,10 @@ async function deriveCompanies(connection: DuckDBConnection): Promise<number> {
     SELECT rowid AS place, address_form(company_network_url) AS address, company_network_url, company_domain AS domain, company_name AS name,
       normal_form(company_name) AS plain FROM staged_people
     WHERE coalesce(company_network_url, company_domain, company_name) IS NOT NULL`);
+  // A bare slug stands for the whole address where somebody gives that.
+  await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL FROM (
+      SELECT slug_of(address) AS slug, min(address) AS address FROM employers WHERE contains(address, '/') GROUP BY 1) AS whole
+    WHERE employers.address = whole.slug`);
   for (const { key, prefix, where } of tiers) {
     await connection.run(`INSERT INTO staged_companies BY NAME
       SELECT 'c' || left(md5('${prefix}' || shared), 20) AS id, * EXCLUDE (shared), []::VARCHAR[] AS specialties

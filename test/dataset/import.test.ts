@@ -1,0 +1,487 @@
+import { readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { gzipSync } from "node:zlib";
+import { beforeEach, describe, expect, test } from "vitest";
+import { checkFilters } from "../../src/contract/filters.ts";
+import type { Company, Person } from "../../src/contract/records.ts";
+import { checkArchive } from "../../src/dataset/archive.ts";
+import { startDuckDb } from "../../src/dataset/duckdb.ts";
+import type { Engine } from "../../src/dataset/engine.ts";
+import { generateInto } from "../../src/dataset/generate.ts";
+import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/import.ts";
+import { openDataset } from "../../src/dataset/open.ts";
+import { suggestFor } from "../../src/dataset/suggest.ts";
+import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
+
+const ALL = { exact: {}, prefix: {}, range: {} };
+let folder: string;
+
+beforeEach(async () => {
+  folder = await tempFolder();
+});
+
+const write = (name: string, content: string | Buffer): Promise<void> => writeFile(join(folder, name), content);
+
+async function load(input: Partial<ImportInput>): Promise<ImportReport> {
+  return importDataset(
+    { people: ["people.csv"], companies: [], cwd: folder, rejects: join(folder, "rejects.ndjson"), ...input },
+    { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources: SMALL },
+  );
+}
+
+/** Opens what was imported for the time of `work`. */
+async function reading<Result>(work: (engine: Engine) => Promise<Result>): Promise<Result> {
+  const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
+  try {
+    expect(await engine.verify()).toEqual([]);
+    return await work(engine);
+  } finally {
+    await engine.close();
+  }
+}
+
+const everybody = (): Promise<Person[]> =>
+  reading(async (engine) => {
+    const page = await engine.people(ALL, { offset: 0, limit: 10_000 });
+    return page.records.map((record) => JSON.parse(record) as Person);
+  });
+
+async function rejects(): Promise<Record<string, unknown>[]> {
+  const text = await readFile(join(folder, "rejects.ndjson"), "utf8");
+  return text
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+}
+
+const count = (engine: Engine, filters: unknown): Promise<number> => {
+  const check = checkFilters(filters);
+  if (!check.ok) throw new Error(JSON.stringify(check.issues));
+  return engine.count(check.canonical);
+};
+
+describe("every format gives the same records", () => {
+  test("Parquet, CSV, TSV and NDJSON as DuckDB writes them, plain and packed", async () => {
+    const instance = await startDuckDb(SMALL);
+    const connection = await instance.connect();
+    await generateInto(connection, { people: 300, seed: 9 });
+    const copies: Record<string, string> = {
+      "p.parquet": "FORMAT parquet",
+      "p.csv": "FORMAT csv, HEADER",
+      "p.csv.gz": "FORMAT csv, HEADER, COMPRESSION gzip",
+      "p.csv.zst": "FORMAT csv, HEADER, COMPRESSION zstd",
+      "p.tsv": "FORMAT csv, HEADER, DELIMITER '\t'",
+      "p.ndjson": "FORMAT json",
+      "p.jsonl.gz": "FORMAT json, COMPRESSION gzip",
+      "p.ndjson.zst": "FORMAT json, COMPRESSION zstd",
+    };
+    for (const [name, options] of Object.entries(copies)) {
+      await connection.run(`COPY staged_people TO '${join(folder, name)}' (${options})`);
+    }
+    for (const [name, options] of [
+      ["c.parquet", "FORMAT parquet"],
+      ["c.ndjson", "FORMAT json"],
+    ]) {
+      await connection.run(`COPY staged_companies TO '${join(folder, name ?? "")}' (${options})`);
+    }
+    instance.closeSync();
+    let first: Person[] | undefined;
+    let firstCompanies: (Company | undefined)[] | undefined;
+    for (const name of Object.keys(copies)) {
+      const companies = name.includes("json") ? "c.ndjson" : "c.parquet";
+      const report = await load({ people: [name], companies: [companies] });
+      expect(report.people, name).toEqual({ files: 1, rows: 300, taken: 300, refused: 0, reasons: {} });
+      expect(report.companies, name).toMatchObject({ rows: 43, taken: 43, derived: 0 });
+      expect(report.rejects).toBeNull();
+      const people = await everybody();
+      first ??= people;
+      expect(people, name).toEqual(first);
+      const found = await reading((engine) =>
+        Promise.all(
+          [...new Set(people.map((person) => person.company_domain))]
+            .filter((domain) => domain !== null)
+            .map(async (domain) => engine.company({ by: "domain", value: domain })),
+        ),
+      );
+      const records = found.map((company) => company && (JSON.parse(company.record) as Company));
+      firstCompanies ??= records;
+      expect(records, name).toEqual(firstCompanies);
+    }
+    expect(first?.some((person) => person.connections === null)).toBe(true);
+    expect(firstCompanies?.some((company) => (company?.specialties.length ?? 0) > 1)).toBe(true);
+  });
+
+  test("CSV dialects: semicolons, quotes with line breaks, CRLF, a byte-order mark, padded cells", async () => {
+    const text = 'id;name;headline;connections\r\n1;" Ada ";"said ""hi"";\r\nthen left";12\r\n2;Grace;;\r\n';
+    await write("people.csv", `\ufeff${text}`);
+    expect((await load({})).people).toMatchObject({ taken: 2, refused: 0 });
+    const people = await everybody();
+    expect(people.map(({ id, name, headline, connections }) => [id, name, headline, connections])).toEqual([
+      ["1", "Ada", 'said "hi";\r\nthen left', 12],
+      ["2", "Grace", null, null],
+    ]);
+  });
+
+  test("several files and patterns are one dataset", async () => {
+    await write("a-1.csv", "id,name\n1,Ada\n");
+    await write("a-2.csv", "name,id\nGrace,2\n");
+    await write("b.ndjson", '{"id":3,"name":"Edsger"}\n');
+    expect((await load({ people: ["a-*.csv", "b.ndjson"] })).people).toMatchObject({ files: 3, taken: 3 });
+    expect((await everybody()).map((person) => person.name)).toEqual(["Ada", "Grace", "Edsger"]);
+  });
+
+  test("whole numbers that a writer kept as floats, dates and epochs", async () => {
+    const instance = await startDuckDb(SMALL);
+    const connection = await instance.connect();
+    await connection.run(
+      `COPY (SELECT 'a' AS id, 500.0::DOUBLE AS connections, DATE '2025-03-01' AS updated_at UNION ALL SELECT 'b', NULL, NULL)
+       TO '${join(folder, "p.parquet")}' (FORMAT parquet)`,
+    );
+    instance.closeSync();
+    await write("q.csv", "id,updated_at\nc,2025-02-01T10:00:00+02:00\nd,1735689600\ne,1735689600000\nf,yesterday\n");
+    const report = await load({ people: ["p.parquet", "q.csv"] });
+    expect(report.cleared).toEqual({ "people.updated_at": 1 });
+    expect((await everybody()).map(({ connections, updated_at }) => [connections, updated_at])).toEqual([
+      [500, "2025-03-01T00:00:00Z"],
+      [null, null],
+      [null, "2025-02-01T08:00:00Z"],
+      [null, "2025-01-01T00:00:00Z"],
+      [null, "2025-01-01T00:00:00Z"],
+      [null, null],
+    ]);
+  });
+});
+
+describe("what is filled in", () => {
+  test("names from their parts and back, ids from addresses, departments by any case", async () => {
+    await write(
+      "people.csv",
+      `id,name,first_name,last_name,network_url,department,country,city
+,,Ada,King Lovelace,https://www.Network.example/in/Ada/?x=1,SALES,United Kingdom,London
+x,Grace Brewster Hopper,,,,engineering AND technical,,
+y,Plato,,,,Philosophy,,
+z,Nobody,,,,,,
+`,
+    );
+    const report = await load({});
+    expect(report.departments).toEqual({
+      unknown: 1,
+      missing: 1,
+      examples: [{ value: "Philosophy", people: 1 }],
+    });
+    const byName = new Map((await everybody()).map((person) => [person.name, person]));
+    expect(byName.get("Ada King Lovelace")).toMatchObject({
+      department: "Sales",
+      location: "London, United Kingdom",
+      network_url: "https://www.Network.example/in/Ada/?x=1",
+    });
+    expect(byName.get("Grace Brewster Hopper")).toMatchObject({
+      first_name: "Grace",
+      last_name: "Brewster Hopper",
+      department: "Engineering and Technical",
+    });
+    expect(byName.get("Plato")).toMatchObject({ first_name: "Plato", last_name: null, department: "Other" });
+    const id = byName.get("Ada King Lovelace")?.id;
+    expect(id).toMatch(/^p[0-9a-f]{20}$/);
+    // The same address in another spelling is the same person in another import.
+    await write("people.csv", "network_url,name\nnetwork.example/in/ada,Ada\n");
+    await load({});
+    expect((await everybody())[0]?.id).toBe(id);
+  });
+
+  test("people find their company by address, bare slug, domain and unambiguous name, and a count is its employees", async () => {
+    await write(
+      "companies.ndjson",
+      [
+        {
+          id: "c1",
+          name: "Acme",
+          domain: "https://www.acme.example/about",
+          company_network_url: "https://network.example/company/acme/",
+        },
+        { id: "c2", name: "Beta", company_network_url: "beta" },
+        { id: "c3", name: "Twin", domain: "one.example" },
+        { id: "c4", name: "Twin", domain: "two.example", specialties: ["a", "b"] },
+      ]
+        .map((company) => `${JSON.stringify(company)}\n`)
+        .join(""),
+    );
+    await write(
+      "people.csv",
+      `id,company_network_url,company_domain,company_name
+1,https://NETWORK.example/company/acme?x,,
+2,acme,,
+3,,WWW.acme.example,
+4,,,ACME
+5,other.example/company/beta,,
+6,,,twin
+7,network.example/company/unknown,acme.example,Acme
+8,,two.example,
+`,
+    );
+    expect((await load({ companies: ["companies.ndjson"] })).companies).toMatchObject({ taken: 4, derived: 0 });
+    await reading(async (engine) => {
+      const employees = async (id: string): Promise<string[]> => {
+        const page = await engine.employees(id, { offset: 0, limit: 100 });
+        expect(page.total).toBe(page.records.length);
+        return page.records.map((record) => (JSON.parse(record) as Person).id).sort();
+      };
+      expect(await employees("c1")).toEqual(["1", "2", "3", "4"]);
+      expect(await count(engine, { company_network_url: "network.example/company/acme" })).toBe(4);
+      expect(await employees("c2")).toEqual(["5"]);
+      expect(await employees("c3")).toEqual([]);
+      expect(await employees("c4")).toEqual(["8"]);
+      expect(await employees("nobody")).toEqual([]);
+      expect((await engine.company({ by: "name", value: "twin" }))?.id).toBe("c3");
+      expect((await engine.company({ by: "domain", value: "acme.example" }))?.id).toBe("c1");
+      expect((await engine.company({ by: "company_network_url", value: "acme" }))?.id).toBe("c1");
+      expect((await engine.company({ by: "company_network_url", value: "network.example/company/acme" }))?.id).toBe(
+        "c1",
+      );
+      expect(await engine.company({ by: "company_network_url", value: "other.example/company/acme" })).toBeUndefined();
+      expect(await engine.company({ by: "id", value: "C1" })).toBeUndefined();
+      const acme = JSON.parse((await engine.company({ by: "id", value: "c1" }))?.record ?? "") as Company;
+      expect(acme).toMatchObject({ domain: "acme.example", specialties: [] });
+    });
+    const named = (await everybody()).find((person) => person.id === "4");
+    expect(named).toMatchObject({
+      company_domain: "acme.example",
+      company_network_url: "https://network.example/company/acme/",
+    });
+  });
+
+  test("companies are derived from people where no file is given", async () => {
+    await write(
+      "people.csv",
+      `id,company_network_url,company_domain,company_name
+1,network.example/company/acme,,Acme
+2,acme,acme.example,Acme Inc
+3,,acme.example,
+4,,,Solo
+5,,,SOLO
+6,,,
+`,
+    );
+    expect((await load({})).companies).toMatchObject({ files: 0, derived: 2 });
+    await reading(async (engine) => {
+      const acme = await engine.company({ by: "company_network_url", value: "acme" });
+      expect(acme && (await engine.employees(acme.id, { offset: 0, limit: 9 })).total).toBe(3);
+      const solo = await engine.company({ by: "name", value: "solo" });
+      expect(solo && (await engine.employees(solo.id, { offset: 0, limit: 9 })).total).toBe(2);
+    });
+  });
+});
+
+describe("the map", () => {
+  const map = { id: "Person ID", name: "Full Name", title: 'Job "Title"', country: "place.country", city: null };
+
+  test("names columns, leaves fields out, and reaches into objects of NDJSON", async () => {
+    await write("map.json", JSON.stringify({ people: map }));
+    await write(
+      "people.ndjson",
+      `${JSON.stringify({ "Person ID": 7, "Full Name": "Ada", 'Job "Title"': "Engineer", place: { country: "Peru" }, city: "Lima" })}\n`,
+    );
+    await load({ people: ["people.ndjson"], map: "map.json" });
+    expect((await everybody())[0]).toMatchObject({ id: "7", title: "Engineer", country: "Peru", city: null });
+  });
+
+  test("is proposed from the header", async () => {
+    await write(
+      "x.csv",
+      "Person ID,Full Name,jobTitle,Employer,Profile URL,shoe size\n1,Ada,Engineer,Acme,network.example/in/ada,38\n",
+    );
+    const suggestion = await suggestFor("x.csv", folder);
+    expect(suggestion).toMatchObject({
+      kind: "people",
+      map: {
+        id: "Person ID",
+        name: "Full Name",
+        title: "jobTitle",
+        company_name: "Employer",
+        network_url: "Profile URL",
+        city: null,
+      },
+      unused: ["shoe size"],
+      rows: [{ id: "1", name: "Ada", title: "Engineer" }],
+    });
+    await write("map.json", JSON.stringify({ [suggestion.kind]: suggestion.map }));
+    await load({ people: ["x.csv"], map: "map.json" });
+    expect((await everybody())[0]).toMatchObject({ id: "1", company_name: "Acme", title: "Engineer" });
+    await write("y.ndjson", '{"company_id":"c","website":"acme.example","employees":12,"founded":1999}\n');
+    expect(await suggestFor("y.ndjson", folder)).toMatchObject({
+      kind: "companies",
+      map: { id: "company_id", domain: "website", employee_count: "employees", founded_year: "founded" },
+    });
+  });
+
+  test.each([
+    ["not JSON", "{", /map\.json is not JSON/],
+    ["a list", "[]", /must hold a JSON object/],
+    ["an unknown field", '{"people":{"titel":"x"}}', /"titel" is no field of people/],
+    ["an unknown column", '{"people":{"title":"Jobtitle"}}', /has no column "Jobtitle" \(mapped to title\)/],
+    ["a number for a column", '{"people":{"title":1}}', /must be a text or null, not 1/],
+    ["an unknown part", '{"people":{},"firms":{}}', /unknown part "firms"/],
+  ])("%s is refused", async (_what, text, message) => {
+    await write("people.csv", "id,JobTitle\n1,x\n");
+    await write("map.json", text);
+    await expect(load({ map: "map.json" })).rejects.toThrow(message);
+  });
+});
+
+describe("rows that cannot be taken", () => {
+  test("of CSV: to the reject file, with line or row, reason and content", async () => {
+    await write(
+      "people.csv",
+      Buffer.concat([
+        Buffer.from("id,name,connections,followers\n1,Ada,10,\n2,Bad,many,\n3\n4,Neg,-1,\n1,Twin,1,\n,,,\n5,"),
+        Buffer.from([0xff, 0xfe]),
+        Buffer.from(
+          ',1,\n6,Half,1.5,\n7,Ok,1.0,9007199254740991\n8,Big,1,9007199254740992\n9,a,b,c,d\n10,Thousand,"1,000",\n',
+        ),
+      ]),
+    );
+    const report = await load({});
+    expect(report.people).toEqual({
+      files: 1,
+      rows: 12,
+      taken: 2,
+      refused: 10,
+      reasons: { broken_line: 3, bad_integer: 5, duplicate_id: 1, no_identity: 1 },
+    });
+    expect((await everybody()).map((person) => person.id)).toEqual(["1", "7"]);
+    const rows = await rejects();
+    expect(rows).toHaveLength(10);
+    expect(rows.filter((row) => row.reason === "broken_line").map((row) => row.line)).toEqual([4, 8, 12]);
+    expect(rows).toContainEqual({
+      file: "people.csv",
+      row_number: 2,
+      reason: "bad_integer",
+      row: { id: "2", name: "Bad", connections: "many" },
+    });
+    expect(rows).toContainEqual(
+      expect.objectContaining({ reason: "duplicate_id", row: { id: "1", name: "Twin", connections: "1" } }),
+    );
+  });
+
+  test("of NDJSON: with the line's number and text; blank lines are none", async () => {
+    const lines = [
+      '{"id":1,"name":"Ada"}',
+      "",
+      '{"id":2,',
+      '{"id":3,"name":{"first":"x"}}',
+      '{"id":4,"name":true}',
+      '{"id":5,"connections":1.5}',
+      "[1]",
+      "null",
+      '{"unrelated":1}',
+      '{"id":"1","name":"Twin"}',
+      `{"id":6,"headline":${JSON.stringify("x".repeat(100_001))}}`,
+      '{"id":7,"connections":"12"}',
+    ];
+    await write("people.ndjson", `${lines.join("\n")}\n`);
+    const report = await load({ people: ["people.ndjson"] });
+    expect(report.people).toMatchObject({
+      rows: 11,
+      taken: 2,
+      reasons: { broken_line: 3, not_text: 2, bad_integer: 1, no_identity: 1, duplicate_id: 1, too_long: 1 },
+    });
+    const found = (await rejects()).map((row) => [row.line, row.reason]);
+    expect(found).toEqual([
+      [3, "broken_line"],
+      [4, "not_text"],
+      [5, "not_text"],
+      [6, "bad_integer"],
+      [7, "broken_line"],
+      [8, "broken_line"],
+      [9, "no_identity"],
+      [10, "duplicate_id"],
+      [11, "too_long"],
+    ]);
+    expect((await rejects())[0]?.row).toBe('{"id":2,');
+  });
+
+  test("lines with invalid UTF-8 do not shift the numbers of the others", async () => {
+    await write(
+      "people.ndjson",
+      Buffer.concat([
+        Buffer.from('{"id":1}\n{"id":"'),
+        Buffer.from([0xff]),
+        Buffer.from('"}\n{"id":2,"connections":-1}\n'),
+      ]),
+    );
+    await load({ people: ["people.ndjson"] });
+    expect((await rejects()).map((row) => [row.line, row.reason])).toEqual([
+      [2, "broken_line"],
+      [3, "bad_integer"],
+    ]);
+  });
+
+  test("addresses that are none are left out and counted", async () => {
+    await write(
+      "people.csv",
+      "id,network_url,company_domain\n1,javascript:alert(1),nodots\n2,https://user@host.example/x,ok.example\n3,mailto:a@b.example,\n",
+    );
+    const report = await load({});
+    expect(report.cleared).toEqual({ "people.network_url": 3, "people.company_domain": 1 });
+    expect((await everybody()).map((person) => person.network_url)).toEqual([null, null, null]);
+  });
+});
+
+test("a packed file that is cut off anywhere is refused, not read short", async () => {
+  const instance = await startDuckDb(SMALL);
+  const connection = await instance.connect();
+  for (const [ending, compression] of [
+    ["gz", "gzip"],
+    ["zst", "zstd"],
+  ] as const) {
+    const path = join(folder, `p.csv.${ending}`);
+    await connection.run(
+      `COPY (SELECT range AS id, hash(range) AS name FROM range(50000)) TO '${path}' (FORMAT csv, HEADER, COMPRESSION ${compression})`,
+    );
+    const packed = await readFile(path);
+    await checkArchive(path, path);
+    await writeFile(path, Buffer.concat([packed, packed]));
+    await checkArchive(path, path);
+    for (const cut of [1, 4, 8, 9, 100, packed.length >> 1, packed.length - 3]) {
+      await writeFile(path, packed.subarray(0, packed.length - cut));
+      await expect(checkArchive(path, path), `${ending} without its last ${cut} bytes`).rejects.toThrow(
+        /cut off or damaged/,
+      );
+    }
+  }
+  instance.closeSync();
+});
+
+describe("files that cannot be imported", () => {
+  test.each([
+    ["a missing file", ["nope.csv"], /nope\.csv does not exist/],
+    ["a folder", ["."], /is a folder, not a file/],
+    ["an empty file", ["empty.csv"], /empty\.csv is empty/],
+    ["an unknown ending", ["people.xlsx"], /its ending, and this one is not known/],
+    ["a pattern without match", ["*.ndjson"], /no file matches/],
+    ["a file twice", ["people.csv", "./people.csv"], /is given twice/],
+    ["no usable column", ["ab.csv"], /ab\.csv has no usable column: .* it has a, b/],
+    ["a header alone", ["header.csv"], /no rows in header\.csv/],
+    ["no row to take", ["bad.csv"], /none of 1 rows of people can be taken: bad_integer 1/],
+    ["no Parquet", ["fake.parquet"], /fake\.parquet cannot be read as parquet/],
+    ["a gzip that is cut off", ["cut.csv.gz"], /cut\.csv\.gz is cut off or damaged/],
+    ["a gzip that is none", ["fake.csv.gz"], /fake\.csv\.gz (is cut off|cannot be read)/],
+    ["a JSON array", ["array.json"], /array\.json is one JSON array/],
+  ])("%s: a clear error, and the old dataset stays", async (_what, people, message) => {
+    await write("people.csv", "id,name\n1,Ada\n");
+    await load({});
+    await write("empty.csv", "");
+    await write("people.xlsx", "x");
+    await write("ab.csv", "a,b\n1,2\n");
+    await write("header.csv", "id,name\n");
+    await write("bad.csv", "id,connections\n1,x\n");
+    await write("fake.parquet", "not a parquet file at all");
+    const packed = gzipSync("id,name\n".concat(...Array.from({ length: 5_000 }, (_, row) => `${row},Name ${row}\n`)));
+    await write("cut.csv.gz", packed.subarray(0, packed.length >> 1));
+    await write("fake.csv.gz", "id,name\n1,x\n");
+    await write("array.json", '[{"id":1}]');
+    await expect(load({ people })).rejects.toThrow(message);
+    expect((await everybody()).map((person) => person.name)).toEqual(["Ada"]);
+    await rm(join(folder, "dataset"), { recursive: true });
+  });
+});
