@@ -1,0 +1,156 @@
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from "node:child_process";
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { tempDir } from "../support/client.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const has = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
+
+/** Whether this machine can run the tests; CI must. */
+export const available =
+  process.platform === "linux" && has("dbus-daemon") && has("dbus-send") && has("gnome-keyring-daemon");
+export const mustRun = Boolean(process.env.CI);
+
+/** A bus with nothing on it: no program is started by being asked for, so no dialog can pop up on anybody's desktop. */
+const BUS_CONFIG = `<!DOCTYPE busconfig PUBLIC "-//freedesktop//DTD D-Bus Bus Configuration 1.0//EN"
+ "http://www.freedesktop.org/standards/dbus/1.0/busconfig.dtd">
+<busconfig>
+  <type>session</type>
+  <listen>unix:tmpdir=/tmp</listen>
+  <policy context="default">
+    <allow send_destination="*" eavesdrop="true"/><allow eavesdrop="true"/><allow own="*"/>
+  </policy>
+</busconfig>`;
+
+export interface Outcome {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+  readonly elapsedMs: number;
+}
+
+export interface Ring {
+  /** Environment of programs on this bus: HOME and all folders are throw-away ones. */
+  readonly env: NodeJS.ProcessEnv;
+  readonly configDir: string;
+  /** Process id of the keyring's daemon. */
+  readonly pid: number | undefined;
+  lock(): void;
+  /** The built headcount, in a process of its own on this bus. */
+  run(
+    argv: readonly string[],
+    options?: { readonly stdin?: string; readonly env?: NodeJS.ProcessEnv },
+  ): Promise<Outcome>;
+  /** Operations of the keychain itself, one after the other: what each answered, or the code of its error. */
+  operate(...operations: readonly (readonly [string, ...string[]])[]): Promise<readonly unknown[]>;
+  /** Ends what was started. */
+  close(): void;
+}
+
+/**
+ * A D-Bus session of the test's own, with a real, unlocked gnome-keyring on it, with nothing on it, or no bus at all. Programs
+ * on it are processes of their own: the D-Bus library keeps to the first bus that a process ever saw.
+ */
+export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus"): Promise<Ring> {
+  const home = tempDir("headcount-ring-");
+  for (const folder of ["data", "cache", "run"]) mkdirSync(join(home, folder), { mode: 0o700 });
+  const configDir = join(home, "config");
+  const env: NodeJS.ProcessEnv = {
+    PATH: process.env.PATH,
+    HOME: home,
+    XDG_DATA_HOME: join(home, "data"),
+    XDG_CACHE_HOME: join(home, "cache"),
+    XDG_RUNTIME_DIR: join(home, "run"),
+    HEADCOUNT_CONFIG_DIR: configDir,
+    HEADCOUNT_STATE_DIR: join(home, "state"),
+  };
+  const started: ChildProcess[] = [];
+  const close = (): void => {
+    for (const child of started.reverse()) child.kill("SIGKILL");
+  };
+  let pid: number | undefined;
+  try {
+    if (kind !== "no bus") {
+      const config = join(home, "session.conf");
+      writeFileSync(config, BUS_CONFIG);
+      const argv = [`--config-file=${config}`, "--nofork", "--print-address=1"];
+      const bus = spawn("dbus-daemon", argv, { env, stdio: ["ignore", "pipe", "ignore"] });
+      started.push(bus);
+      env.DBUS_SESSION_BUS_ADDRESS = await firstLine(bus);
+    }
+    if (kind === "gnome-keyring") {
+      const argv = ["--foreground", "--unlock", "--components=secrets"];
+      const daemon = spawn("gnome-keyring-daemon", argv, { env, stdio: ["pipe", "ignore", "ignore"] });
+      started.push(daemon);
+      daemon.stdin?.end("password");
+      pid = daemon.pid;
+      await onTheBus(env);
+    }
+  } catch (error) {
+    close();
+    throw error;
+  }
+  return {
+    env,
+    configDir,
+    pid,
+    close,
+    lock() {
+      const to = ["--session", "--print-reply", "--dest=org.freedesktop.secrets", "/org/freedesktop/secrets"];
+      const what = ["org.freedesktop.Secret.Service.Lock", "array:objpath:/org/freedesktop/secrets/collection/login"];
+      execFileSync("dbus-send", [...to, ...what], { env, stdio: "ignore" });
+    },
+    run: (argv, options = {}) =>
+      node([join(ROOT, "bin/headcount.js"), ...argv], { ...env, ...options.env }, options.stdin ?? ""),
+    async operate(...operations) {
+      const outcome = await node(["--input-type=module", "-e", OPERATE, JSON.stringify(operations)], env, "");
+      if (outcome.code !== 0) throw new Error(outcome.stderr);
+      return JSON.parse(outcome.stdout) as unknown[];
+    },
+  };
+}
+
+const OPERATE = `
+import { openKeychain } from ${JSON.stringify(join(ROOT, "dist/connections/keychain.js"))};
+const keychain = openKeychain({ platform: "linux", env: process.env });
+const answers = [];
+for (const [operation, ...words] of JSON.parse(process.argv[1])) {
+  answers.push(await keychain[operation](...words).then((value) => value ?? null, (error) => ({ error: error.code, exit: error.exitCode, hint: error.hint })));
+}
+console.log(JSON.stringify(answers));
+`;
+
+function node(argv: readonly string[], env: NodeJS.ProcessEnv, stdin: string): Promise<Outcome> {
+  const startedAt = performance.now();
+  return new Promise((done) => {
+    const child = execFile(process.execPath, argv, { env, timeout: 30_000 }, (error, stdout, stderr) => {
+      const code = error === null ? 0 : typeof error.code === "number" ? error.code : -1;
+      done({ code, stdout, stderr, elapsedMs: performance.now() - startedAt });
+    });
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(stdin);
+  });
+}
+
+function firstLine(child: ChildProcess): Promise<string> {
+  return new Promise((done, fail) => {
+    let text = "";
+    child.stdout?.on("data", (chunk: Buffer) => {
+      text += chunk.toString();
+      if (text.includes("\n")) done(text.split("\n", 1)[0] ?? "");
+    });
+    child.once("error", fail);
+    child.once("exit", () => fail(new Error("dbus-daemon did not start")));
+  });
+}
+
+/** Waits until the daemon owns its name. */
+async function onTheBus(env: NodeJS.ProcessEnv): Promise<void> {
+  const to = ["--session", "--print-reply", "--dest=org.freedesktop.DBus", "/org/freedesktop/DBus"];
+  const what = ["org.freedesktop.DBus.NameHasOwner", "string:org.freedesktop.secrets"];
+  for (let attempt = 0; attempt < 200; attempt++) {
+    if (execFileSync("dbus-send", [...to, ...what], { env, encoding: "utf8" }).includes("boolean true")) return;
+    await new Promise((done) => setTimeout(done, 25));
+  }
+  throw new Error("gnome-keyring-daemon did not start");
+}
