@@ -23,6 +23,9 @@ declare module "fastify" {
   interface FastifyRequest {
     call: Call;
   }
+  interface FastifyInstance {
+    lifecycle: { draining: boolean };
+  }
 }
 
 export const newCall = (requestId: string, startedAt: number): Call => ({
@@ -60,6 +63,8 @@ export function send(request: FastifyRequest, reply: FastifyReply, rate: RateSta
   const { call } = request;
   const headers = standardHeaders(call.requestId, rate);
   Object.assign(headers, answer.headers);
+  // So that the client opens no further request on a connection that is about to go.
+  if (request.server.lifecycle.draining) headers.connection = "close";
   if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
     lose(reply, answer, headers, call.fault.kind === "cut" ? call.fault.bytes : 0);
     return reply;

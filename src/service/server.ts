@@ -160,6 +160,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     },
   });
 
+  app.decorate("lifecycle", { draining: false });
   app.decorateRequest("call");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
@@ -286,10 +287,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   async function drain(): Promise<void> {
     log.event("draining");
     clearInterval(flushTimer);
+    app.lifecycle.draining = true;
+    // A connection becomes idle when its call is answered, which Node does not look at again by itself.
+    const idle = setInterval(() => app.server.closeIdleConnections(), 50);
     const cut = setTimeout(() => app.server.closeAllConnections(), timeouts.drain);
     try {
       await app.close();
     } finally {
+      clearInterval(idle);
       clearTimeout(cut);
       await limiter.flush();
       await metrics?.close();

@@ -265,6 +265,8 @@ describe("draining", () => {
       open = resolve;
     });
     const service = await start({
+      // Were the end not noticed, the test would not end either.
+      timeouts: { drain: 600_000 },
       wrapEngine: (inner) => ({
         info: () => inner.info(),
         count: (filters) => inner.count(filters),
