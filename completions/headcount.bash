@@ -26,33 +26,58 @@ __headcount_tree() {
     many='' ;;
   'search')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --excel --raw --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --excel --raw --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--input --column --misses -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'employees')
     commands=''
+    flags='--input --column --name --id --per-company --misses -o --output --format --fields --all-fields --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --excel --raw --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--input --column --per-company --misses -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    many='' ;;
+  'runs')
+    commands='list show remove prune export'
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
-  'runs')
+  'runs list')
     commands=''
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'runs show')
+    commands=''
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'runs remove')
+    commands=''
+    flags='--force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'runs prune')
+    commands=''
+    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--older-than -c --connection --base-url --max-wait'
+    many='' ;;
+  'runs export')
+    commands=''
+    flags='-o --output --format --fields --all-fields --excel --raw --overwrite -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='-o --output --format --fields -c --connection --base-url --max-wait'
     many='' ;;
   'resume')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
     many='' ;;
   'spend')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--since --by --test --format -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--since --by --format -c --connection --base-url --max-wait'
     many='' ;;
   'login')
     commands=''
@@ -91,9 +116,9 @@ __headcount_tree() {
     many='' ;;
   'serve')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
-    many='' ;;
+    flags='--data --store --host --port --dataset --max-depth --metrics-port --log --fault --latency -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --host --port --dataset --max-depth --metrics-port --fault --latency -c --connection --base-url --max-wait'
+    many='--fault' ;;
   'service')
     commands='import map generate keys credits plan verify'
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
@@ -101,38 +126,73 @@ __headcount_tree() {
     many='' ;;
   'service import')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
-    many='' ;;
+    flags='--people --companies --map --rejects --data -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--people --companies --map --rejects --data -c --connection --base-url --max-wait'
+    many='--people --companies' ;;
   'service map')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--suggest --kind -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--suggest --kind -c --connection --base-url --max-wait'
     many='' ;;
   'service generate')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--data --people --seed -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --people --seed -c --connection --base-url --max-wait'
     many='' ;;
   'service keys')
-    commands=''
+    commands='create list revoke'
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service keys create')
+    commands=''
+    flags='--data --store --account --name --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --account --name --mode -c --connection --base-url --max-wait'
+    many='' ;;
+  'service keys list')
+    commands=''
+    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --account -c --connection --base-url --max-wait'
+    many='' ;;
+  'service keys revoke')
+    commands=''
+    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --account -c --connection --base-url --max-wait'
     many='' ;;
   'service credits')
-    commands=''
+    commands='add show'
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
-  'service plan')
+  'service credits add')
     commands=''
+    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --account --mode -c --connection --base-url --max-wait'
+    many='' ;;
+  'service credits show')
+    commands=''
+    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --account --mode -c --connection --base-url --max-wait'
+    many='' ;;
+  'service plan')
+    commands='set show'
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='-c --connection --base-url --max-wait'
+    many='' ;;
+  'service plan set')
+    commands=''
+    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --account --name --per-minute --per-day --cost -c --connection --base-url --max-wait'
+    many='--cost' ;;
+  'service plan show')
+    commands=''
+    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store --account -c --connection --base-url --max-wait'
     many='' ;;
   'service verify')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--data --store -c --connection --base-url --max-wait'
     many='' ;;
   'completion')
     commands=''
@@ -155,14 +215,32 @@ __headcount_values() {
     source=connections ;;
   'count --by' | 'filters #1')
     source=list; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
-  'count --format')
+  'count --format' | 'spend --format')
     source=list; values=('table' 'csv' 'json') ;;
-  'count --seniority-level')
+  'count --seniority-level' | 'search --seniority-level')
     source=list; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
-  'count --department')
+  'count --department' | 'search --department')
     source=list; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
-  'count -f' | 'count --filters')
+  'count -f' | 'count --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --receipt' | 'runs export -o' | 'runs export --output' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
     source=file ;;
+  'search --format' | 'enrich --format' | 'employees --format' | 'runs export --format')
+    source=list; values=('csv' 'ndjson' 'json' 'parquet' 'table') ;;
+  'search --fields' | 'employees --fields')
+    source=commas; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
+  'enrich --fields')
+    source=commas; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
+  'runs show #1' | 'runs remove #'* | 'runs export #1' | 'resume #1')
+    source=runs ;;
+  'runs export --fields')
+    source=commas; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
+  'spend --by')
+    source=list; values=('day' 'run' 'connection') ;;
+  'serve --data' | 'service import --data' | 'service generate --data' | 'service keys create --data' | 'service keys list --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service verify --data')
+    source=directory ;;
+  'service map --kind')
+    source=list; values=('people' 'companies') ;;
+  'service keys create --mode' | 'service credits add --mode' | 'service credits show --mode')
+    source=list; values=('live' 'test') ;;
   'completion #1')
     source=list; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')

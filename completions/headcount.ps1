@@ -6,17 +6,17 @@ $script:HeadcountTree = @{
       'count' = 'count the people in a segment (free)'
       'account' = 'show balance, plan, limits and prices (free)'
       'filters' = 'list filter keys and their values (offline)'
-      'search' = ''
-      'enrich' = ''
-      'employees' = ''
-      'runs' = ''
-      'resume' = ''
-      'spend' = ''
+      'search' = 'export the people of a segment'
+      'enrich' = 'look companies up'
+      'employees' = 'export the people of a company'
+      'runs' = 'list, show, resume, export or remove paid exports'
+      'resume' = 'continue an unfinished export'
+      'spend' = 'show what was spent, from the local ledger'
       'login' = 'store a key for a connection'
       'logout' = 'remove a connection''s key'
       'connections' = 'list, use or remove connections'
       'doctor' = 'check this machine and a connection (free)'
-      'serve' = ''
+      'serve' = 'run the API over a dataset of your own'
       'service' = 'import data, make keys, add credits, verify'
       'completion' = 'print a completion script'
       'help' = 'help for a command or a topic'
@@ -107,6 +107,52 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--seniority' = @{ Text = 'seniority is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--seniority-level' = @{ Text = 'seniority level is exactly this, any case'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
+      '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
+      '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry-prefix' = @{ Text = 'industry begins with this text'; Value = @{ Kind = 'text' } }
+      '--connections-min' = @{ Text = 'at least this many connections'; Value = @{ Kind = 'text' } }
+      '--connections-max' = @{ Text = 'at most this many connections'; Value = @{ Kind = 'text' } }
+      '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
+      '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
+      '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
+      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
+      '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
+      '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -118,24 +164,88 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
+      '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'the arguments are names of companies'; Value = $null }
+      '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
+      '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'name', 'domain', 'company_network_url', 'industry', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'country', 'state', 'city', 'location', 'followers', 'specialties', 'updated_at') } }
+      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many companies'; Value = @{ Kind = 'text' } }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
+      '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
-    Arguments = @()
-    Many = $false
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
   }
   'employees' = @{
     Commands = [ordered]@{
 
     }
     Flags = [ordered]@{
+      '--input' = @{ Text = 'more companies from a file (- for stdin): one a line, CSV or NDJSON'; Value = @{ Kind = 'file' } }
+      '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'the arguments are names of companies'; Value = $null }
+      '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
+      '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
+      '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
+      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
+      '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
+  'runs' = @{
+    Commands = [ordered]@{
+      'list' = 'List every run, the newest first.'
+      'show' = 'Show one run: what it buys, what it cost, where it stands.'
+      'remove' = 'Remove runs with everything that they keep. Files that were written from them stay.'
+      'prune' = 'Remove finished runs that nothing happened to for a while.'
+      'export' = 'Write a run again, in another format or with other fields. Offline, 0 credits.'
+    }
+    Flags = [ordered]@{
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
     Many = $false
   }
-  'runs' = @{
+  'runs list' = @{
     Commands = [ordered]@{
 
     }
@@ -144,6 +254,66 @@ $script:HeadcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
+    Many = $false
+  }
+  'runs show' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'runs' })
+    Many = $false
+  }
+  'runs remove' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--force' = @{ Text = 'also unfinished ones'; Value = $null }
+      '-y' = @{ Text = 'do not ask'; Value = $null }
+      '--yes' = @{ Text = 'do not ask'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'runs' })
+    Many = $true
+  }
+  'runs prune' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--older-than' = @{ Text = 'such as 90d, 12h, 8w'; Value = @{ Kind = 'text' } }
+      '--dry-run' = @{ Text = 'only say which'; Value = $null }
+      '--force' = @{ Text = 'also unfinished ones'; Value = $null }
+      '-y' = @{ Text = 'do not ask'; Value = $null }
+      '--yes' = @{ Text = 'do not ask'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'runs export' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-o' = @{ Text = 'where to (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'where to (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--fields' = @{ Text = 'only these, in this order: name,title,company_name'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'domain', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'specialties') } }
+      '--all-fields' = @{ Text = 'every field, also in a table'; Value = $null }
+      '--excel' = @{ Text = 'CSV with BOM and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the formula guard'; Value = $null }
+      '--overwrite' = @{ Text = 'replace the file where it exists'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'runs' })
     Many = $false
   }
   'resume' = @{
@@ -151,10 +321,19 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many rows'; Value = @{ Kind = 'text' } }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
-    Arguments = @()
+    Arguments = @(@{ Kind = 'runs' })
     Many = $false
   }
   'spend' = @{
@@ -162,6 +341,10 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
+      '--by' = @{ Text = 'one line for each'; Value = @{ Kind = 'list'; Values = @('day', 'run', 'connection') } }
+      '--test' = @{ Text = 'the simulated credits of test keys instead'; Value = $null }
+      '--format' = @{ Text = 'table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -255,6 +438,16 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--host' = @{ Text = 'address to listen on; anything but loopback needs TLS in front'; Value = @{ Kind = 'text' } }
+      '--port' = @{ Text = '0 picks a free one'; Value = @{ Kind = 'text' } }
+      '--dataset' = @{ Text = 'a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--max-depth' = @{ Text = 'deepest row that paging reaches (default: no bound)'; Value = @{ Kind = 'text' } }
+      '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
+      '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
+      '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
+      '--latency' = @{ Text = 'for tests of clients: delay every call'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -263,13 +456,13 @@ $script:HeadcountTree = @{
   }
   'service' = @{
     Commands = [ordered]@{
-      'import' = ''
-      'map' = ''
-      'generate' = ''
-      'keys' = ''
-      'credits' = ''
-      'plan' = ''
-      'verify' = ''
+      'import' = 'load people and companies from Parquet, CSV or NDJSON'
+      'map' = 'propose a column map for a file'
+      'generate' = 'make a synthetic dataset of any size'
+      'keys' = 'make, list and revoke API keys'
+      'credits' = 'add credits to an account, or show them'
+      'plan' = 'set or show limits and prices of an account'
+      'verify' = 'recompute the ledger''s and the dataset''s invariants'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -283,6 +476,11 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--people' = @{ Text = 'files or patterns with people'; Value = @{ Kind = 'file' } }
+      '--companies' = @{ Text = 'files or patterns with companies (default: derived from people)'; Value = @{ Kind = 'file' } }
+      '--map' = @{ Text = 'column map: {"people": {"title": "Job Title"}}'; Value = @{ Kind = 'file' } }
+      '--rejects' = @{ Text = 'where refused rows go (default: import-rejects.ndjson in the data folder)'; Value = @{ Kind = 'file' } }
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -294,6 +492,8 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--suggest' = @{ Text = 'a Parquet, CSV or NDJSON file'; Value = @{ Kind = 'file' } }
+      '--kind' = @{ Text = 'what its rows are: people or companies (default: told by the header)'; Value = @{ Kind = 'list'; Values = @('people', 'companies') } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -305,6 +505,9 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--people' = @{ Text = 'how many people, 1 to 4000000000'; Value = @{ Kind = 'text' } }
+      '--seed' = @{ Text = 'another seed gives other people, 0 to 4294967295'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -313,7 +516,9 @@ $script:HeadcountTree = @{
   }
   'service keys' = @{
     Commands = [ordered]@{
-
+      'create' = 'make a key and show it once'
+      'list' = 'list the keys of an account'
+      'revoke' = 'revoke a key, at once'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -322,11 +527,86 @@ $script:HeadcountTree = @{
     Arguments = @()
     Many = $false
   }
-  'service credits' = @{
+  'service keys create' = @{
     Commands = [ordered]@{
 
     }
     Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'what the key is for'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'test keys see a synthetic dataset and spend simulated credits'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service keys list' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service keys revoke' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'service credits' = @{
+    Commands = [ordered]@{
+      'add' = 'add credits'
+      'show' = 'show the balance'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service credits add' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'service credits show' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -335,9 +615,42 @@ $script:HeadcountTree = @{
   }
   'service plan' = @{
     Commands = [ordered]@{
+      'set' = 'change limits or prices'
+      'show' = 'show limits and prices'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service plan set' = @{
+    Commands = [ordered]@{
 
     }
     Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'name of the plan'; Value = @{ Kind = 'text' } }
+      '--per-minute' = @{ Text = 'calls a minute, per key'; Value = @{ Kind = 'text' } }
+      '--per-day' = @{ Text = 'calls a day (UTC), per key'; Value = @{ Kind = 'text' } }
+      '--cost' = @{ Text = 'price of a profile or match: person_search, company_enrich, company_employees'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service plan show' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -349,6 +662,8 @@ $script:HeadcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

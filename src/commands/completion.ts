@@ -82,7 +82,8 @@ async function runLines(context: Context): Promise<readonly string[]> {
   const folder = join(findFolder("state", context) ?? "", "runs");
   const ids = (await readdir(folder)).filter((name) => /^\d{8}-\d{6}-[0-9a-f]+$/.test(name));
   const newest = ids.sort().reverse().slice(0, MAX_RUNS);
-  return Promise.all(newest.map(async (id) => line(id, await runText(join(folder, id, "plan.json")))));
+  const lines = await Promise.all(newest.map(async (id) => line(id, await runText(join(folder, id, "plan.json")))));
+  return lines.length === 0 ? [] : [line("last", "the newest run"), ...lines];
 }
 
 /** What a run was about, or nothing where its plan cannot be read. */

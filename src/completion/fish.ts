@@ -11,7 +11,7 @@ function valueWords(values: Values): string {
       return `-x -a ${quote(`(__headcount_commas ${values.values.join(" ")})`)}`;
     case "connections":
     case "runs":
-      return `-x -a ${quote(`(__headcount_list ${values.kind})`)}`;
+      return `-x -k -a ${quote(`(__headcount_list ${values.kind})`)}`;
     case "file":
       return "-r -F";
     case "directory":

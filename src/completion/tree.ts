@@ -50,6 +50,9 @@ const FLAG_VALUES: Readonly<Record<string, Values>> = {
   "--department": list(DEPARTMENTS),
   "--seniority-level": list(SENIORITY_LEVELS),
   "--by": list(FILTER_KEYS),
+  "--format": list(["csv", "ndjson", "json", "parquet", "table"]),
+  "--mode": list(["live", "test"]),
+  "--kind": list(["people", "companies"]),
 };
 
 const ARGUMENT_VALUES: Readonly<Record<string, Values>> = {

@@ -1,0 +1,171 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const has = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+const lacks = (...programs: string[]): boolean => !process.env.CI && !programs.every(has);
+const BASH_COMPLETION = "/usr/share/bash-completion/bash_completion";
+
+/**
+ * Types lines into a shell on a pseudo-terminal, each up to and with its tab, and lets the shell itself say which words it made of
+ * them. stdin: {argv, env, cwd, lines}; stdout: one JSON array of words for each line.
+ */
+const DRIVER = String.raw`
+import json, os, pty, re, select, sys, time
+job = json.load(sys.stdin)
+pid, fd = pty.fork()
+if pid == 0:
+    os.chdir(job["cwd"])
+    os.execvpe(job["argv"][0], job["argv"], job["env"])
+seen, used = b"", 0
+def until(marker):
+    global seen, used
+    end = time.time() + 40
+    while marker not in seen[used:]:
+        if time.time() > end:
+            os.kill(pid, 9)
+            sys.exit("no %r in %r" % (marker, seen[-2000:]))
+        if select.select([fd], [], [], 0.2)[0]:
+            seen += os.read(fd, 65536)
+    used = seen.index(marker, used) + len(marker)
+until(b"READY>")
+for line in job["lines"]:
+    start = used
+    os.write(fd, line.encode() + b"\x01printf '<%s>' \x05; printf '{%s}\\n' END\r")
+    until(b"{END}")
+    words = re.findall(rb"((?:<[^<>]*>)+)\{END\}", seen[start:used])[-1]
+    print(json.dumps(words.decode()[1:-1].split("><")))
+    until(b"READY>")
+os.kill(pid, 9)
+`;
+
+let dir = "";
+beforeAll(() => {
+  dir = mkdtempSync(join(tmpdir(), "headcount-completion-"));
+  mkdirSync(join(dir, "bin"));
+  mkdirSync(join(dir, "work", "folder"), { recursive: true });
+  symlinkSync(join(ROOT, "bin/headcount.js"), join(dir, "bin", "headcount"));
+  writeFileSync(join(dir, "work", "people.csv"), "");
+  mkdirSync(join(dir, "config"));
+  writeFileSync(join(dir, "config", "config.json"), '{"connections":{"work":{"baseUrl":"https://api.example:8443"}}}');
+  mkdirSync(join(dir, "state", "runs", "20260102-030405-abcdef"), { recursive: true });
+  writeFileSync(join(dir, "bashrc"), `. '${ROOT}/completions/headcount.bash'\nPS1='READY>'\n`);
+  writeFileSync(
+    join(dir, "bashrc-full"),
+    `. ${BASH_COMPLETION}\n. '${ROOT}/completions/headcount.bash'\nPS1='READY>'\n`,
+  );
+  const zsh = `fpath=('${ROOT}/completions' $fpath); autoload -Uz compinit; compinit -u -d '${dir}/zcompdump'; bindkey -e; PS1='READY>'\n`;
+  writeFileSync(join(dir, ".zshrc"), zsh);
+});
+afterAll(() => rmSync(dir, { recursive: true, force: true }));
+
+const environment = (): Record<string, string> => ({
+  HOME: dir,
+  ZDOTDIR: dir,
+  PATH: `${join(dir, "bin")}:${process.env.PATH}`,
+  TERM: "xterm",
+  LANG: "C.UTF-8",
+  HEADCOUNT_CONFIG_DIR: join(dir, "config"),
+  HEADCOUNT_STATE_DIR: join(dir, "state"),
+});
+
+function typed(argv: readonly string[], lines: readonly string[]): string[][] {
+  const job = JSON.stringify({ argv, env: environment(), cwd: join(dir, "work"), lines });
+  const out = execFileSync("python3", ["-c", DRIVER], { input: job, encoding: "utf8", timeout: 110_000 });
+  return out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as string[]);
+}
+
+/** What is typed before the tab, and the words that the shell should make of it after "headcount". */
+const CASES: readonly (readonly [string, readonly string[]])[] = [
+  ["filt", ["filters"]],
+  ["count --department Cust", ["count", "--department", "Customer Service"]],
+  ['count --department "Cust', ["count", "--department", "Customer Service"]],
+  ["count --department 'Cust", ["count", "--department", "Customer Service"]],
+  ["count --department Customer\\ Se", ["count", "--department", "Customer Service"]],
+  ["count --department=Fin", ["count", "--department=Finance & Accounting"]],
+  ["count --department sal", ["count", "--department", "Sales"]],
+  ["count --seniority-level dire", ["count", "--seniority-level", "director"]],
+  ["count --company-n", ["count", "--company-network-url"]],
+  ["count -f peo", ["count", "-f", "people.csv"]],
+  ["--json filters title_", ["--json", "filters", "title_prefix"]],
+  ["-c sam", ["-c", "sample"]],
+  ["--connection=wo", ["--connection=work"]],
+  ["connections use wo", ["connections", "use", "work"]],
+  ["resume 2026", ["resume", "20260102-030405-abcdef"]],
+  ["service gen", ["service", "generate"]],
+  ["search --format nd", ["search", "--format", "ndjson"]],
+  ["search --fields id,headl", ["search", "--fields", "id,headline"]],
+  ["help cro", ["help", "cron"]],
+  ["completion fi", ["completion", "fish"]],
+  // Nothing is known of a title: no file is offered in its place.
+  ["count --title peo", ["count", "--title", "peo"]],
+];
+
+describe("tab in a real shell", () => {
+  const shells: readonly (readonly [string, readonly string[], () => readonly string[]])[] = [
+    ["bash", ["bash"], () => ["bash", "--noprofile", "--rcfile", join(dir, "bashrc"), "-i"]],
+    ["bash with bash-completion", ["bash"], () => ["bash", "--noprofile", "--rcfile", join(dir, "bashrc-full"), "-i"]],
+    ["zsh", ["zsh"], () => ["zsh", "-d", "-i"]],
+    [
+      "fish",
+      ["fish"],
+      () => {
+        const prompt = "function fish_prompt; printf 'READY>'; end; function fish_greeting; end";
+        return ["fish", "-N", "-C", `source '${ROOT}/completions/headcount.fish'; ${prompt}`];
+      },
+    ],
+  ];
+
+  test.each(shells)("%s", { timeout: 120_000 }, (name, needs, argv) => {
+    if (lacks(...needs, "python3") || (name.includes("with") && !existsSync(BASH_COMPLETION))) {
+      console.warn(`no ${name} here: its completion is not tried`);
+      return;
+    }
+    const lines = CASES.map(([line]) => `headcount ${line}\t`);
+    const words = typed(argv(), lines);
+    const got = CASES.map(([line], index) => [line, words[index]?.slice(1)]);
+    expect(got).toEqual(CASES.map(([line, expected]) => [line, [...expected]]));
+    expect(words.every(([first]) => first === "headcount")).toBe(true);
+  });
+
+  test.skipIf(lacks("fish"))("fish lists descriptions, and departments as one word each", () => {
+    const list = (line: string): string[] =>
+      execFileSync("fish", ["-N", "-c", `source '${ROOT}/completions/headcount.fish'; complete -C '${line}'`], {
+        env: environment(),
+        encoding: "utf8",
+      })
+        .trimEnd()
+        .split("\n");
+    expect(list("headcount count --department ")).toHaveLength(20);
+    expect(list("headcount -c ")).toContain("work\thttps://api.example:8443");
+    expect(list("headcount runs show ")).toEqual([
+      "last\tthe newest run",
+      expect.stringMatching(/^20260102-030405-abcdef/),
+    ]);
+    expect(list("headcount serv")).toEqual(expect.arrayContaining([expect.stringMatching(/^serve\t./)]));
+  });
+
+  test.skipIf(lacks("bash"))("bash answers from the script alone where nothing has to be asked", () => {
+    const ask = (words: readonly string[]): string[] => {
+      const list = words.map((word) => `'${word}'`).join(" ");
+      const script = `. '${ROOT}/completions/headcount.bash'; COMP_WORDS=(${list}); COMP_CWORD=${words.length - 1}; _headcount; printf '%s\\n' "\${COMPREPLY[@]}"`;
+      // No PATH: any process that it started would fail.
+      return execFileSync("/bin/bash", ["--norc", "-c", script], { env: { PATH: "" }, encoding: "utf8" })
+        .trimEnd()
+        .split("\n");
+    };
+    expect(ask(["headcount", "count", "--department", ""])).toHaveLength(20);
+    expect(ask(["headcount", "comp"])).toEqual(["completion"]);
+    expect(ask(["headcount", "-c", "sample", "count", "--json", "--connections-m"])).toEqual([
+      "--connections-min",
+      "--connections-max",
+    ]);
+    expect(ask(["headcount", "count", "--", "--dep"])).toEqual([""]);
+  });
+});

@@ -1,0 +1,131 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { generatedFiles } from "../../src/completion/files.ts";
+import { allCommands, programTree } from "../../src/completion/tree.ts";
+import { DEPARTMENTS } from "../../src/contract/departments.ts";
+import { FILTER_KEYS } from "../../src/contract/filters.ts";
+import { main } from "../../src/main.ts";
+import { buildProgram } from "../../src/program.ts";
+import { EXIT_CODES, TOPICS } from "../../src/topics.ts";
+import { testContext } from "../support/client.ts";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const has = (program: string): boolean => spawnSync(program, ["--version"], { stdio: "ignore" }).error === undefined;
+/** Tests of a program are left out where it is not installed, but never in CI. */
+const lacks = (program: string): boolean => !has(program) && !process.env.CI;
+
+describe("generated files", () => {
+  test("are what the program makes (npm run build && npm run completions)", async () => {
+    for (const [path, text] of await generatedFiles(testContext({}).context)) {
+      const kept = readFileSync(join(ROOT, path), "utf8");
+      expect(kept === text ? path : `${path} is stale: npm run build && npm run completions`).toBe(path);
+    }
+  });
+
+  test.skipIf(lacks("groff"))("the man page is clean roff and has every command, exit code and topic", async () => {
+    const page = join(ROOT, "docs/headcount.1");
+    const { stderr, stdout } = spawnSync("groff", ["-ww", "-man", "-Tascii", "-P-c", "-rLL=200n", page], {
+      encoding: "utf8",
+    });
+    expect(stderr).toBe("");
+    const text = stdout.replace(/.\u0008/g, "");
+    const program = await buildProgram(testContext({}).context, [], "all");
+    for (const { path } of allCommands(programTree(program))) {
+      if (path.length > 0 && path[0] !== "help") expect(text).toContain(`headcount ${path.join(" ")}`);
+    }
+    for (const { meaning } of EXIT_CODES) expect(text.replace(/\s+/g, " ")).toContain(meaning);
+    for (const heading of ["FILTERS", "UNATTENDED EXPORTS", "EXIT STATUS", "ENVIRONMENT"])
+      expect(text).toContain(heading);
+  });
+
+  test.each([
+    ["bash", "headcount.bash"],
+    ["zsh", "_headcount"],
+    ["fish", "headcount.fish"],
+  ])("%s reads its script", (shell, file) => {
+    if (lacks(shell)) return;
+    execFileSync(shell, ["-n", join(ROOT, "completions", file)]);
+  });
+
+  test("the tree knows where values come from", async () => {
+    const program = await buildProgram(testContext({}).context, [], "all");
+    const tree = programTree(program);
+    const count = tree.commands.find(({ path }) => path[0] === "count");
+    const flag = (long: string) =>
+      [...(count?.flags ?? []), ...tree.flags].find((candidate) => candidate.long === long);
+    expect(flag("--department")?.value?.values).toEqual({ kind: "list", values: DEPARTMENTS });
+    expect(flag("--connection")?.value?.values).toEqual({ kind: "connections" });
+    expect(flag("--filters")?.value?.values).toEqual({ kind: "file" });
+    expect(flag("--title")?.value?.values).toEqual({ kind: "text" });
+    expect(flag("--json")?.value).toBeUndefined();
+    for (const key of FILTER_KEYS) expect(flag(`--${key.replaceAll("_", "-")}`)?.value).toBeDefined();
+    const help = tree.commands.find(({ path }) => path[0] === "help")?.arguments[0]?.values;
+    for (const { name } of TOPICS) expect(help).toMatchObject({ values: expect.arrayContaining([name, "count"]) });
+  });
+});
+
+describe("headcount completion", () => {
+  test.each([
+    ["bash", "headcount.bash"],
+    ["zsh", "_headcount"],
+    ["fish", "headcount.fish"],
+    ["powershell", "headcount.ps1"],
+  ])("%s prints the committed script", async (shell, file) => {
+    const tested = testContext({});
+    expect(await main(["completion", shell], tested.context)).toBe(0);
+    expect(tested.stdout()).toBe(readFileSync(join(ROOT, "completions", file), "utf8"));
+    expect(tested.stderr()).toBe("");
+  });
+
+  test.each([[[]], [["csh"]]])("%j: exit 2, naming the shells", async (argv) => {
+    const tested = testContext({});
+    expect(await main(["completion", ...argv], tested.context)).toBe(2);
+    expect(tested.stdout()).toBe("");
+    expect(tested.stderr()).toMatch(/bash.*zsh.*fish.*powershell/s);
+  });
+});
+
+describe("headcount completion --list", () => {
+  test("connections: sample and those of the config, each with its address", async () => {
+    const tested = testContext({});
+    const folder = join(tested.dir, "config");
+    mkdirSync(folder, { recursive: true });
+    writeFileSync(join(folder, "config.json"), '{"connections":{"work":{"baseUrl":"https://api.example:8443"}}}');
+    expect(await main(["completion", "--list", "connections"], tested.context)).toBe(0);
+    expect(tested.stdout()).toBe("sample\tbuilt in, synthetic people\nwork\thttps://api.example:8443\n");
+  });
+
+  test("runs: the newest first, with what they bought; nothing that is no run", async () => {
+    const tested = testContext({});
+    const runs = join(tested.dir, "state", "runs");
+    const target = { kind: "search", canonical: '{"department":["Sales"]}' };
+    for (const id of ["20260101-000000-aaaaaa", "20260102-000000-bbbbbb", ".open", "notes"])
+      mkdirSync(join(runs, id), { recursive: true });
+    writeFileSync(join(runs, "20260102-000000-bbbbbb", "plan.json"), JSON.stringify({ target }));
+    expect(await main(["completion", "--list", "runs"], tested.context)).toBe(0);
+    expect(tested.stdout()).toBe(
+      'last\tthe newest run\n20260102-000000-bbbbbb\tsearch {"department":["Sales"]}\n20260101-000000-aaaaaa\t\n',
+    );
+  });
+
+  test("says nothing and ends well where there is nothing to read", async () => {
+    for (const what of ["connections", "runs"]) {
+      const tested = testContext({
+        env: { HOME: undefined, HEADCOUNT_CONFIG_DIR: undefined, HEADCOUNT_STATE_DIR: undefined },
+      });
+      expect(await main(["completion", "--list", what], tested.context)).toBe(0);
+      expect(tested.stdout()).toBe(what === "runs" ? "" : "sample\tbuilt in, synthetic people\n");
+      expect(tested.stderr()).toBe("");
+    }
+  });
+
+  test("a broken config offers what is built in, or nothing, but no error", async () => {
+    const tested = testContext({});
+    mkdirSync(join(tested.dir, "config"), { recursive: true });
+    writeFileSync(join(tested.dir, "config", "config.json"), "{");
+    expect(await main(["completion", "--list", "connections"], tested.context)).toBe(0);
+    expect(tested.stderr()).toBe("");
+  });
+});
