@@ -25,6 +25,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
     await Promise.race([execute(), outside.ended]);
     return 0;
   } catch (error) {
+    if (isHelp(error)) return 0;
     const { report } = await import("./report.ts");
     return report(error, argv, context);
   } finally {
@@ -43,6 +44,10 @@ export async function main(argv: readonly string[], context: Context): Promise<n
     else await program.parseAsync(argv, { from: "user" });
   }
 }
+
+/** Commander ends help and version with an exception of exit code 0. */
+const isHelp = (error: unknown): boolean =>
+  error instanceof Error && "exitCode" in error && error.exitCode === 0 && "code" in error;
 
 /** A promise that rejects when the reader of stdout is gone or a signal came, for the commands that have nothing to settle. */
 function watchOutside(
@@ -73,10 +78,12 @@ function watchOutside(
 
 /** The real process as a context. The only code below `bin` that touches it. */
 function processContext(argv: readonly string[], interrupted: AbortSignal): Context {
-  const stdin = process.stdin as InputStream;
   const stderr = process.stderr as OutputStream;
   return {
-    stdin,
+    // Opening stdin costs two milliseconds, and most commands never read it.
+    get stdin() {
+      return process.stdin as InputStream;
+    },
     stdout: process.stdout as OutputStream,
     stderr,
     env: process.env,
@@ -89,9 +96,10 @@ function processContext(argv: readonly string[], interrupted: AbortSignal): Cont
       await sleep(ms, undefined, signal === undefined ? {} : { signal });
     },
     random: () => Math.random(),
-    confirm: async (question) => (await import("./terminal/prompt.ts")).confirmOn(stdin, stderr, question),
+    confirm: async (question) =>
+      (await import("./terminal/prompt.ts")).confirmOn(process.stdin as InputStream, stderr, question),
     prompt: async (question, options) =>
-      (await import("./terminal/prompt.ts")).promptOn(stdin, stderr, question, options),
+      (await import("./terminal/prompt.ts")).promptOn(process.stdin as InputStream, stderr, question, options),
     interrupted,
     argv,
   };

@@ -5,7 +5,6 @@ import { safeText } from "./terminal/safe.ts";
 /** Turns whatever a command threw into one message on stderr and an exit code. Nothing else maps errors to codes. */
 export function report(error: unknown, argv: readonly string[], context: Context): number {
   const failure = asCliError(error);
-  if (failure === undefined) return EXIT.ok;
   if (failure.exitCode === EXIT.pipeClosed) return EXIT.pipeClosed;
   if (argv.includes("--json")) context.stderr.write(`${JSON.stringify({ error: errorObject(failure) })}\n`);
   else context.stderr.write(errorText(failure));
@@ -43,13 +42,9 @@ interface CommanderLike {
 const isCommanderError = (error: unknown): error is CommanderLike =>
   error instanceof Error && "code" in error && String(error.code).startsWith("commander.");
 
-/** @returns undefined where the "error" is help or version that was printed */
-function asCliError(error: unknown): CliError | undefined {
+function asCliError(error: unknown): CliError {
   if (error instanceof CliError) return error;
-  if (isCommanderError(error)) {
-    if (error.exitCode === 0) return undefined;
-    return commanderError(error);
-  }
+  if (isCommanderError(error)) return commanderError(error);
   const failure = error as NodeJS.ErrnoException;
   if (failure?.code === "SIGINT" || failure?.code === "SIGTERM") {
     return new CliError({

@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
+import { packageRoot } from "./paths.ts";
 
-/** The version in package.json, which lies beside both `dist` and `src`. */
+/** The version in package.json. */
 export function packageVersion(): string {
-  const text = readFileSync(new URL("../package.json", import.meta.url), "utf8");
+  const text = readFileSync(new URL("package.json", packageRoot()), "utf8");
   return (JSON.parse(text) as { version: string }).version;
 }

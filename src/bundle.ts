@@ -1,0 +1,38 @@
+import { readFileSync, rmSync } from "node:fs";
+import { rolldown } from "rolldown";
+import { packageRoot } from "./paths.ts";
+
+/*
+ * The second step of the build: the compiled files of `dist` become CommonJS chunks in `dist/cli`, one for each part that a
+ * command loads by itself. Fewer and smaller files: most of what a person feels of a command is its start-up.
+ */
+interface Manifest {
+  readonly dependencies: Readonly<Record<string, string>>;
+  readonly optionalDependencies: Readonly<Record<string, string>>;
+}
+
+const root = packageRoot();
+const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
+// Commander is small and needed by everything: inlined, it is one file instead of seven. All else stays a package.
+const packages = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)];
+const external = packages.filter((name) => name !== "commander").map((name) => new RegExp(`^${name}(/|$)`));
+
+const folder = new URL("dist/cli/", root);
+rmSync(folder, { recursive: true, force: true });
+const bundle = await rolldown({
+  input: new URL("dist/main.js", root).pathname,
+  platform: "node",
+  external,
+  // A warning is a difference between the compiled files and the bundle: what the tests of one show would not hold for the other.
+  onLog: (level, log) => {
+    if (level === "warn") throw new Error(`the bundle would differ from its source: ${log.message}`);
+  },
+});
+await bundle.write({
+  dir: folder.pathname,
+  format: "cjs",
+  minify: true,
+  entryFileNames: "[name].cjs",
+  chunkFileNames: "[name]-[hash].cjs",
+});
+await bundle.close();
