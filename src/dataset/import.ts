@@ -1,7 +1,6 @@
-import { randomBytes } from "node:crypto";
 import { createWriteStream } from "node:fs";
-import { readFile, rename, rm } from "node:fs/promises";
-import { resolve } from "node:path";
+import { copyFile, readFile, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import { finished } from "node:stream/promises";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DEPARTMENTS } from "../contract/departments.ts";
@@ -29,7 +28,7 @@ import {
   identityOf,
   parseMap,
 } from "./import-map.ts";
-import { newVersion } from "./layout.ts";
+import { newDraftName, newVersion } from "./layout.ts";
 
 export interface ImportInput {
   /** Files or patterns; at least one. */
@@ -134,7 +133,7 @@ async function stageFiles(
   version: string,
   options: BuildOptions,
 ): Promise<ImportReport> {
-  const rejects = new RejectFile(resolve(input.cwd, input.rejects));
+  const rejects = new RejectFile(resolve(input.cwd, input.rejects), options.datasetDir);
   try {
     const people = await stageTable(connection, "people", input.people, map, input.cwd, rejects, options);
     const companies = await stageTable(connection, "companies", input.companies, map, input.cwd, rejects, options);
@@ -536,15 +535,15 @@ interface Reject {
   readonly row: unknown;
 }
 
-/** The reject file: written beside its place and moved there whole at the end. */
+/** The reject file: written in the dataset folder, where the next build clears it away after a crash, and moved to its place whole. */
 class RejectFile {
   readonly #path: string;
   readonly #draft: string;
   #stream: ReturnType<typeof createWriteStream> | undefined;
 
-  constructor(path: string) {
+  constructor(path: string, datasetDir: string) {
     this.#path = path;
-    this.#draft = `${path}.${randomBytes(4).toString("hex")}`;
+    this.#draft = join(datasetDir, `${newDraftName()}.ndjson`);
   }
 
   async write(reject: Reject): Promise<void> {
@@ -567,7 +566,13 @@ class RejectFile {
     this.#stream = undefined;
     stream.end();
     await finished(stream);
-    await rename(this.#draft, this.#path);
+    try {
+      await rename(this.#draft, this.#path);
+    } catch (error) {
+      if (!(error instanceof Error && "code" in error && error.code === "EXDEV")) throw error;
+      await copyFile(this.#draft, this.#path);
+      await rm(this.#draft);
+    }
     return this.#path;
   }
 

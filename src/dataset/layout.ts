@@ -152,9 +152,10 @@ function isUnused(folder: string): boolean {
 export async function removeUnused(datasetDir: string): Promise<void> {
   const current = await readPointer(datasetDir);
   for (const entry of await readdir(datasetDir, { withFileTypes: true })) {
-    if (!entry.isDirectory() || entry.name === current?.folder) continue;
+    if (entry.name === current?.folder) continue;
     const path = join(datasetDir, entry.name);
-    if (entry.name.startsWith("build-") || (entry.name.startsWith("v-") && isUnused(path))) {
+    const old = entry.isDirectory() && entry.name.startsWith("v-");
+    if (entry.name.startsWith("build-") || (old && isUnused(path))) {
       // Where a file is still open on Windows this fails, and the next import tries again.
       await rm(path, { recursive: true, force: true }).catch(() => undefined);
     }

@@ -1,0 +1,220 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { access, mkdir, readdir, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { expect, test } from "vitest";
+import { type CanonicalFilters, checkFilters } from "../../src/contract/filters.ts";
+import { NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
+import { openDataset } from "../../src/dataset/open.ts";
+import { ReloadingEngine } from "../../src/dataset/reloading-engine.ts";
+import {
+  ensureSample,
+  generateDataset,
+  SAMPLE_COMPANIES,
+  SAMPLE_PEOPLE,
+  SAMPLE_VERSION,
+} from "../../src/dataset/sample.ts";
+import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
+
+const DIST = resolve(import.meta.dirname, "../../dist");
+const ALL = { exact: {}, prefix: {}, range: {} };
+
+const build = (datasetDir: string, people: number, seed = 1) =>
+  generateDataset({ people, seed }, { datasetDir, now: Date.now, sleep, resources: SMALL });
+
+const filtersOf = (value: unknown): CanonicalFilters => {
+  const check = checkFilters(value);
+  if (!check.ok) throw new Error(JSON.stringify(check.issues));
+  return check.canonical;
+};
+
+const exit = (child: ChildProcess): Promise<number | null> =>
+  new Promise((done) => child.once("exit", (code) => done(code)));
+
+/** Runs a module's text in a process of its own, with the built modules. */
+const script = (text: string): ChildProcess =>
+  spawn(process.execPath, ["--input-type=module", "-e", text], { stdio: ["ignore", "pipe", "inherit"] });
+
+const distUrl = (file: string): string => pathToFileURL(join(DIST, file)).href;
+
+test("a folder without a dataset is told apart from a broken one", async () => {
+  const folder = await tempFolder();
+  await expect(openDataset(folder)).rejects.toThrow(NoDatasetError);
+  await expect(openDataset(join(folder, "missing"))).rejects.toThrow(NoDatasetError);
+  await writeFile(join(folder, "CURRENT"), "{}");
+  await expect(openDataset(folder)).rejects.toThrow(/is not a dataset pointer/);
+});
+
+test("four processes that want the sample at once make it once, and all of them read it", async () => {
+  const folder = join(await tempFolder(), "dataset");
+  const text = `
+    const { ensureSample } = await import(${JSON.stringify(distUrl("dataset/sample.js"))});
+    const { openDataset } = await import(${JSON.stringify(distUrl("dataset/open.js"))});
+    const resources = { threads: 1, memoryBytes: ${SMALL.memoryBytes} };
+    const made = await ensureSample(${JSON.stringify(folder)}, { resources });
+    const engine = await openDataset(${JSON.stringify(folder)}, { resources });
+    console.log(JSON.stringify({ made, ...engine.info(), count: await engine.count(${JSON.stringify(filtersOf({ department: "Sales", country: "united states" }))}) }));
+    await engine.close();`;
+  const outputs = await Promise.all(
+    Array.from({ length: 4 }, async () => {
+      const child = script(text);
+      let output = "";
+      child.stdout?.on("data", (data: Buffer) => {
+        output += data;
+      });
+      expect(await exit(child)).toBe(0);
+      return JSON.parse(output) as { made: boolean; version: string; people: number; companies: number; count: number };
+    }),
+  );
+  expect(outputs.filter(({ made }) => made)).toHaveLength(1);
+  for (const { version, people, companies, count } of outputs) {
+    expect({ version, people, companies, count }).toEqual({
+      version: SAMPLE_VERSION,
+      people: SAMPLE_PEOPLE,
+      companies: SAMPLE_COMPANIES,
+      count: 879,
+    });
+  }
+  expect((await readdir(folder)).sort()).toEqual(["CURRENT", "lock.db", `v-${SAMPLE_VERSION}`]);
+  expect(await ensureSample(folder)).toBe(false);
+});
+
+test("a build that is killed leaves the old dataset, and the next build clears up after it", async () => {
+  const folder = join(await tempFolder(), "dataset");
+  const first = await build(folder, 200);
+  const child = script(`
+    const { generateDataset } = await import(${JSON.stringify(distUrl("dataset/sample.js"))});
+    await generateDataset({ people: 2000000, seed: 2 }, {
+      datasetDir: ${JSON.stringify(folder)}, now: Date.now, sleep: (ms) => new Promise((done) => setTimeout(done, ms)),
+      resources: { threads: 1, memoryBytes: ${SMALL.memoryBytes} },
+    });`);
+  const draft = async (): Promise<string | undefined> =>
+    (await readdir(folder)).find((name) => name.startsWith("build-"));
+  while ((await draft()) === undefined) await sleep(20);
+  await sleep(200);
+  child.kill("SIGKILL");
+  await exit(child);
+  expect(await draft()).toBeDefined();
+  const engine = await openDataset(folder, { resources: SMALL });
+  expect(engine.info()).toMatchObject({ version: first.version, people: 200 });
+  expect(await engine.verify()).toEqual([]);
+  await engine.close();
+  const second = await build(folder, 300);
+  expect((await readdir(folder)).sort()).toEqual(["CURRENT", "lock.db", `v-${second.version}`]);
+});
+
+test("a build that fails leaves nothing behind", async () => {
+  const folder = join(await tempFolder(), "dataset");
+  await expect(
+    generateDataset(
+      { people: 100, seed: 1 },
+      { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: AbortSignal.abort() },
+    ),
+  ).rejects.toThrow();
+  expect((await readdir(folder)).filter((name) => name !== "lock.db")).toEqual([]);
+  await expect(build(folder, 0)).rejects.toThrow(RangeError);
+  await expect(build(folder, 1, -1)).rejects.toThrow(RangeError);
+});
+
+test("the same people and seed are the same dataset; another seed is another", async () => {
+  const [a, b, c] = [await smallDataset(500, 5), await smallDatasetCopy(500, 5), await smallDataset(500, 6)];
+  const records = async (engine: typeof a) => (await engine.people(ALL, { offset: 0, limit: 500 })).records;
+  expect(await records(b)).toEqual(await records(a));
+  expect(await records(c)).not.toEqual(await records(a));
+  for (const engine of [a, b, c]) await engine.close();
+});
+
+async function smallDatasetCopy(people: number, seed: number) {
+  const folder = join(await tempFolder(), "dataset");
+  await build(folder, people, seed);
+  return openDataset(folder, { resources: SMALL });
+}
+
+test("an engine that follows its folder: calls end on the version they began on, the old one goes when nobody reads it", async () => {
+  const folder = join(await tempFolder(), "dataset");
+  const first = await build(folder, 2_000);
+  let now = 0;
+  const reloads: string[] = [];
+  const engine = await ReloadingEngine.open(folder, {
+    resources: SMALL,
+    now: () => now,
+    onReload: ({ version }) => reloads.push(version),
+    onError: (error) => {
+      throw error;
+    },
+  });
+  expect(engine.info().version).toBe(first.version);
+  const second = await build(folder, 700);
+  // Within a second nothing is looked at.
+  now = 999;
+  expect(await engine.count(ALL)).toBe(2_000);
+  const running = Array.from({ length: 20 }, (_, page) =>
+    engine.people(filtersOf({ department: "Sales" }), { offset: page, limit: 50 }),
+  );
+  now = 1_000;
+  const after = engine.count(ALL);
+  const pages = await Promise.all(running);
+  expect(new Set(pages.map((page) => page.total)).size).toBe(1);
+  expect(pages.every((page) => page.records.length === 50)).toBe(true);
+  expect(await after).toBe(700);
+  expect(engine.info()).toEqual({ version: second.version, people: 700, companies: second.companies });
+  expect(reloads).toEqual([second.version]);
+  // The first folder was in use during the second build; the third build finds it free.
+  expect(await readdir(folder)).toContain(`v-${first.version}`);
+  const third = await build(folder, 50);
+  expect((await readdir(folder)).sort()).toEqual(
+    ["CURRENT", "lock.db", `v-${second.version}`, `v-${third.version}`].sort(),
+  );
+  now = 2_000;
+  expect(await engine.count(ALL)).toBe(50);
+  await engine.close();
+  await expect(engine.count(ALL)).rejects.toThrow(/closed/);
+});
+
+test("a new version that cannot be opened is reported, and the old one goes on", async () => {
+  const folder = join(await tempFolder(), "dataset");
+  await build(folder, 300);
+  let now = 0;
+  const errors: unknown[] = [];
+  const engine = await ReloadingEngine.open(folder, {
+    resources: SMALL,
+    now: () => now,
+    onError: (error) => errors.push(error),
+  });
+  await mkdir(join(folder, "v-broken"));
+  await writeFile(join(folder, "CURRENT"), JSON.stringify({ version: "broken", folder: "v-broken" }));
+  now = 5_000;
+  expect(await engine.count(ALL)).toBe(300);
+  expect(errors).toHaveLength(1);
+  const good = await build(folder, 400);
+  now = 10_000;
+  expect(await engine.count(ALL)).toBe(400);
+  expect(engine.info().version).toBe(good.version);
+  await engine.close();
+});
+
+test("closing waits for the calls that run", async () => {
+  const engine = await smallDataset();
+  const page = engine.people(filtersOf({ country: ["united states", "india"] }), { offset: 0, limit: 1_000 });
+  const count = engine.count(filtersOf({ title_prefix: "s" }));
+  await engine.close();
+  expect((await page).records).toHaveLength(Math.min(1_000, (await page).total));
+  expect(await count).toBeGreaterThan(0);
+  await expect(engine.count(ALL)).rejects.toThrow(/closed/);
+});
+
+test("verify finds what is wrong with the files", async () => {
+  const folder = await smallDatasetFolder(100, 77);
+  const pointer = await readPointer(folder);
+  const records = join(folder, pointer?.folder ?? "", "records.db");
+  await access(records);
+  const { DatabaseSync } = await import("@photostructure/sqlite");
+  const db = new DatabaseSync(records);
+  db.exec("DELETE FROM people WHERE rid = 7");
+  db.close();
+  const engine = await openDataset(folder, { resources: SMALL });
+  expect(await engine.verify()).toEqual(["people in the row store: 99, expected 100"]);
+  // A page that cannot be read whole is an error, never a short page.
+  await expect(engine.people(ALL, { offset: 0, limit: 20 })).rejects.toThrow(/19 of 20 records/);
+  await engine.close();
+});

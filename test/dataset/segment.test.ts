@@ -1,0 +1,85 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { checkFilters } from "../../src/contract/filters.ts";
+import { afterPrefix, conditionsOf, whereSql } from "../../src/dataset/conditions.ts";
+import { BitmapSegment, ListSegment, SegmentCache, WholeDataset } from "../../src/dataset/segment.ts";
+
+test("a bitmap gives the same slices as the list of its people", () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.nat(20_000), { maxLength: 500 }),
+      fc.nat(600),
+      fc.integer({ min: 1, max: 600 }),
+      (people, offset, limit) => {
+        const rids = Uint32Array.from(people).sort();
+        const bits = new Uint8Array(2_501);
+        for (const rid of rids) bits[rid >> 3] = (bits[rid >> 3] ?? 0) | (0x80 >> (rid & 7));
+        const bitmap = new BitmapSegment(bits);
+        expect(bitmap.count).toBe(rids.length);
+        expect([...bitmap.slice(offset, limit)]).toEqual([...new ListSegment(rids).slice(offset, limit)]);
+        expect([...bitmap.compact().slice(offset, limit)]).toEqual([...bitmap.slice(offset, limit)]);
+      },
+    ),
+  );
+});
+
+test("the whole dataset is its own order", () => {
+  const whole = new WholeDataset(10);
+  expect([...whole.slice(3, 4)]).toEqual([3, 4, 5, 6]);
+  expect([...whole.slice(8, 4)]).toEqual([8, 9]);
+  expect([...whole.slice(10, 4)]).toEqual([]);
+});
+
+test("the cache keeps within its budget and drops what was not used for longest", () => {
+  const cache = new SegmentCache(3_000);
+  const segment = new ListSegment(new Uint32Array(175));
+  for (const key of ["a", "b", "c"]) cache.set(key, segment);
+  expect(cache.get("a")).toBe(segment);
+  cache.set("d", segment);
+  expect([cache.get("a"), cache.get("b"), cache.get("c"), cache.get("d")]).toEqual([
+    segment,
+    undefined,
+    segment,
+    segment,
+  ]);
+  cache.set("huge", new ListSegment(new Uint32Array(10_000)));
+  expect(cache.get("huge")).toBeUndefined();
+  expect(cache.get("d")).toBe(segment);
+});
+
+test("a prefix ends where the next code point begins", () => {
+  expect(afterPrefix("ab")).toBe("ac");
+  expect(afterPrefix("a\u{10ffff}")).toBe("b");
+  expect(afterPrefix("a\ud7ff")).toBe("a\ue000");
+  expect(afterPrefix("\uffff")).toBe("\u{10000}");
+  expect(afterPrefix("\u{10ffff}\u{10ffff}")).toBeUndefined();
+  const text = fc.string({ unit: "binary", minLength: 1, maxLength: 3 });
+  fc.assert(
+    fc.property(text, text, (prefix, other) => {
+      const after = afterPrefix(prefix);
+      const compare = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+      const inside = compare(other, prefix) >= 0 && (after === undefined || compare(other, after) < 0);
+      expect(inside).toBe(other.startsWith(prefix));
+    }),
+  );
+});
+
+test("no value is ever part of the SQL text", () => {
+  const check = checkFilters({
+    title: ["X'; DROP TABLE people; --", "b"],
+    headline_prefix: "X%_\\",
+    network_url: ["X'", "network.example/in/X'"],
+    company_network_url: "X'",
+    connections_min: 1_234,
+  });
+  if (!check.ok) throw new Error("the filters are fine");
+  const sql = whereSql(conditionsOf(check.canonical), {
+    placeholder: () => "?",
+    addressColumns: (column) => ({ slug: `${column}_slug`, address: column }),
+  });
+  expect(sql.text).not.toMatch(/x'|drop|1234/);
+  expect(sql.text.split("?")).toHaveLength(sql.values.length + 1);
+  expect(sql.text).toMatchInlineSnapshot(
+    `" WHERE title IN (?, ?) AND ((network_url_slug = ?) OR (network_url_slug = ? AND network_url = ?)) AND headline >= ? AND headline < ? AND connections >= ? AND ((company_network_url_slug = ?))"`,
+  );
+});
