@@ -1,0 +1,48 @@
+import { describe, expect, it } from "vitest";
+import { checkLedger, countCalls, HAS_STRACE, LONG, report, runLife } from "./rig.ts";
+
+// F3: the Nth write or sync of the ledger's files fails, once or from then on, for N = 1 until a run passes without meeting it. The
+// process goes on: what it refused must not have happened, what it acknowledged must be there.
+const FAULTS: readonly (readonly [name: string, call: string, inject: string])[] = [
+  ["the disk is full once", "pwrite64", "error=ENOSPC"],
+  ["a write fails once", "pwrite64", "error=EIO"],
+  ["a sync fails once", "fsync", "error=EIO"],
+];
+const SHORT_POINTS = 3;
+
+describe.skipIf(!HAS_STRACE)("a ledger on a disk that fails", () => {
+  it.each(FAULTS)("refuses and charges nothing when %s", { timeout: 1_200_000 }, async (name, call, inject) => {
+    const options = { rounds: LONG ? 2 : 1, width: 3, tolerant: true };
+    const whole = await runLife(options, [`trace=${call}`]);
+    const total = countCalls(whole.trace, call);
+    whole.remove();
+    const step = LONG ? 1 : total / SHORT_POINTS;
+    const problems: string[] = [];
+    let points = 0;
+    let refused = 0;
+    // `when=N+` from then on: a disk that stays full.
+    for (const suffix of ["", "+"]) {
+      for (let position = 1; position <= total; position += step) {
+        const when = Math.round(position);
+        const life = await runLife(options, [`trace=${call}`, `inject=${call}:${inject}:when=${when}${suffix}`]);
+        points += 1;
+        refused += life.lines.filter((line) => line.refused !== undefined).length;
+        const others = life.lines.filter((line) => line.refused !== undefined && line.name !== "StoreUnavailableError");
+        for (const line of others) {
+          // What follows from a refusal: an account or a key that was never made.
+          const follows = line.name === "UnknownAccountError" || line.message === "there is no key to revoke";
+          if (!follows) {
+            problems.push(`call ${when}${suffix}: refused with ${line.name}: ${line.message}`);
+          }
+        }
+        for (const problem of await checkLedger(life.path, life.lines, true)) {
+          problems.push(`call ${when}${suffix}: ${problem}`);
+        }
+        life.remove();
+      }
+    }
+    report(`disk errors: ${name}`, { points, refused, problems: problems.length });
+    expect(problems).toEqual([]);
+    expect(refused).toBeGreaterThan(0);
+  });
+});

@@ -1,0 +1,44 @@
+import { describe, expect, it } from "vitest";
+import { recordLife, replay } from "./power-loss.ts";
+import { HAS_STRACE, LONG, report } from "./rig.ts";
+
+// F2: the power fails after any system call, and what was not synced is gone, whole or torn at 512 bytes.
+const LIFE = LONG ? { rounds: 8, width: 8 } : { rounds: 2, width: 3 };
+const RANDOM = LONG ? 40 : 1;
+const EVERY = LONG ? 1 : 4;
+
+describe.skipIf(!HAS_STRACE)("a ledger after a power failure", () => {
+  it("has every acknowledged charge, grant, key and revocation", { timeout: 3_600_000 }, async () => {
+    const { events, life } = await recordLife(LIFE);
+    life.remove();
+    expect(life.lines.at(-1)).toEqual({ ack: { kind: "close" } });
+    const figures = await replay(events, { random: RANDOM, seed: 20_260_505, every: EVERY });
+    const { states, statesWithLoss, losses, broken } = figures;
+    report("power loss, synchronous=FULL", {
+      calls: events.length,
+      states,
+      statesWithLoss,
+      losses,
+      broken: broken.length,
+    });
+    expect(broken).toEqual([]);
+    expect({ statesWithLoss, losses }).toEqual({ statesWithLoss: 0, losses: 0 });
+    expect(states).toBeGreaterThan(LONG ? 20_000 : 80);
+  });
+
+  it("would not have them with synchronous=NORMAL: the rig sees the difference", { timeout: 3_600_000 }, async () => {
+    const { events, life } = await recordLife({ ...LIFE, store: { synchronous: "NORMAL" } });
+    life.remove();
+    const figures = await replay(events, { random: LONG ? 3 : 0, seed: 1, every: EVERY });
+    const { states, statesWithLoss, losses, broken } = figures;
+    report("power loss, synchronous=NORMAL (control)", {
+      calls: events.length,
+      states,
+      statesWithLoss,
+      losses,
+      broken: broken.length,
+    });
+    expect(broken).toEqual([]);
+    expect(statesWithLoss).toBeGreaterThan(states / 10);
+  });
+});

@@ -1,0 +1,125 @@
+// The program under test of the fault rigs: a plain process over the built ledger. It writes what it is about to do and what was
+// acknowledged to a file, one JSON line each, so that the rig knows what must be there after the process is gone.
+// Usage: node worker.mjs life STORE-MODULE LEDGER ACK-FILE OPTIONS-JSON
+//        node worker.mjs spend STORE-MODULE      (commands as JSON lines on stdin, results as JSON lines on stdout)
+import { openSync, writeSync } from "node:fs";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+const [mode, module, ...rest] = process.argv.slice(2);
+const { openSqliteStore } = await import(pathToFileURL(module).href);
+const MICROS = 1_000_000n;
+
+const answer = (name) => (balance) => ({ status: 200, headers: { "x-name": name }, body: `${name} ${balance}` });
+
+const holdOf = (name, credits, idempotent) => ({
+  accountId: "acme",
+  mode: "live",
+  keyId: "k1",
+  call: "person_search",
+  amount: BigInt(credits) * MICROS,
+  requestId: name,
+  ...(idempotent ? { idempotency: { key: `key-${name}`, requestHash: `hash-${name}` } } : {}),
+});
+
+/** One of everything that the ledger does, then `rounds` groups of charges. */
+async function life(path, ackPath, options) {
+  const ack = openSync(ackPath, "a");
+  const line = (entry) => writeSync(ack, `${JSON.stringify(entry)}\n`);
+  /** With `tolerant`, an action that is refused is written down and the rest goes on. */
+  const act = async (entry, work) => {
+    line({ try: entry });
+    try {
+      const value = await work();
+      line({ ack: entry });
+      return value;
+    } catch (error) {
+      if (!options.tolerant) throw error;
+      line({ refused: entry, name: error.name, message: error.message });
+      return undefined;
+    }
+  };
+  const store = await act({ kind: "open" }, () => openSqliteStore({ path, now: Date.now, ...options.store }));
+  if (store === undefined) return;
+  const charge = async (name, credits, posted, idempotent) => {
+    const outcome = await act({ kind: "hold", name }, () => store.hold(holdOf(name, credits, idempotent)));
+    if (outcome?.kind !== "held") return;
+    await act({ kind: "settle", name, posted: String(BigInt(posted) * MICROS), idempotent }, () =>
+      store.settle({ holdId: outcome.holdId, amount: BigInt(posted) * MICROS, reply: answer(name) }),
+    );
+  };
+  const key = (id, digit) => ({
+    id,
+    name: id,
+    mode: "live",
+    prefix: "hc_live_x",
+    hash: digit.repeat(64),
+    accountId: "acme",
+    createdAt: 1,
+  });
+  const grant = (note, credits) =>
+    act({ kind: "grant", note, amount: String(BigInt(credits) * MICROS) }, () =>
+      store.grant("acme", "live", BigInt(credits) * MICROS, note),
+    );
+  await act({ kind: "account" }, () => store.createAccount("acme", "Acme"));
+  await grant("first", 1000);
+  await act({ kind: "key", hash: "1".repeat(64) }, () => store.createKey(key("k1", "1")));
+  await charge("plain", 25, 7, false);
+  await charge("keyed", 25, 25, true);
+  await charge("empty", 5, 0, true);
+  const given = await act({ kind: "hold", name: "given-back" }, () => store.hold(holdOf("given-back", 40, true)));
+  if (given?.kind === "held") await act({ kind: "release", name: "given-back" }, () => store.release(given.holdId));
+  await grant("top-up", 5);
+  await act({ kind: "key", hash: "2".repeat(64) }, () => store.createKey(key("k2", "2")));
+  await act({ kind: "revoke", hash: "1".repeat(64) }, async () => {
+    if (!(await store.revokeKey("k1"))) throw new Error("there is no key to revoke");
+  });
+  await act({ kind: "calls", count: 3 }, () => store.recordCalls([{ keyId: "k1", day: "2026-01-01", count: 3 }]));
+  for (let round = 0; round < options.rounds; round += 1) {
+    await Promise.all(
+      Array.from({ length: options.width }, (_, n) => charge(`group-${round}-${n}`, 3, 1 + (n % 3), n % 2 === 0)),
+    );
+  }
+  await act({ kind: "hold", name: "never-settled" }, () => store.hold(holdOf("never-settled", 10, true)));
+  await act({ kind: "close" }, () => store.close());
+}
+
+/** Spends from one account together with other workers, as told line by line. */
+async function spend() {
+  for await (const text of createInterface({ input: process.stdin })) {
+    const { path, calls, amount, charge, wide } = JSON.parse(text);
+    const store = await openSqliteStore({ path, now: Date.now, patienceMs: 60_000 });
+    const result = { held: 0, insufficient: 0, charged: "0", errors: [] };
+    let charged = 0n;
+    let left = calls;
+    const client = async () => {
+      while (left > 0) {
+        left -= 1;
+        try {
+          const outcome = await store.hold({ ...holdOf("spend", 0, false), amount: BigInt(amount) });
+          if (outcome.kind !== "held") {
+            result.insufficient += 1;
+            continue;
+          }
+          result.held += 1;
+          const settled = await store.settle({
+            holdId: outcome.holdId,
+            amount: BigInt(charge),
+            reply: answer("spend"),
+          });
+          if (settled.balance < 0n) result.errors.push(`a balance of ${settled.balance}`);
+          charged += BigInt(charge);
+        } catch (error) {
+          result.errors.push(String(error));
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: wide }, client));
+    await store.close();
+    result.charged = String(charged);
+    process.stdout.write(`${JSON.stringify(result)}\n`);
+  }
+}
+
+if (mode === "life") await life(rest[0], rest[1], JSON.parse(rest[2]));
+else await spend();
