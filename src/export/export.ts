@@ -446,6 +446,7 @@ function ending(error: unknown, run: Run, deps: ExportDeps): unknown {
   }
   const failure = mapped instanceof CliError ? mapped : diskError(mapped, run);
   if (failure === undefined) return mapped;
+  if (failure.code.startsWith("damaged")) return failure;
   return new CliError({
     code: failure.code,
     category: failure.category,

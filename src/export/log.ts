@@ -6,11 +6,13 @@ import { type Disk, errorCode, FILE_MODE } from "./disk.ts";
 /** One line of a log: `t` says what happened, the rest is the kind's own. */
 export interface LogRecord {
   readonly t: string;
+  /** The line's checksum: no record has a member of that name. */
+  readonly sum?: never;
 }
 
 /** More than any line of a shared log. */
 const TAIL_BYTES = 65_536;
-const CHECKSUM = /,"crc":"([0-9a-f]{8})"\}$/;
+const CHECKSUM = /,"sum":"([0-9a-f]{8})"\}$/;
 const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
 
 /** The CRC-32 of some bytes as eight hexadecimal digits. */
@@ -19,7 +21,7 @@ export const checksum = (data: Buffer | string): string => hex(crc32(data));
 /** A record as one line of JSON that ends in a checksum over everything before it. */
 export function encodeLine(record: LogRecord): string {
   const body = JSON.stringify(record).slice(0, -1);
-  return `${body},"crc":"${checksum(body)}"}\n`;
+  return `${body},"sum":"${checksum(body)}"}\n`;
 }
 
 /** @returns undefined where the line was changed or torn */
@@ -28,7 +30,7 @@ export function decodeLine(line: string): LogRecord | undefined {
   if (match === null) return undefined;
   if (checksum(line.slice(0, match.index)) !== match[1]) return undefined;
   try {
-    const { crc: _crc, ...record } = JSON.parse(line) as LogRecord & { crc: string };
+    const { sum: _sum, ...record } = JSON.parse(line) as LogRecord;
     return record;
   } catch {
     return undefined;
@@ -53,20 +55,27 @@ export function decodeLog<Entry extends LogRecord>(bytes: Buffer, path: string):
     const end = bytes.indexOf(10, at);
     const record = end < 0 ? undefined : decodeLine(bytes.toString("utf8", at, end));
     if (record === undefined) {
-      if (end < 0 || end === bytes.length - 1) return { records, validBytes: at };
-      throw new CliError({
-        code: "damaged_log",
-        category: "filesystem",
-        exitCode: EXIT.incomplete,
-        message: `${path} is damaged at line ${line}: its checksum does not match`,
-        hint: "nothing was bought or changed; restore the file from a backup, or look at the pages beside it",
-      });
+      const torn = end < 0 || (end === bytes.length - 1 && isTorn(bytes.subarray(at, end)));
+      if (torn) return { records, validBytes: at };
+      throw damaged(`${path} is damaged at line ${line}: its checksum does not match`);
     }
     records.push(record as Entry);
     at = end + 1;
   }
   return { records, validBytes: bytes.length };
 }
+
+/** A line that was not written to its end. One that has a checksum at its end was, and has changed since. */
+const isTorn = (line: Buffer): boolean => !CHECKSUM.test(line.toString("latin1"));
+
+const damaged = (message: string): CliError =>
+  new CliError({
+    code: "damaged_log",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message,
+    hint: "nothing was bought or changed; restore the file from a backup, or look at the pages beside it",
+  });
 
 /** Reads a log without opening it for writing; a missing file is an empty log. */
 export async function readLog<Entry extends LogRecord>(path: string): Promise<DecodedLog<Entry>> {
@@ -133,6 +142,10 @@ export class Log<Entry extends LogRecord> {
     const end = tail.lastIndexOf(10);
     const start = end <= 0 ? 0 : tail.lastIndexOf(10, end - 1) + 1;
     const whole = end >= 0 && decodeLine(tail.toString("utf8", start, end)) !== undefined;
+    if (end >= 0 && !whole && !isTorn(tail.subarray(start, end))) {
+      await file.close();
+      throw damaged(`${path} is damaged in its last line: its checksum does not match`);
+    }
     const validBytes = end < 0 ? from : from + (whole ? end + 1 : start);
     if (validBytes !== size) await file.truncate(validBytes);
     return new Log<Entry>(disk, file, what, validBytes);

@@ -253,7 +253,11 @@ export class StreamOutput implements Output {
     return undefined;
   }
 
-  async publish(): Promise<void> {}
+  async publish(): Promise<void> {
+    this.#stream.off("error", this.#onError);
+  }
 
-  async abort(): Promise<void> {}
+  async abort(): Promise<void> {
+    this.#stream.off("error", this.#onError);
+  }
 }

@@ -61,7 +61,8 @@ export function user(url: string, key: string, more: Readonly<Record<string, str
       const { before, ...rest } = options;
       const test = testContext({ cwd: dir, random: () => 0.01, ...rest, argv, env: { ...env, ...rest.env } });
       before?.(test);
-      const code = await main(argv, test.context);
+      // The option's variable is read from the process, which all tests share.
+      const code = await main([...argv, "--base-url", url], test.context);
       return { code, stdout: test.stdout(), stderr: test.stderr() };
     },
   };

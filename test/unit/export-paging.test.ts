@@ -1,0 +1,63 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import { Seen } from "../../src/export/distinct.ts";
+import { Gaps, pageSize, requestsFor } from "../../src/export/paging.ts";
+
+describe("landing on a cap", () => {
+  test("1,007 rows in pages of 100 are ten pages, then 5, 1 and 1", () => {
+    const pages: number[] = [];
+    for (let offset = 0; offset < 1_007; ) {
+      const size = pageSize("page", offset, 1_007 - offset, 100);
+      pages.push(size);
+      offset += size;
+    }
+    expect(pages).toEqual([...Array.from({ length: 10 }, () => 100), 5, 1, 1]);
+  });
+
+  test("every page begins at a multiple of its size and no row is bought beyond the end", () => {
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 20_000 }), fc.integer({ min: 1, max: 1_000 }), (rows, perPage) => {
+        let requests = 0;
+        for (let offset = 0; offset < rows; requests++) {
+          const size = pageSize("page", offset, rows - offset, perPage);
+          if (offset % size !== 0 || size < 1 || size > Math.min(perPage, rows - offset)) return false;
+          offset += size;
+        }
+        return requestsFor("page", rows, perPage) === requests;
+      }),
+    );
+  });
+
+  test("offsets and cursors only shorten the last page", () => {
+    expect(pageSize("offset", 1_000, 7, 100)).toBe(7);
+    expect(pageSize("cursor", 1_000, 7, 100)).toBe(7);
+    expect(requestsFor("cursor", 1_007, 100)).toBe(11);
+  });
+});
+
+test("gaps: what is taken and given back is what is left", () => {
+  const range = fc.tuple(fc.nat(100), fc.nat(30), fc.constantFrom("take", "giveBack"));
+  fc.assert(
+    fc.property(fc.array(range, { maxLength: 40 }), fc.nat(140), (changes, end) => {
+      const gaps = new Gaps([{ from: 0, to: 100 }]);
+      const rows = new Set(Array.from({ length: 100 }, (_, row) => row));
+      for (const [from, length, change] of changes) {
+        gaps[change as "take" | "giveBack"](from, from + length);
+        for (let row = from; row < from + length; row++) change === "take" ? rows.delete(row) : rows.add(row);
+      }
+      gaps.cut(end);
+      for (const row of rows) if (row >= end) rows.delete(row);
+      expect(gaps.rows).toBe(rows.size);
+      expect(gaps.first?.from).toBe(rows.size === 0 ? undefined : Math.min(...rows));
+    }),
+  );
+});
+
+test("seen: tells a hundred thousand identities apart, also when it grows", () => {
+  const seen = new Seen(10);
+  let fresh = 0;
+  for (let index = 0; index < 100_000; index++) fresh += Number(seen.add(`p${index.toString(16)}`));
+  expect(fresh).toBe(100_000);
+  for (let index = 0; index < 100_000; index += 7) fresh += Number(seen.add(`p${index.toString(16)}`));
+  expect({ fresh, count: seen.count }).toEqual({ fresh: 100_000, count: 100_000 });
+});
