@@ -35,21 +35,22 @@ export const EXIT_CODES: readonly { readonly code: ExitCode; readonly meaning: s
 
 /** Every variable that changes what headcount does. */
 export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: string }[] = [
-  { name: "HEADCOUNT_API_KEY", meaning: "the API key; goes before the keychain and before a key file" },
+  { name: "HEADCOUNT_API_KEY", meaning: "the API key; before the keychain and a key file" },
   { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
   { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },
-  { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json (default: $XDG_CONFIG_HOME/headcount)" },
-  { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs and ledger (default: $XDG_STATE_HOME/headcount)" },
+  { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json" },
+  { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs and the ledger of spend" },
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
   { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows itself" },
-  { name: "XDG_CONFIG_HOME", meaning: "where settings live, unless HEADCOUNT_CONFIG_DIR is set" },
-  { name: "XDG_STATE_HOME", meaning: "where runs live, unless HEADCOUNT_STATE_DIR is set" },
-  { name: "XDG_DATA_HOME", meaning: "where the sample and the service's data folder live" },
-  { name: "HTTPS_PROXY, HTTP_PROXY", meaning: "a proxy for the service; loopback is never proxied" },
+  { name: "HEADCOUNT_CLICKHOUSE_PASSWORD", meaning: "for serve --dataset clickhouse://..." },
+  { name: "XDG_CONFIG_HOME", meaning: "else the config is in its headcount (~/.config)" },
+  { name: "XDG_STATE_HOME", meaning: "else runs are in its headcount (~/.local/state)" },
+  { name: "XDG_DATA_HOME", meaning: "data of sample and service (~/.local/share)" },
+  { name: "HTTPS_PROXY, HTTP_PROXY", meaning: "a proxy; loopback is never proxied" },
   { name: "NO_PROXY", meaning: "hosts that are reached directly" },
   { name: "NODE_EXTRA_CA_CERTS", meaning: "a file of more certificate authorities to trust" },
-  { name: "NO_COLOR", meaning: "any value: no colour; also --no-color and TERM=dumb" },
-  { name: "FORCE_COLOR", meaning: "any value but 0: colour even where the output is no terminal" },
+  { name: "NO_COLOR", meaning: "any value: no colour; as --no-color, TERM=dumb" },
+  { name: "FORCE_COLOR", meaning: "any value but 0: colour without a terminal too" },
 ];
 
 /** Two columns, the first as wide as its widest cell, indented by two. */
@@ -79,7 +80,7 @@ const TEXTS: Readonly<Record<Topic, () => string>> = {
 ${columns(EXIT_CODES.map(({ code, meaning }) => [String(code).padStart(3), meaning]))}
 
 --require-complete turns a reached cap or a short result into 5.
-With --json the error is one JSON document on stderr, and its exit_code is the same number.
+With --json the error is one JSON document on stderr; its exit_code is the same.
 `,
 
   environment: () => `Environment
@@ -87,15 +88,15 @@ With --json the error is one JSON document on stderr, and its exit_code is the s
 ${columns(ENVIRONMENT.map(({ name, meaning }) => [name, meaning]))}
 
 A flag goes before the environment, the environment before the config file.
-The key is looked up in HEADCOUNT_API_KEY, then in the keychain, then in the key file
-that login --insecure-storage made. It is never taken from an argument.
+The key is looked up in HEADCOUNT_API_KEY, then in the keychain, then in the key
+file that login --insecure-storage made. It is never taken from an argument.
 `,
 
   filters: () => `Filters
 
 Every key is a flag. The same flag again is OR; different flags are AND:
 
-  headcount -c sample count --department Sales --department Marketing --country france
+  headcount -c sample count --department Sales --department Legal --country france
 
 Exact text, in any case (the flag may be repeated):
 ${wrapped(flags([...EXACT_KEYS, "department"]), "  ")}
@@ -115,42 +116,45 @@ ${wrapped(DEPARTMENTS, "  ")}
 Seniority levels:
 ${wrapped(SENIORITY_LEVELS, "  ")}
 
-Values are never split at commas. A file holds the same keys with underscores, and a flag
-replaces the file's value for its key:
+Values are never split at commas. A file holds the same keys with underscores,
+and a flag replaces the file's value for its key:
 
-  echo '{"department": ["Sales", "Marketing"], "country": "france"}' > segment.json
+  echo '{"department": ["Sales", "Legal"], "country": "france"}' > segment.json
   headcount -c sample count -f segment.json --country germany
 
-headcount filters lists the keys with examples; headcount filters --schema prints a JSON
-Schema for such files, so that an editor completes and checks them.
+headcount filters lists the keys with examples; headcount filters --schema
+prints a JSON Schema for such files, so that an editor completes and checks them.
 `,
 
   cron: () => `Unattended exports
 
-Without a terminal nothing is asked: --yes or --max-credits is the consent to spend.
+Without a terminal nothing is asked: --yes or --max-credits is the consent to
+spend.
 
   headcount -c sample search --department Sales --country france \\
-    --max-credits 200 --output sales.csv --overwrite --quiet
+    --max-credits 20 --output sales.csv --overwrite --quiet
 
-The key: cron has no session bus, so the keychain of a desktop is out of reach. Keep the
-key in a file that only you can read (chmod 600), and hand it over in the environment. As
-~/bin/weekly-people:
+The key: cron has no session bus, so the keychain of a desktop is out of reach.
+Keep the key in a file that only you can read (chmod 600), and hand it over in
+the environment. As ~/bin/weekly-people:
 
   #!/bin/sh
-  . "$HOME/.headcount.env"     # one line: export HEADCOUNT_API_KEY=hc_live_...
+  . "$HOME/.headcount.env"   # one line: export HEADCOUNT_API_KEY=hc_live_...
   headcount search -f "$HOME/segment.json" --max-credits 500 \\
-    -o "$HOME/people.csv" --overwrite --quiet --receipt "$HOME/people.receipt.json"
+    -o "$HOME/people.csv" --overwrite --quiet
 
 and in the crontab (a crontab knows little of your PATH, so name it):
 
   PATH=/usr/local/bin:/usr/bin:/bin
   0 6 * * 1  $HOME/bin/weekly-people
 
-headcount login --insecure-storage keeps the key in a 0600 file of its own instead.
+headcount login --insecure-storage keeps the key in a 0600 file of its own
+instead.
 
-A run that stops early exits with 5, 7 or 8 and keeps every page that was paid for: the same
-command again, or headcount resume, buys only what is missing. --max-wait SECONDS bounds a
-single wait for the rate limit. Exit 9 means that another run still writes the same file.
+A run that stops early exits with 5, 7 or 8 and keeps every page that was paid
+for: the same command again, or headcount resume, buys only what is missing.
+--max-wait SECONDS bounds a single wait for the rate limit. Exit 9 means that
+another run still writes the same file. --receipt FILE says what was bought.
 
 See also: headcount help exit-codes, headcount help environment
 `,

@@ -4,9 +4,9 @@ import { exampleValue, filterFileSchema, knownValues } from "../contract/filter-
 import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../contract/filters.ts";
 import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
+import type { GlobalOptions } from "../program.ts";
 
-interface FiltersOptions {
-  readonly json?: boolean;
+interface FiltersOptions extends GlobalOptions {
   readonly schema?: boolean;
 }
 
@@ -28,26 +28,33 @@ Examples:
 
 See also: headcount help filters`,
     )
-    .action((key: string | undefined, _: unknown, command: Command) => {
-      run(key, command.optsWithGlobals<FiltersOptions>(), context);
+    .action(async (key: string | undefined, _: unknown, command: Command) => {
+      await run(key, command.optsWithGlobals<FiltersOptions>(), context);
     });
 }
 
-function run(key: string | undefined, options: FiltersOptions, context: Context): void {
+async function run(key: string | undefined, options: FiltersOptions, context: Context): Promise<void> {
   if (options.schema) {
     if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
     context.stdout.write(`${JSON.stringify(filterFileSchema(), null, 2)}\n`);
     return;
   }
-  const specs = key === undefined ? FILTER_SPECS : [parseKey(key)];
-  const entries = specs.map(describe);
-  const [first] = entries;
-  if (options.json) {
-    const document = key === undefined ? { filters: entries } : first;
-    context.stdout.write(`${JSON.stringify(document, null, 2)}\n`);
-  } else if (key !== undefined && first !== undefined) printOne(first, context);
-  else printAll(entries, context);
+  const one = key === undefined ? undefined : describe(parseKey(key));
+  const entries = FILTER_SPECS.map(describe);
+  if (options.json) context.stdout.write(`${JSON.stringify(one ?? { filters: entries }, null, 2)}\n`);
+  else if (context.stdout.isTTY !== true) {
+    const { tsv } = await import("../terminal/tsv.ts");
+    const all = entries.map(({ description, key: name, match, value }) => [name, match, value, description]);
+    context.stdout.write(tsv(one === undefined ? all : linesOf(one)));
+  } else if (one === undefined) await printAll(entries, options, context);
+  else await printOne(one, options, context);
 }
+
+/** `name TAB value` lines, one for each of the values that the key takes. */
+const linesOf = ({ values, ...fields }: Entry): readonly (readonly (string | number)[])[] => [
+  ...Object.entries(fields),
+  ...values.map((value) => ["values", value]),
+];
 
 /** A key in any of the ways people write it: `title_prefix`, `title-prefix`, `--title-prefix`. */
 function parseKey(text: string): FilterKeySpec {
@@ -72,38 +79,31 @@ const describe = (spec: FilterKeySpec) => ({
 });
 type Entry = ReturnType<typeof describe>;
 
-const tabbed = (rows: readonly (readonly unknown[])[]): string => rows.map((row) => `${row.join("\t")}\n`).join("");
-
-function printAll(entries: readonly Entry[], context: Context): void {
-  const rows = entries.map(({ key, match, value, description }) => [key, match, value, description]);
-  if (context.stdout.isTTY !== true) return void context.stdout.write(tabbed(rows));
-  const table = entries.map(({ key, match, value, example }) => [
+async function printAll(entries: readonly Entry[], options: GlobalOptions, context: Context): Promise<void> {
+  const { renderTable } = await import("../terminal/table.ts");
+  const special = new Set(["company_network_url", "department"]);
+  const rows = entries.map(({ example, key, match, value }) => [
     key,
-    match === "company_network_url" || match === "department" ? "special" : match,
-    value === "string or array of strings" ? "text, or several" : value === "string" ? "text" : value,
+    special.has(match) ? "special" : match,
+    value === "integer" ? "number" : value === "string" ? "text" : "text, or several",
     String(example),
   ]);
-  context.stdout.write(`${aligned([["KEY", "MATCH", "VALUE", "EXAMPLE"], ...table])}\n`);
-  context.stdout.write(
-    "As flags: --title-prefix for title_prefix. One key: headcount filters department. Guide: headcount help filters\n",
-  );
+  const columns = [{ title: "key", fixed: true }, { title: "match" }, { title: "value" }, { title: "example" }];
+  context.stdout.write(renderTable(columns, rows, await tableOptions(options, context)));
+  if (options.quiet !== true) {
+    context.stderr.write("\nAs flags: --title-prefix for title_prefix. More: headcount help filters\n");
+  }
 }
 
-function printOne(entry: Entry, context: Context): void {
-  const { values, ...fields } = entry;
-  const rows = [...Object.entries(fields), ...values.map((value) => ["values", value])];
-  if (context.stdout.isTTY !== true) return void context.stdout.write(tabbed(rows));
-  const cells = rows.map(([name = "", value], index) => [
-    rows[index - 1]?.[0] === name ? "" : String(name),
-    String(value),
-  ]);
-  context.stdout.write(aligned(cells));
+async function printOne({ values, ...fields }: Entry, options: GlobalOptions, context: Context): Promise<void> {
+  const { renderCard } = await import("../terminal/table.ts");
+  const rows = [...Object.entries(fields), ["values", values.join(", ")]];
+  const cells = rows.map(([name = "", value]) => [name, String(value)] as const);
+  context.stdout.write(renderCard(cells, await tableOptions(options, context)));
 }
 
-/** Columns as wide as their widest cell, two spaces apart. All of it is ASCII or Latin, one column a character. */
-function aligned(rows: readonly (readonly string[])[]): string {
-  const widths = (rows[0] ?? []).map((_, column) => Math.max(...rows.map((row) => (row[column] ?? "").length)));
-  const line = (row: readonly string[]): string =>
-    row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
-  return rows.map((row) => `${line(row).trimEnd()}\n`).join("");
+async function tableOptions(options: GlobalOptions, context: Context) {
+  const { hasColor, styleFor, widthOfStream } = await import("../terminal/style.ts");
+  const style = styleFor(hasColor(context.stdout, context.env, options.color));
+  return { width: widthOfStream(context.stdout), style };
 }
