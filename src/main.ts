@@ -18,7 +18,7 @@ export async function main(argv: readonly string[], context: Context): Promise<n
     context.stdout.write(`${packageVersion()}\n`);
     return 0;
   }
-  const { buildProgram, commandName } = await import("./program.ts");
+  const { buildProgram, COMMANDS, commandName, unknownHelp } = await import("./program.ts");
   const name = commandName(argv) ?? "";
   const outside = watchOutside(context, name);
   try {
@@ -37,6 +37,9 @@ export async function main(argv: readonly string[], context: Context): Promise<n
       const topic = commandName(argv.slice(argv.indexOf("help") + 1));
       const { topicText } = await import("./topics.ts");
       const text = topic === undefined ? undefined : topicText(topic);
+      if (text === undefined && topic !== undefined && !COMMANDS.some((command) => command.name === topic)) {
+        throw await unknownHelp(topic);
+      }
       if (text !== undefined) return void context.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
     }
     const program = await buildProgram(context, argv);

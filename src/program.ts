@@ -1,6 +1,7 @@
+import type { EventEmitter } from "node:events";
 import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
-import { usageError } from "./errors.ts";
+import { type CliError, usageError } from "./errors.ts";
 import { packageVersion } from "./version.ts";
 
 /** What a file under `commands/` exports. */
@@ -75,6 +76,16 @@ function seconds(text: string): number {
   return value;
 }
 
+/** What a person meant by `help WORD` where there is no such command or topic. */
+export async function unknownHelp(word: string): Promise<CliError> {
+  const { TOPICS } = await import("./topics.ts");
+  const { nearest } = await import("./contract/suggest.ts");
+  const known = [...COMMANDS.map(({ name }) => name), ...TOPICS.map(({ name }) => name)];
+  const near = nearest(word, known);
+  const hint = near === undefined ? "headcount --help lists the commands" : `did you mean headcount help ${near}?`;
+  return usageError(`no command or help topic "${word}"; topics: ${TOPICS.map(({ name }) => name).join(", ")}`, hint);
+}
+
 /**
  * The program for these arguments. Only the named command is loaded whole; the others are there as names and summaries, for
  * help and suggestions. `"all"` loads every command (completions, man page, tests).
@@ -102,7 +113,8 @@ export async function buildProgram(
     )
     .version(packageVersion(), "--version", "print the version")
     .helpOption("-h, --help", "show help")
-    .helpCommand("help [command or topic]", "help for a command, or on exit-codes, environment, filters, cron")
+    .helpCommand("help [command]", "help for a command, or on exit-codes, environment, filters, cron")
+    .addHelpText("after", EXAMPLES)
     .showSuggestionAfterError(true)
     .exitOverride()
     .configureOutput({
@@ -116,12 +128,41 @@ export async function buildProgram(
     if (load === "all" || name === wanted || name === helpFor) (await loadCommand()).register(program, context);
     else program.command(name).summary(summary);
   }
-  for (const command of program.commands) settle(command, context);
+  settle(program, context);
   return program;
 }
 
-/** exitOverride and the output settings are not inherited by commands that were added before they were set. */
+const EXAMPLES = `
+Examples:
+  $ headcount -c sample count --department Sales --country "united states"
+  $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
+  $ headcount serve                                          the API itself, on a synthetic sample
+
+headcount help COMMAND: options and examples of a command. headcount help exit-codes: what the codes mean.`;
+
+/** What every command has in common, also where it was added before the program was set up: see the calls. */
 function settle(command: Command, context: Context): void {
+  examplesFirst(command);
   command.exitOverride().configureOutput({ writeOut: (text) => context.stdout.write(text), writeErr: () => undefined });
   for (const child of command.commands) settle(child, context);
+}
+
+/** Examples are what most readers of a help came for: they are moved before the usage, notes stay at the end. */
+function examplesFirst(command: Command): void {
+  // A Command is an EventEmitter; its type declarations only show part of that.
+  const events = command as unknown as EventEmitter;
+  const parts: string[] = [];
+  const write = (part: string): void => void parts.push(part);
+  for (const listener of events.listeners("afterHelp")) listener({ error: false, command, write });
+  if (parts.length === 0) return;
+  const paragraphs = parts
+    .join("")
+    .trim()
+    .split(/\n{2,}/);
+  const isExamples = (paragraph: string): boolean => paragraph.startsWith("Examples:");
+  events.removeAllListeners("afterHelp");
+  const examples = paragraphs.filter(isExamples);
+  if (examples.length > 0) command.addHelpText("before", `${examples.join("\n\n")}\n`);
+  const notes = paragraphs.filter((paragraph) => !isExamples(paragraph));
+  if (notes.length > 0) command.addHelpText("after", `\n${notes.join("\n\n")}`);
 }
