@@ -1,9 +1,10 @@
+import { createRequire } from "node:module";
 import { versions } from "node:process";
 import type { ProbeReport } from "../client/probe.ts";
 import type { Dialect } from "../client/types.ts";
 import { type Config, configFile, findConnection, readConfig, SAMPLE, writeConfig } from "../connections/config.ts";
 import { findFolder } from "../connections/paths.ts";
-import type { Target } from "../connections/resolve.ts";
+import { selectionOf, type Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
 import { CliError } from "../errors.ts";
@@ -41,7 +42,7 @@ type Options = Pick<GlobalOptions, "connection" | "baseUrl" | "quiet">;
 
 /** What can be looked at without a call: Node, optional parts, folders, config, proxy. */
 export async function checkMachine(context: Context, options: Options): Promise<Check[]> {
-  const checks = [nodeCheck(), await optionalCheck(), configCheck(context, options), stateCheck(context)];
+  const checks = [nodeCheck(), optionalCheck(), configCheck(context, options), stateCheck(context)];
   const { proxyFor } = await import("../client/proxy.ts");
   try {
     const proxy = proxyFor(new URL("https://api.example.com"), context.env);
@@ -61,11 +62,12 @@ function nodeCheck(): Check {
   return check("machine", "Node", "ok", versions.node);
 }
 
-async function optionalCheck(): Promise<Check> {
+function optionalCheck(): Check {
   const missing: string[] = [];
+  const { resolve } = createRequire(import.meta.url);
   for (const [name, use] of OPTIONAL) {
     try {
-      import.meta.resolve(name);
+      resolve(name);
     } catch {
       missing.push(`${name} (${use})`);
     }
@@ -103,11 +105,14 @@ function configCheck(context: Context, options: Options): Check {
 }
 
 /** Which connection is used, and who says so. */
-function originOf({ env }: Context, options: Options, config: Config): string {
-  if (options.connection !== undefined) {
-    return `${options.connection} (${options.connection === env.HEADCOUNT_CONNECTION ? "HEADCOUNT_CONNECTION" : "-c"})`;
+function originOf(context: Context, options: Options, config: Config): string {
+  const { env } = context;
+  const { connection, baseUrl } = selectionOf(options, context);
+  const from = (value: string, variable: string, flag: string): string => (value === env[variable] ? variable : flag);
+  if (connection !== undefined) return `${connection} (${from(connection, "HEADCOUNT_CONNECTION", "-c")})`;
+  if (baseUrl !== undefined && env.HEADCOUNT_API_KEY) {
+    return `${baseUrl} (${from(baseUrl, "HEADCOUNT_BASE_URL", "--base-url")}), without a connection`;
   }
-  if (options.baseUrl !== undefined && env.HEADCOUNT_API_KEY) return "address and key from the environment or flags";
   return config.default === undefined ? "none" : `${config.default} (the config's default)`;
 }
 
@@ -120,7 +125,8 @@ function stateCheck(context: Context): Check {
 
 /** The key, the way to the service, and how the service speaks. Free calls alone. */
 export async function checkService(context: Context, options: Options, add: (check: Check) => void): Promise<void> {
-  if (options.connection === SAMPLE) {
+  const { keyModeOf, resolveTarget } = await import("../connections/resolve.ts");
+  if (selectionOf(options, context).connection === SAMPLE) {
     const { startSample } = await import("./sample.ts");
     const sample = await startSample(context, (text) => options.quiet || context.stderr.write(`${text}\n`)).catch(
       (error: unknown) => {
@@ -137,7 +143,6 @@ export async function checkService(context: Context, options: Options, add: (che
     }
     return;
   }
-  const { keyModeOf, resolveTarget } = await import("../connections/resolve.ts");
   let target: Target;
   try {
     target = await resolveTarget(options, context);

@@ -78,12 +78,14 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   }
   const dir = configDir(context);
   const config = readConfig(dir);
-  const name = checkName(nameGiven ?? options.connection ?? config.default ?? "default");
+  const name = checkName(
+    nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default) ?? "default",
+  );
   if (name === SAMPLE) {
     throw usageError('"sample" is built in and needs no login', "headcount -c sample account", "reserved_name");
   }
   const before = findConnection(config, name);
-  const baseUrl = await baseUrlFor(before, options, context);
+  const baseUrl = await baseUrlFor(before, options.baseUrl || context.env.HEADCOUNT_BASE_URL, options, context);
   const { checkKey } = await import("../connections/resolve.ts");
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
   const account = await checkWithService(baseUrl, key, name, options, context);
@@ -110,9 +112,14 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   } else if (!options.quiet) printSummary(name, baseUrl, keyStore, account, next, context);
 }
 
-async function baseUrlFor(before: Connection | undefined, options: LoginOptions, context: Context): Promise<string> {
+async function baseUrlFor(
+  before: Connection | undefined,
+  given: string | undefined,
+  options: LoginOptions,
+  context: Context,
+): Promise<string> {
   const { baseUrlText, parseBaseUrl } = await import("../client/addresses.ts");
-  if (options.baseUrl !== undefined) return baseUrlText(parseBaseUrl(options.baseUrl));
+  if (given) return baseUrlText(parseBaseUrl(given));
   if (before !== undefined && (options.keyStdin || !canPrompt(context))) return before.baseUrl;
   if (!canPrompt(context) || options.keyStdin) {
     throw usageError("the service's address is missing", "give it with --base-url https://...", "no_base_url");

@@ -29,7 +29,7 @@ The key itself goes on working until it is revoked at the service.`,
 async function run(nameGiven: string | undefined, options: GlobalOptions, context: Context): Promise<void> {
   const dir = configDir(context);
   const config = readConfig(dir);
-  const name = nameGiven ?? options.connection ?? config.default;
+  const name = nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default);
   if (name === undefined) throw usageError("there is no connection to log out of", "headcount connections lists them");
   if (name === SAMPLE) throw usageError('"sample" is built in and has no key of yours', "headcount connections");
   const connection = findConnection(config, checkName(name));

@@ -80,7 +80,8 @@ export async function withSession<T>(
 }
 
 async function openTarget(context: Context, globals: SessionGlobals, notice: (text: string) => void): Promise<Opened> {
-  if (globals.connection === "sample") {
+  const { resolveTarget, selectionOf } = await import("../connections/resolve.ts");
+  if (selectionOf(globals, context).connection === "sample") {
     const { startSample } = await import("./sample.ts");
     const sample = await startSample(context, notice);
     return {
@@ -94,8 +95,7 @@ async function openTarget(context: Context, globals: SessionGlobals, notice: (te
       close: sample.close,
     };
   }
-  const { resolveTarget } = await import("../connections/resolve.ts");
-  const target = await resolveTarget({ connection: globals.connection, baseUrl: globals.baseUrl }, context);
+  const target = await resolveTarget(globals, context);
   if (target.movedFrom !== undefined) {
     notice(
       `notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, as --base-url or HEADCOUNT_BASE_URL says`,

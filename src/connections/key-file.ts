@@ -88,12 +88,21 @@ function replace(dir: string, keys: Readonly<Record<string, string>>): void {
     }
     renameSync(temporary, file);
   } catch (error) {
-    rmSync(temporary, { force: true });
+    removeQuietly(temporary);
     throw problem(
       `the credentials file ${file} cannot be written: ${(error as Error).message}`,
       "make its folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
       error,
     );
+  }
+}
+
+/** Best effort: whatever stopped the write is what gets reported. */
+function removeQuietly(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // Nothing was there: its folder is no folder.
   }
 }
 

@@ -19,10 +19,16 @@ export interface Target {
 }
 
 export interface Selection {
-  /** By flag or HEADCOUNT_CONNECTION. */
   readonly connection?: string | undefined;
-  /** By flag or HEADCOUNT_BASE_URL. */
   readonly baseUrl?: string | undefined;
+}
+
+/** What flags say, and where they say nothing the environment. An empty variable says nothing. */
+export function selectionOf(flags: Selection, { env }: Surroundings): Selection {
+  return {
+    connection: flags.connection || env.HEADCOUNT_CONNECTION || undefined,
+    baseUrl: flags.baseUrl || env.HEADCOUNT_BASE_URL?.trim() || undefined,
+  };
 }
 
 /** The name of a target that no connection stands behind. */
@@ -67,7 +73,8 @@ export function keyModeOf(key: string): "live" | "test" | undefined {
  * `login` put it. The config is not read where the environment gives everything.
  * @throws CliError exit 2 for a wrong name or address, exit 3 where there is no key or its store fails
  */
-export async function resolveTarget(selection: Selection, surroundings: Surroundings): Promise<Target> {
+export async function resolveTarget(flags: Selection, surroundings: Surroundings): Promise<Target> {
+  const selection = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
   const environmentKey = keyFromEnvironment(surroundings);
   const override = selection.baseUrl === undefined ? undefined : baseUrlText(parseBaseUrl(selection.baseUrl));

@@ -1,0 +1,180 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { main } from "../../src/main.ts";
+import {
+  answerEnvelope,
+  answerError,
+  rawServer,
+  type TestContextOptions,
+  tempDir,
+  testContext,
+} from "../support/client.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 200, credits: 50 });
+});
+afterAll(() => service.close());
+
+interface Found {
+  readonly name: string;
+  readonly area: string;
+  readonly status: string;
+  readonly message: string;
+  readonly fix?: string;
+}
+
+async function run(argv: readonly string[], options: TestContextOptions = {}) {
+  const tested = testContext(options);
+  const code = await main(argv, { ...tested.context, argv });
+  return { code, stdout: tested.stdout(), stderr: tested.stderr() };
+}
+
+async function doctor(options: TestContextOptions & { argv?: readonly string[] } = {}) {
+  const { argv = [], ...others } = options;
+  const outcome = await run(["doctor", "--json", ...argv], others);
+  const document = JSON.parse(outcome.stdout) as { readonly ok: boolean; readonly checks: readonly Found[] };
+  return { ...outcome, ok: document.ok, find: (name: string) => document.checks.find((check) => check.name === name) };
+}
+
+const costs = { person_search: 1, company_enrich: 1, company_employees: 1 };
+
+/** A service that speaks otherwise, strict as the contract asks. Counts what it would have charged. */
+async function otherService(fields: readonly string[], more: { lenient?: boolean; zero?: boolean; max?: number } = {}) {
+  const charged = { rows: 0 };
+  const limits = { "x-ratelimit-limit": "60", "x-ratelimit-remaining": "50", "x-ratelimit-reset": "30" };
+  const server = await rawServer(({ url, body }, response) => {
+    if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs }, { headers: limits });
+    const { filters, ...rest } = JSON.parse(body) as { filters: Record<string, unknown> };
+    const unknown = Object.keys(filters).filter((key) => key.includes("probe"));
+    if (!more.lenient && unknown.length > 0) {
+      const detail = [`unknown filter: ${unknown.join(", ")}`];
+      for (const [key, value] of Object.entries(rest)) {
+        if (!fields.includes(key)) detail.push(`${key}: unexpected field`);
+        else if (typeof value !== "number" || key === "cursor") detail.push(`${key} must be an integer`);
+        else if (key === "per_page" && value > (more.max ?? 100))
+          detail.push(`per_page must be at most ${more.max ?? 100}`);
+        else if (key === "page" && value < 0) detail.push(`page counts from ${more.zero ? 0 : 1}`);
+      }
+      return answerError(response, 422, detail);
+    }
+    if (url.endsWith("/count")) return answerEnvelope(response, { total: 7 });
+    charged.rows += 10;
+    return answerEnvelope(response, [], { used: 10 });
+  });
+  return { server, charged };
+}
+
+describe("doctor", () => {
+  test("on our own service finds all in order, and spends nothing", async () => {
+    const env = { HEADCOUNT_API_KEY: service.key, HEADCOUNT_BASE_URL: service.url };
+    const { code, ok, find, stderr } = await doctor({ env });
+    expect({ code, ok, stderr }).toEqual({ code: 0, ok: true, stderr: "" });
+    expect(find("Key")).toMatchObject({ status: "ok", area: "key", message: "live key from HEADCOUNT_API_KEY" });
+    expect(find("Clock")).toMatchObject({ status: "ok" });
+    expect(find("Count")).toMatchObject({ status: "ok", message: 'under "count"' });
+    expect(find("Paging")).toMatchObject({ status: "ok", message: "by page, counting from 1" });
+    expect(find("Largest page")).toMatchObject({ status: "ok", message: "1000 profiles" });
+    expect(find("Account")?.message).toContain("balance 50");
+    const account = await service.call("/v1/account");
+    expect(account.json.result.credits).toMatchObject({ remaining: 50, used_today: 0 });
+  });
+
+  test.each<[readonly string[], { zero?: boolean; max?: number }, object]>([
+    [["per_page", "page"], { zero: true, max: 250 }, { paging: "page", firstPage: 0, perPageMax: 250 }],
+    [["per_page", "offset"], {}, { paging: "offset", firstPage: 1, perPageMax: 100 }],
+    [["per_page", "cursor"], {}, { paging: "cursor", firstPage: 1, perPageMax: 100 }],
+  ])("learns the dialect of a service with %j, and keeps it with the connection", async (fields, more, dialect) => {
+    const { server, charged } = await otherService(fields, more);
+    const dir = tempDir();
+    const file = join(dir, "config.json");
+    const connection = { baseUrl: server.url, accountId: "a" };
+    writeFileSync(file, JSON.stringify({ default: "work", connections: { work: connection } }));
+    const env = { HEADCOUNT_CONFIG_DIR: dir, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const { code, find } = await doctor({ env });
+    expect(code).toBe(0);
+    expect(find("Count")?.message).toBe('under "total"');
+    expect(JSON.parse(readFileSync(file, "utf8"))).toEqual({
+      default: "work",
+      connections: { work: { ...connection, dialect } },
+    });
+    expect((await doctor({ env })).find("Saved")?.message).toContain("up to date");
+    await server.close();
+    expect(charged.rows).toBe(0);
+  });
+
+  test("never tries a search on a service that takes unknown filters", async () => {
+    const { server, charged } = await otherService([], { lenient: true });
+    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const { code, find } = await doctor({ env });
+    await server.close();
+    expect(code).toBe(0);
+    expect(find("Paging")).toMatchObject({ status: "warn", message: expect.stringContaining("not probed") });
+    expect(server.seen.some(({ url }) => url.includes("search"))).toBe(false);
+    expect(charged.rows).toBe(0);
+  });
+
+  test("stops at once where a search with an unknown filter is not refused", async () => {
+    let searches = 0;
+    const server = await rawServer(({ url, body }, response) => {
+      if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
+      if (url.endsWith("/search")) {
+        searches++;
+        return answerEnvelope(response, [], { used: 0 });
+      }
+      return body.includes("probe") ? answerError(response, 422, ["unknown"]) : answerEnvelope(response, 7);
+    });
+    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const { code, ok, find } = await doctor({ env });
+    await server.close();
+    expect({ code, ok, searches }).toEqual({ code: 8, ok: false, searches: 1 });
+    expect(find("Paging")).toMatchObject({ status: "fail" });
+  });
+
+  test("a clock that is off is a warning with the way it is off", async () => {
+    const server = await rawServer(({ url, body }, response) => {
+      response.sendDate = false;
+      const headers = { date: new Date(Date.now() + 600_000).toUTCString() };
+      if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs }, { headers });
+      return body.includes("probe") ? answerError(response, 400, ["no"]) : answerEnvelope(response, 7);
+    });
+    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const clock = (await doctor({ env })).find("Clock");
+    await server.close();
+    expect(clock?.status).toBe("warn");
+    expect(clock?.message).toMatch(/this machine's clock is (599|600|601) s behind the service's/);
+  });
+
+  test.each<[string, TestContextOptions, number, string]>([
+    ["no key", {}, 3, "Key"],
+    [
+      "a service that is down",
+      { env: { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: "http://127.0.0.1:1" } },
+      8,
+      "Service",
+    ],
+    ["a bad proxy", { env: { HTTPS_PROXY: "proxy:3128" } }, 2, "Proxy"],
+  ])("%s fails with its code, its fix and all the other checks", async (_, options, code, name) => {
+    const outcome = await doctor(options);
+    expect(outcome).toMatchObject({ code, ok: false });
+    expect(outcome.find(name)).toMatchObject({ status: "fail", fix: expect.any(String) });
+    expect(outcome.find("Node")).toMatchObject({ status: "ok", message: process.versions.node });
+    expect(JSON.parse(outcome.stderr)).toMatchObject({ error: { code: "doctor_failed", exit_code: code } });
+  });
+
+  test("a refused key is the key's failure", async () => {
+    const env = { HEADCOUNT_API_KEY: "hc_live_refused", HEADCOUNT_BASE_URL: service.url };
+    expect((await doctor({ env })).code).toBe(3);
+  });
+
+  test("--offline makes no call; a terminal gets marks, a pipe gets tabs", async () => {
+    const env = { HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_BASE_URL: "http://127.0.0.1:1" };
+    const piped = await run(["doctor", "--offline"], { env });
+    expect(piped.code).toBe(0);
+    expect(piped.stdout).toMatch(/^ok\tNode\t/m);
+    const terminal = await run(["doctor", "--offline"], { env, tty: true });
+    expect(terminal.stdout).toMatch(/^✓ Node {15}\d/m);
+  });
+});
