@@ -131,8 +131,10 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
           : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
     },
   });
-  // A connection that breaks while nobody uses it: the pool replaces it, the next request notices where that fails.
+  // A connection that breaks, idle or in use: the request on it gets the error, and the pool makes another. Without a listener
+  // the same event would end the process.
   pool.on("error", () => undefined);
+  pool.on("connect", (client) => client.on("error", () => undefined));
   try {
     const client = await pool.connect();
     try {

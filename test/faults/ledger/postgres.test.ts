@@ -1,0 +1,320 @@
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { makeApiKey } from "../../../src/service/keys.ts";
+import { HoldResolvedError, type Store, StoreUnavailableError } from "../../../src/service/store.ts";
+import { FreshCache } from "../../../src/service/stores/fresh-cache.ts";
+import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/stores/postgres.ts";
+import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
+import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";
+import { LONG, report, seeded } from "./rig.ts";
+
+// F7: the database is killed, stopped, restarted, or answers a commit with silence.
+const KILLS = LONG ? 50 : 2;
+const STOPS = LONG ? 20 : 1;
+const CLIENTS = 16;
+
+/** A way to the database that can be cut; `cutAtCommit` lets a COMMIT through and cuts before its answer comes back. */
+class LossyProxy {
+  readonly #server: Server;
+  readonly #sockets = new Set<Socket>();
+  cutAtCommit: () => boolean = () => false;
+  cuts = 0;
+  port = 0;
+
+  constructor(target: number) {
+    this.#server = createServer((client) => {
+      const upstream = connect(target, "127.0.0.1");
+      let silenced = false;
+      for (const socket of [client, upstream]) {
+        this.#sockets.add(socket);
+        socket.on("error", () => undefined);
+        socket.on("close", () => {
+          this.#sockets.delete(socket);
+          client.destroy();
+          upstream.destroy();
+        });
+      }
+      client.on("data", (chunk: Buffer) => {
+        if (chunk.includes("COMMIT\0") && this.cutAtCommit()) {
+          silenced = true;
+          this.cuts += 1;
+        }
+        upstream.write(chunk);
+      });
+      upstream.on("data", (chunk: Buffer) => {
+        // The database has answered, so the commit stands; the client never learns it.
+        if (silenced) client.destroy();
+        else client.write(chunk);
+      });
+    });
+  }
+
+  async listen(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.listen(0, "127.0.0.1", resolve));
+    const address = this.#server.address();
+    if (address !== null && typeof address === "object") this.port = address.port;
+  }
+
+  async close(): Promise<void> {
+    for (const socket of this.#sockets) socket.destroy();
+    await new Promise((resolve) => this.#server.close(resolve));
+  }
+}
+
+const missing = postgresBinaries() === undefined && process.env.CI === undefined;
+describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
+  let cluster: PostgresCluster;
+  let schemas = 0;
+  const stores: Store[] = [];
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(async () => {
+    for (const store of stores) await store.close();
+    await cluster?.remove();
+  });
+  const schema = (): string => {
+    schemas += 1;
+    return `faults_${schemas}`;
+  };
+  const open = async (options: Partial<PostgresStoreOptions> & { readonly schema: string }): Promise<Store> => {
+    const store = await openPostgresStore({ url: cluster.url, now: Date.now, connections: 5, ...options });
+    stores.push(store);
+    return store;
+  };
+
+  /** Clients that charge one credit per call, each call with a key and repeated until it is answered. */
+  async function load(
+    targets: readonly Store[],
+    until: () => boolean,
+  ): Promise<{ calls: number; refused: number; conflicts: number }> {
+    const figures = { calls: 0, refused: 0, conflicts: 0 };
+    const client = async (n: number): Promise<void> => {
+      while (!until()) {
+        figures.calls += 1;
+        const idempotency = { key: `call-${figures.calls}`, requestHash: "h" };
+        for (let answered = false; !answered; ) {
+          const store = targets[n % targets.length];
+          if (store === undefined) throw new Error("no store");
+          let holdId: string | undefined;
+          try {
+            const outcome = await store.hold(holdRequest(c(1), { idempotency }));
+            if (outcome.kind === "held") {
+              holdId = outcome.holdId;
+              await store.settle({ holdId, amount: c(1), reply: answer(idempotency.key) });
+              answered = true;
+            } else if (outcome.kind === "replay") answered = true;
+            else figures.conflicts += 1;
+          } catch (error) {
+            // A hold that was not synced may be gone after a kill: refused, and nothing charged.
+            if (!(error instanceof StoreUnavailableError || error instanceof HoldResolvedError)) throw error;
+            figures.refused += 1;
+            if (holdId !== undefined) await store.release(holdId).catch(() => undefined);
+          }
+          if (!answered) await new Promise((resolve) => setTimeout(resolve, 20));
+        }
+      }
+    };
+    await Promise.all(Array.from({ length: CLIENTS }, (_, n) => client(n)));
+    return figures;
+  }
+
+  async function chargedExactly(store: Store, calls: number, granted: number): Promise<void> {
+    expect(await store.verify()).toEqual([]);
+    const { balance, held: left } = await store.balance(ACCOUNT, "live");
+    expect({ balance, held: left }).toEqual({ balance: c(granted - calls), held: 0n });
+  }
+
+  it("charges every call once through kills, restarts and stops of the server", { timeout: 1_800_000 }, async () => {
+    const name = schema();
+    const [one, two] = [await open({ schema: name }), await open({ schema: name })];
+    await fund(one, 1_000_000);
+    let over = false;
+    const running = load([one, two], () => over);
+    const pause = (ms: number) => new Promise((resolve) => setTimeout(resolve, ms));
+    for (let n = 0; n < KILLS; n += 1) {
+      await pause(150 + (n % 7) * 40);
+      await cluster.kill();
+      await cluster.start();
+    }
+    for (let n = 0; n < STOPS; n += 1) {
+      await pause(100);
+      const pid = cluster.pid();
+      process.kill(pid, "SIGSTOP");
+      await pause(200);
+      process.kill(pid, "SIGCONT");
+    }
+    await pause(300);
+    over = true;
+    const figures = await running;
+    report("postgres kills", { kills: KILLS, stops: STOPS, ...figures });
+    expect(figures.calls).toBeGreaterThan(CLIENTS);
+    await chargedExactly(one, figures.calls, 1_000_000);
+  });
+
+  it("knows after a lost answer whether its commit stands, and does it once", { timeout: 600_000 }, async () => {
+    const proxy = new LossyProxy(cluster.port);
+    await proxy.listen();
+    const name = schema();
+    const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
+    const store = await open({ schema: name, url });
+    await fund(store, 100_000);
+    const chance = seeded(99);
+    proxy.cutAtCommit = () => chance() < 0.2;
+    const rounds = LONG ? 2000 : 60;
+    // Without idempotency keys: nobody repeats but the store itself.
+    let charged = 0;
+    for (let round = 0; round < rounds; round += 1) {
+      const ids = await Promise.all([1, 2, 3].map((n) => held(store, c(n))));
+      await Promise.all(ids.map((holdId, n) => store.settle({ holdId, amount: c(n + 1), reply: answer() })));
+      charged += 6;
+      await store.grant(ACCOUNT, "live", c(1), "again");
+      charged -= 1;
+    }
+    proxy.cutAtCommit = () => false;
+    report("postgres commits without an answer", { rounds, cuts: proxy.cuts });
+    expect(proxy.cuts).toBeGreaterThan(rounds / 5);
+    await chargedExactly(store, charged, 100_000);
+    proxy.cutAtCommit = () => chance() < 0.5;
+    const key = makeApiKey("live");
+    const { hash, prefix } = key;
+    await store.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.createAccount("second", "Second");
+    expect(await store.revokeKey("k")).toBe(true);
+    proxy.cutAtCommit = () => false;
+    await store.close();
+    await proxy.close();
+  });
+
+  it("refuses within its patience where the server is away, and accepts a known key for 60 seconds only", async () => {
+    const proxy = new LossyProxy(cluster.port);
+    await proxy.listen();
+    let time = Date.now();
+    const name = schema();
+    const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
+    const store = await open({ schema: name, url, now: () => time, patienceMs: 300 });
+    await fund(store, 10);
+    const { hash, prefix } = makeApiKey("live");
+    await store.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    expect(await store.findKey(hash)).toBeDefined();
+    const id = await held(store, c(5));
+    await proxy.close();
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(StoreUnavailableError);
+    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(StoreUnavailableError);
+    await expect(store.verify()).rejects.toThrow(StoreUnavailableError);
+    time += 59_000;
+    expect(await store.findKey(hash)).toMatchObject({ id: "k" });
+    time += 1_000;
+    await expect(store.findKey(hash)).rejects.toThrow(StoreUnavailableError);
+    await expect(store.findKey("0".repeat(64))).rejects.toThrow(StoreUnavailableError);
+    await expect(open({ schema: name, url, patienceMs: 300 })).rejects.toThrow(StoreUnavailableError);
+    await store.close();
+  });
+
+  it("sees within its time of freshness that another process revoked a key", async () => {
+    let time = Date.now();
+    const name = schema();
+    const [one, two] = [await open({ schema: name }), await open({ schema: name, now: () => time })];
+    await fund(one, 10);
+    const { hash, prefix } = makeApiKey("live");
+    await one.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    expect(await two.findKey(hash)).toBeDefined();
+    expect(await one.revokeKey("k")).toBe(true);
+    expect(await one.findKey(hash)).toBeUndefined();
+    time += 10_000;
+    expect(await two.findKey(hash)).toBeUndefined();
+  });
+
+  it("gives back what a process that is gone had held, and frees its idempotency keys", async () => {
+    const name = schema();
+    const [gone, store] = [await open({ schema: name }), await open({ schema: name })];
+    await fund(store, 10);
+    const idempotency = { key: "k", requestHash: "h" };
+    await held(gone, c(6), { idempotency });
+    expect((await store.hold(holdRequest(c(6), { idempotency }))).kind).toBe("in_flight");
+    const { default: pg } = await import("pg");
+    const client = new pg.Client({ connectionString: cluster.url });
+    await client.connect();
+    await client.query(`UPDATE ${name}.instances SET pid = 4194303 WHERE id = (SELECT owner FROM ${name}.holds)`);
+    await client.end();
+    // Also before any recovery: whoever asks with the key finds its holder dead.
+    expect((await store.hold(holdRequest(c(6), { idempotency }))).kind).toBe("held");
+    await client.end().catch(() => undefined);
+    expect(await store.recover(0)).toBe(0);
+    expect(await store.verify()).toEqual([]);
+  });
+
+  it("refuses a server that does not sync", async () => {
+    const { default: pg } = await import("pg");
+    const client = new pg.Client({ connectionString: cluster.url });
+    await client.connect();
+    await client.query("ALTER SYSTEM SET fsync = off");
+    await client.query("SELECT pg_reload_conf()");
+    await new Promise((resolve) => setTimeout(resolve, 200));
+    await expect(open({ schema: schema() })).rejects.toThrow(/fsync/);
+    await client.query("ALTER SYSTEM RESET fsync");
+    await client.query("SELECT pg_reload_conf()");
+    await client.end();
+  });
+});
+
+describe("a cache of keys", () => {
+  it("forgets what was revoked while it was being read", async () => {
+    const cache = new FreshCache<string>({ freshMs: 10_000, staleMs: 60_000, now: () => 0, size: 10 });
+    let answerRead: (value: string) => void = () => undefined;
+    const reading = cache.get(
+      "k",
+      () => new Promise((resolve) => (answerRead = resolve)),
+      () => false,
+    );
+    cache.drop();
+    answerRead("as it was");
+    expect(await reading).toBe("as it was");
+    expect(
+      await cache.get(
+        "k",
+        async () => undefined,
+        () => false,
+      ),
+    ).toBeUndefined();
+  });
+
+  it("takes a clock that was set back for no proof of youth", async () => {
+    let time = 100_000;
+    const cache = new FreshCache<string>({ freshMs: 10_000, staleMs: 60_000, now: () => time, size: 10 });
+    await cache.get(
+      "k",
+      async () => "v",
+      () => false,
+    );
+    time = 0;
+    const away = async (): Promise<string> => {
+      throw new Error("away");
+    };
+    await expect(cache.get("k", away, () => true)).rejects.toThrow("away");
+  });
+
+  it("is bounded", async () => {
+    const cache = new FreshCache<string>({ freshMs: 10_000, staleMs: 60_000, now: () => 0, size: 2 });
+    for (const key of ["a", "b", "c"])
+      await cache.get(
+        key,
+        async () => key,
+        () => false,
+      );
+    expect(
+      await cache.get(
+        "a",
+        async () => "read again",
+        () => false,
+      ),
+    ).toBe("read again");
+    expect(
+      await cache.get(
+        "c",
+        async () => "read again",
+        () => false,
+      ),
+    ).toBe("c");
+  });
+});
