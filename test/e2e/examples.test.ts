@@ -1,0 +1,141 @@
+import { spawn, spawnSync } from "node:child_process";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import type { Command } from "commander";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { buildProgram } from "../../src/program.ts";
+import { testContext } from "../support/client.ts";
+
+/** Every example of the help and every shell block of README runs as it is written, on the sample. */
+const ROOT = resolve(import.meta.dirname, "../..");
+const folder = mkdtempSync(join(tmpdir(), "headcount-examples-"));
+const home = join(folder, "home");
+const work = join(folder, "work");
+
+/** Examples that need what no test may have, each with the reason. */
+const NOT_RUN: readonly (readonly [RegExp, string])[] = [
+  [/\b(login|logout|connections remove)\b/, "asks a service on the internet or the keychain; test/keyring runs them"],
+  [/keys revoke k_0a1b2c3d4e5f/, "names a key of somebody else"],
+  [/resume \d{8}-|resume a1b2c3/, "names a run of somebody else"],
+];
+
+const environment = {
+  PATH: `${join(folder, "bin")}:${process.env.PATH}`,
+  HOME: home,
+  LANG: "C.UTF-8",
+  PROFILE: join(home, "profile.ps1"),
+  HEADCOUNT_CONNECTION: "sample",
+};
+
+function bash(script: string): { status: number | null; stdout: string; stderr: string } {
+  return spawnSync("bash", ["-c", `set -e\n${script}`], {
+    cwd: work,
+    env: environment,
+    encoding: "utf8",
+    timeout: 120_000,
+  });
+}
+
+beforeAll(() => {
+  for (const path of [home, work, join(folder, "bin"), join(home, ".zsh"), join(home, ".config/fish/completions")]) {
+    mkdirSync(path, { recursive: true });
+  }
+  const shim = `#!/bin/sh\nexec "${process.execPath}" "${join(ROOT, "bin/headcount.js")}" "$@"\n`;
+  writeFileSync(join(folder, "bin/headcount"), shim, { mode: 0o755 });
+  mkdirSync(join(home, ".config/headcount"), { recursive: true });
+  const work_ = { baseUrl: "https://api.example.com", keyStore: "keychain" };
+  writeFileSync(join(home, ".config/headcount/config.json"), JSON.stringify({ connections: { work: work_ } }));
+  // What the examples take for granted: files of people and companies in the forms that they name.
+  const prepared = bash(`
+    search() { headcount search --department Legal --limit 30 --yes --quiet --overwrite "$@"; }
+    search -o people.csv; search -o people.ndjson; search -o people-1.parquet
+    headcount enrich zephyr-pulse-co --yes --quiet -o companies.csv --overwrite
+    headcount runs export last --format parquet -o companies.parquet
+    gzip -k companies.csv
+    echo '{"people": {"title": "title"}}' > map.json
+    echo '{"department": "Legal"}' > filters.json; cp filters.json legal.json; echo '{"department": "Sales"}' > sales.json
+    echo zephyr-pulse-co.example > domains.txt
+  `);
+  if (prepared.status !== 0) throw new Error(prepared.stderr);
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+async function helpExamples(): Promise<string[]> {
+  const pages: string[] = [];
+  const { context } = testContext({});
+  const program = await buildProgram(
+    { ...context, stdout: { write: (text: string) => void pages.push(text), columns: 80 } as never },
+    [],
+    "all",
+  );
+  const walk = (command: Command): void => {
+    command.outputHelp();
+    for (const child of command.commands) walk(child);
+  };
+  walk(program);
+  const lines = pages.join("\n").split("\n");
+  const found = lines.filter((line) => /^ {2}\$ /.test(line)).map((line) => line.slice(4));
+  // Three spaces and more part an example from what is said of it.
+  return found.map((line) => line.replace(/ {3,}.*$/, "").trim());
+}
+
+const examples = await helpExamples();
+
+describe("examples of the help", () => {
+  test("every command has some", () => expect(examples.length).toBeGreaterThan(40));
+
+  test.each([...new Set(examples)].filter((line) => !NOT_RUN.some(([pattern]) => pattern.test(line))))(
+    "%s",
+    async (line) => {
+      if (/^headcount serve\b/.test(line)) {
+        await serves(line);
+        return;
+      }
+      const result = bash(line);
+      expect(result, `${line}\n${result.stderr}`).toMatchObject({ status: 0 });
+      expect(result.stderr).not.toMatch(/^error:/m);
+    },
+  );
+});
+
+/** Runs until it says where it listens, then ends on SIGTERM with 0. */
+async function serves(line: string): Promise<void> {
+  const command = line.includes("--port") ? line : `${line} --port 0`;
+  const child = spawn("bash", ["-c", `exec ${command}`], {
+    cwd: work,
+    env: environment,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
+  let said = "";
+  const ended = new Promise<number | null>((done) => child.once("exit", (code) => done(code)));
+  await new Promise<void>((done, fail) => {
+    const onData = (data: Buffer): void => {
+      said += data.toString();
+      if (/http:\/\/127\.0\.0\.1:\d+/.test(said)) done();
+    };
+    child.stdout.on("data", onData);
+    child.stderr.on("data", onData);
+    void ended.then((code) => fail(new Error(`${line} ended with ${code}: ${said}`)));
+  });
+  child.kill("SIGTERM");
+  expect(await ended).toBe(0);
+}
+
+describe("README", () => {
+  const readme = readFileSync(join(ROOT, "README.md"), "utf8");
+  const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
+
+  test("opens with the two blocks that a stranger runs", () => {
+    expect(blocks[0]).toContain("npm ci");
+    expect(blocks[1]).toContain("npm ci");
+    expect(blocks.length).toBeGreaterThan(4);
+  });
+
+  // One shell for all of them, in order, as somebody who reads along would have it.
+  test("every later block runs as written", () => {
+    const script = blocks.slice(2).join("\n");
+    const result = bash(script);
+    expect(result, `${result.stdout}\n${result.stderr}`).toMatchObject({ status: 0 });
+  });
+});
