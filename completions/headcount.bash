@@ -40,7 +40,7 @@ __headcount_tree() {
     valued='--input --column --per-company --misses -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'runs')
-    commands='list show remove prune export'
+    commands='list show remove prune resume export'
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
@@ -63,6 +63,11 @@ __headcount_tree() {
     commands=''
     flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='--older-than -c --connection --base-url --max-wait'
+    many='' ;;
+  'runs resume')
+    commands=''
+    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
     many='' ;;
   'runs export')
     commands=''
@@ -229,7 +234,7 @@ __headcount_values() {
     source=commas; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
   'enrich --fields')
     source=commas; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
-  'runs show #1' | 'runs remove #'* | 'runs export #1' | 'resume #1')
+  'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1')
     source=runs ;;
   'runs export --fields')
     source=commas; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;

@@ -236,6 +236,7 @@ $script:HeadcountTree = @{
       'show' = 'Show one run: what it buys, what it cost, where it stands.'
       'remove' = 'Remove runs with everything that they keep. Files that were written from them stay.'
       'prune' = 'Remove finished runs that nothing happened to for a while.'
+      'resume' = 'continue an unfinished export'
       'export' = 'Write a run again, in another format or with other fields. Offline, 0 credits.'
     }
     Flags = [ordered]@{
@@ -295,6 +296,26 @@ $script:HeadcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
+    Many = $false
+  }
+  'runs resume' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'buy at most so many rows'; Value = @{ Kind = 'text' } }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
+      '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'runs' })
     Many = $false
   }
   'runs export' = @{

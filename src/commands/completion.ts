@@ -32,9 +32,9 @@ export function register(program: Command, context: Context): void {
       `
 Examples:
   $ headcount completion bash >> ~/.bashrc
-  $ headcount completion zsh > ~/.zsh/_headcount          a folder of your fpath
-  $ headcount completion fish > ~/.config/fish/completions/headcount.fish
-  $ headcount completion powershell >> $PROFILE`,
+  $ headcount completion zsh > _headcount              put it into a folder of your $fpath
+  $ headcount completion fish > headcount.fish         put it into ~/.config/fish/completions
+  $ headcount completion powershell > headcount.ps1    and dot-source it in your $PROFILE`,
     )
     .action(async (shell: Shell | undefined, options: { readonly list?: List }) => {
       if (options.list !== undefined) await printList(options.list, context);

@@ -15,7 +15,7 @@ const EXAMPLES: Readonly<Record<FilterKey, string | number>> = {
   first_name: "amélie",
   last_name: "martin",
   name: "amélie martin",
-  network_url: "https://network.example/in/amelie-martin-42",
+  network_url: "network.example/in/amelie-martin-42",
   title_prefix: "head of",
   headline_prefix: "building",
   location_prefix: "paris",

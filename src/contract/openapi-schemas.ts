@@ -15,8 +15,8 @@ import {
 } from "./records.ts";
 
 export const EXAMPLE_PERSON: Person = {
-  id: "p0000000042",
-  network_url: "https://network.example/in/amelie-martin-42",
+  id: "p3debd109",
+  network_url: "network.example/in/amelie-martin-42",
   name: "Amélie Martin",
   first_name: "Amélie",
   last_name: "Martin",
@@ -26,7 +26,7 @@ export const EXAMPLE_PERSON: Person = {
   seniority_level: "head",
   functional_area: "sales",
   department: "Sales",
-  industry: "Software Development",
+  industry: "Computer Software",
   country: "France",
   state: "Île-de-France",
   city: "Paris",
@@ -35,16 +35,16 @@ export const EXAMPLE_PERSON: Person = {
   followers: 1_284,
   company_name: "Northwind Analytics",
   company_domain: "northwind-analytics.example",
-  company_network_url: "https://network.example/company/northwind-analytics",
+  company_network_url: "network.example/company/northwind-analytics",
   updated_at: "2026-09-30T00:00:00Z",
 };
 
 export const EXAMPLE_COMPANY: Company = {
-  id: "c0000000007",
+  id: "c365750c6",
   name: "Northwind Analytics",
   domain: "northwind-analytics.example",
-  company_network_url: "https://network.example/company/northwind-analytics",
-  industry: "Software Development",
+  company_network_url: "network.example/company/northwind-analytics",
+  industry: "Computer Software",
   type: "Privately Held",
   size_range: "51-200",
   employee_count: 128,
@@ -202,10 +202,10 @@ function accountSchema(): Schema {
         name: text("Name.", "default"),
       }),
       key: object("The key that asked. Its secret is never shown again.", {
-        id: text("Identifier, for revoking it.", "k_3kTMd9"),
+        id: text("Identifier, for revoking it.", "k_c6cda93fa1d9"),
         name: text("Name given at creation.", "reporting"),
         mode: { type: "string", enum: ["live", "test"], description: "Live or test.", example: "live" },
-        prefix: text("What may be shown of the key.", "hc_live_3kTM"),
+        prefix: text("What may be shown of the key.", "hc_live_3kTM…0h0F"),
       }),
       plan: object("The plan.", { name: text("Name of the plan.", "standard") }),
       credits: object("Money of the account, in credits.", {
@@ -228,7 +228,10 @@ function accountSchema(): Schema {
         count_cache_seconds: count("How old a count may be, in seconds.", 300),
       }),
       dataset: object("What is being served.", {
-        version: text("Changes with every import; cursors and cached counts belong to one version.", "2026-10-01-1f3a"),
+        version: text(
+          "Changes with every import; cursors and cached counts belong to one version.",
+          "20261001-093000-32ba0b",
+        ),
         people: count("Number of people.", 50_000),
         companies: count("Number of companies.", 7_143),
       }),

@@ -40,9 +40,9 @@ const HEADERS: Readonly<Record<string, Header>> = {
   "X-Request-Id": header(
     "Identifies this call in logs and support. Taken from the request where it sends a sane one.",
     { type: "string", minLength: 1, maxLength: 128 },
-    "01JB3V9Q5T7N2YF0X8Z4C6M1KD",
+    "97c25b4e-f246-4dd3-8b10-86d1eae6a1f1",
   ),
-  "X-Dataset-Version": header("Version of the dataset that answered.", string, "2026-10-01-1f3a"),
+  "X-Dataset-Version": header("Version of the dataset that answered.", string, "20261001-093000-32ba0b"),
   "X-Total-Count": header("Rows that match in all, over every page.", integer, 2_614),
   "X-Page": header("Number of this page, counting from 1.", positive, 1),
   "X-Per-Page": header("Size of a page.", { ...positive, maximum: PER_PAGE_MAX }, 25),
@@ -284,13 +284,13 @@ const COMPANY: Json = { ...EXAMPLE_COMPANY };
 
 const ACCOUNT: Json = {
   account: { id: "default", name: "default" },
-  key: { id: "k_3kTMd9", name: "reporting", mode: "live", prefix: "hc_live_3kTM" },
+  key: { id: "k_c6cda93fa1d9", name: "reporting", mode: "live", prefix: "hc_live_3kTM…0h0F" },
   plan: { name: "standard" },
   credits: { remaining: 3_766, held: 0, used_today: 1_234 },
   rate_limits: { per_minute: 600, per_day: 100_000 },
   costs: { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 },
   limits: { per_page_max: PER_PAGE_MAX, max_depth: null, count_cache_seconds: 300 },
-  dataset: { version: "2026-10-01-1f3a", people: 50_000, companies: 7_143 },
+  dataset: { version: "20261001-093000-32ba0b", people: 50_000, companies: 7_143 },
 };
 
 const COUNT: Json = { count: 2_614, cached: false, as_of: "2026-10-01T09:30:00.000Z" };
