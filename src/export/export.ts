@@ -109,7 +109,7 @@ export async function runExport(
     if (open !== undefined && !options.dryRun) {
       deps.onNotice(`continuing run ${open.id}: nothing that it bought is bought again (--fresh begins anew)`);
       const run = await store.openForWriting(open.id, lockOptions(`run ${open.id}`, options.wait, deps));
-      return await continueRun(run, store, { ...options, output }, account, deps);
+      return await continueRun(run, store, { ...options, output }, account, deps, false);
     }
     if (output !== undefined && !options.overwrite && open === undefined && (await exists(output)))
       throw fileExists(output);
@@ -174,7 +174,7 @@ export async function resumeExport(
       receipt: plan.receipt ?? undefined,
       misses: plan.misses ?? undefined,
     };
-    return await continueRun(run, store, whole, account, deps);
+    return await continueRun(run, store, whole, account, deps, true);
   } finally {
     await outputLock?.release();
   }
@@ -186,6 +186,8 @@ async function continueRun(
   options: ExportOptions,
   account: AccountView,
   deps: ExportDeps,
+  /** Whether limit and cap of the session before hold on where none are given. */
+  inherit: boolean,
 ): Promise<ExportResult> {
   const { plan, state } = run;
   try {
@@ -196,11 +198,12 @@ async function continueRun(
       throw fileExists(output);
     }
     const before = state.session;
-    const limit = options.limit ?? before?.limit ?? undefined;
-    const maxCredits = options.maxCredits ?? (before?.maxCredits == null ? undefined : creditsOf(before.maxCredits));
+    const earlier = inherit ? before : undefined;
+    const limit = options.limit ?? earlier?.limit ?? undefined;
+    const maxCredits = options.maxCredits ?? (earlier?.maxCredits == null ? undefined : creditsOf(earlier.maxCredits));
     const quote = quoteFor(plan.target, plan.matches, account, { ...options, limit, maxCredits }, deps, state);
-    const agreed = before?.rows ?? 0;
-    const consented = quote.rows <= agreed && quote.unitPrice <= creditsOf(plan.unit_price);
+    // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
+    const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
     if (!consented && quote.credits > 0n) await deps.consent(quote, true);
     return await buyAndWrite(run, store, quote, { ...options, limit, maxCredits }, account, deps);
   } catch (error) {
@@ -338,11 +341,12 @@ async function buyAndWrite(
     written = sink;
     const ledger = new Ledger(deps.stateDir, deps.disk, deps);
     await ledger.reconcile(run.id, ledgerEntriesOf(run));
-    const cap = consentedCap(quote, run.state.settled, options.maxCredits);
+    const cap = consentedCap(quote, run.state, options.maxCredits);
     await run.append({
       t: "session",
       maxCredits: options.maxCredits === undefined ? null : creditText(options.maxCredits),
       limit: options.limit ?? null,
+      cap: creditText(cap),
       rows: quote.rows,
       at: now(),
     });

@@ -85,6 +85,8 @@ export interface SessionRecord extends LogRecord {
   readonly t: "session";
   readonly maxCredits: CreditText | null;
   readonly limit: number | null;
+  /** The most that the run may cost in all its sessions, as agreed to. */
+  readonly cap?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: as many as there are. */
   readonly rows: number | null;
   readonly at: number;

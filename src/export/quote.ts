@@ -89,11 +89,15 @@ export function makeQuote(input: QuoteInput): Quote {
   };
 }
 
-/** The cap that a run is held to: what the user set, and never more than was quoted and agreed to. */
-export const consentedCap = (quote: Quote, settled: Credits, maxCredits: Credits | undefined): Credits => {
-  const agreed = credits(settled + quote.credits);
+/** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
+export function consentedCap(
+  quote: Quote,
+  spent: { readonly settled: Credits; readonly uncertain: Credits },
+  maxCredits: Credits | undefined,
+): Credits {
+  const agreed = credits(spent.settled + spent.uncertain + quote.credits);
   return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits);
-};
+}
 
 function requestCount({ target, paging, perPage }: QuoteInput, rows: number): number {
   if (target.kind === "enrich") return rows;

@@ -81,11 +81,17 @@ export class RunStore {
     const path = this.#path(id);
     await this.#disk.makeFolder(join(path, "pages"));
     const held = await acquireLock(join(path, "lock"), lock);
-    await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
-    // Where the same command finds it again. Before any intent: a run that is not found again was not paid for.
-    await this.#disk.makeFolder(join(this.folder, ".open"));
-    await this.#disk.replaceFile(this.#lookup(whole), id, "open");
-    return Run.open(this.#disk, path, whole, held);
+    try {
+      await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
+      // Where the same command finds it again. Before any intent: a run that is not found again was not paid for.
+      await this.#disk.makeFolder(join(this.folder, ".open"));
+      await this.#disk.replaceFile(this.#lookup(whole), id, "open");
+      return await Run.open(this.#disk, path, whole, held);
+    } catch (error) {
+      await held.release();
+      await remove(path).catch(() => undefined);
+      throw error;
+    }
   }
 
   /** The unfinished run that a command with this identity continues. */
@@ -416,7 +422,10 @@ export class Run extends RunReader {
   }
 
   async close(): Promise<void> {
-    await this.#log.close();
-    await this.#lock.release();
+    try {
+      await this.#log.close();
+    } finally {
+      await this.#lock.release();
+    }
   }
 }

@@ -1,0 +1,183 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { readLedger } from "../../../src/export/ledger.ts";
+import { fakeClock } from "../../support/client.ts";
+import { charged, readCsv, seeded, spawnUser, type User, user, visibleFiles } from "../../support/export.ts";
+import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+
+/** `HEADCOUNT_LONG=1` tries every step; otherwise a sample of them. */
+const LONG = process.env.HEADCOUNT_LONG !== undefined;
+const CREDITS = 10_000_000;
+const argvFor = (limit: number, perPage: number): string[] => [
+  "search",
+  "--department",
+  "Sales",
+  "--limit",
+  String(limit),
+  "--per-page",
+  String(perPage),
+  "--yes",
+  "-o",
+  "p.csv",
+];
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    people: 2_000,
+    credits: CREDITS,
+    plan: { perMinute: 1_000_000, perDay: 100_000_000 },
+  });
+}, 60_000);
+afterAll(() => service.close());
+
+async function quietly(argv: readonly string[]): Promise<string> {
+  const calm = user(service.url, service.key);
+  expect(await calm.run(argv)).toMatchObject({ code: 0 });
+  return calm.read("p.csv");
+}
+
+/** Sum of the user's own ledger, in credits. */
+const booked = async (of: User): Promise<number> =>
+  (await readLedger(join(of.dir, "state"))).reduce(
+    (sum, { t, credits }) => sum + (t === "settled" ? Number(credits) : 0),
+    0,
+  );
+
+describe("SIGKILL at every durable write in turn, then the same command again", () => {
+  const argv = [...argvFor(130, LONG ? 15 : 40), "--concurrency", "2"];
+
+  /** @returns whether the process got to its end before the step */
+  async function killAt(step: number, expected: string): Promise<boolean> {
+    const u = user(service.url, service.key);
+    const killed = await spawnUser(u, argv, { HEADCOUNT_FAILPOINT: String(step) });
+    const whole = visibleFiles(u).includes("p.csv");
+    if (killed.code !== 137) {
+      expect({ step, code: killed.code, stderr: killed.stderr }).toMatchObject({ step, code: 0 });
+      return true;
+    }
+    // The final name holds the whole file or nothing.
+    if (whole) expect({ step, file: u.read("p.csv") }).toEqual({ step, file: expected });
+    const again = await spawnUser(u, argv);
+    // Killed after the run was over: the file is there, and nothing is bought again.
+    if (whole && again.code === 2 && again.stderr.includes("exists already")) return false;
+    expect({ step, code: again.code, stderr: again.stderr }).toMatchObject({ step, code: 0 });
+    expect({ step, file: u.read("p.csv") }).toEqual({ step, file: expected });
+    expect({ step, files: visibleFiles(u) }).toEqual({ step, files: ["p.csv"] });
+    expect({ step, booked: await booked(u) }).toEqual({ step, booked: 130 });
+    return false;
+  }
+
+  test("rows exact, credits exact, no half file under the final name", async () => {
+    const expected = await quietly(argv);
+    const before = await charged(service, CREDITS);
+    let runs = 0;
+    let points = 0;
+    const stride = LONG ? 1 : 3;
+    for (let step = 1; ; step += 2 * stride) {
+      const ended = await Promise.all([killAt(step, expected), killAt(step + stride, expected)]);
+      runs += 2;
+      points += ended.filter((end) => !end).length;
+      if (ended.every((end) => end)) break;
+    }
+    expect(points).toBeGreaterThanOrEqual(LONG ? 150 : 25);
+    // However often it was killed, each run was charged for its 130 rows once.
+    expect((await charged(service, CREDITS)) - before).toBe(130 * runs);
+  }, 900_000);
+});
+
+test("a disk that is full from any step on: what was paid is not lost, and resume ends in the same file", async () => {
+  const argv = argvFor(100, 25);
+  const expected = await quietly(argv);
+  for (let step = 6; step < 110; step += LONG ? 1 : 9) {
+    const u = user(service.url, service.key);
+    const before = await charged(service, CREDITS);
+    const full = await u.run(argv, { env: { HEADCOUNT_FAILPOINT: `${step}:ENOSPC` }, clock: fakeClock(Date.now()) });
+    if (full.code === 0) break;
+    expect([1, 5]).toContain(full.code);
+    // The final name holds the whole file or nothing.
+    if (visibleFiles(u).includes("p.csv")) expect(u.read("p.csv")).toBe(expected);
+    const again = await u.run(argv);
+    if (again.code !== 0) expect(again.stderr).toContain("p.csv exists already");
+    expect({ step, file: u.read("p.csv"), spent: (await charged(service, CREDITS)) - before }).toEqual({
+      step,
+      file: expected,
+      spent: 100,
+    });
+  }
+}, 300_000);
+
+describe("any sequence of faults, full disks, interrupts and resumes", () => {
+  let proxy: FaultProxy;
+  beforeAll(async () => {
+    proxy = await faultProxy({ target: service.url });
+  });
+  afterAll(() => proxy.close());
+
+  const stop = fc.record({
+    seed: fc.nat(),
+    faults: fc.double({ min: 0, max: 0.6, noNaN: true }),
+    full: fc.option(fc.integer({ min: 6, max: 120 })),
+    interrupt: fc.option(fc.integer({ min: 1, max: 12 })),
+    concurrency: fc.integer({ min: 1, max: 5 }),
+  });
+
+  test("ends in the same file as a quiet run, charged once a row", async () => {
+    const expected = await quietly(argvFor(150, 20));
+    expect(readCsv(expected).length).toBe(150);
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(stop, { minLength: 1, maxLength: 4 }),
+        fc.integer({ min: 1, max: 60 }),
+        async (stops, perPage) => {
+          const u = user(proxy.url, service.key);
+          const before = await charged(service, CREDITS);
+          const argv = argvFor(150, perPage);
+          let code = -1;
+          for (const { seed, faults, full, interrupt, concurrency } of stops) {
+            const random = seeded(seed);
+            let signal = (): void => undefined;
+            let paidSoFar = 0;
+            proxy.decide = ({ paid }) => {
+              if (paid === 0) return { kind: "none" };
+              if (++paidSoFar === interrupt) signal();
+              return random() < faults ? anyFault(random) : { kind: "none" };
+            };
+            const ran = await u.run([...argv, "--concurrency", String(concurrency)], {
+              clock: fakeClock(Date.now()),
+              before: (context) => {
+                signal = () => context.interrupt();
+              },
+              ...(full === null ? {} : { env: { HEADCOUNT_FAILPOINT: `${full}:ENOSPC` } }),
+            });
+            code = ran.code;
+            if (code === 0) break;
+          }
+          proxy.decide = () => ({ kind: "none" });
+          if (code !== 0) expect(await u.run(argv)).toMatchObject({ code: 0 });
+          expect(u.read("p.csv")).toBe(expected);
+          expect((await charged(service, CREDITS)) - before).toBe(150);
+          expect(await booked(u)).toBe(150);
+          expect(readdirSync(u.dir).filter((name) => name.endsWith(".part"))).toEqual([]);
+        },
+      ),
+      { numRuns: LONG ? 300 : 20, endOnFailure: true },
+    );
+  }, 900_000);
+});
+
+function anyFault(random: () => number): Fault {
+  const faults: Fault[] = [
+    { kind: "drop" },
+    { kind: "cut", bytes: Math.floor(random() * 3_000) },
+    { kind: "duplicate" },
+    { kind: "reset" },
+    { kind: "error", status: 500 },
+    { kind: "html", status: 502, charged: random() > 0.5 },
+    { kind: "error", status: 429, headers: { "retry-after": "1" } },
+  ];
+  return faults[Math.floor(random() * faults.length)] ?? { kind: "none" };
+}

@@ -1,0 +1,258 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { readLedger } from "../../../src/export/ledger.ts";
+import { fakeClock } from "../../support/client.ts";
+import { charged, readCsv, runIds, seeded, type User, user, visibleFiles } from "../../support/export.ts";
+import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+
+const SALES = ["search", "--department", "Sales", "-o", "p.csv", "--yes"];
+const CREDITS = 1_000_000;
+
+let service: TestService;
+let proxy: FaultProxy;
+let u: User;
+let quiet: string;
+let rows: number;
+beforeAll(async () => {
+  const perMinute = { perMinute: 1_000_000, perDay: 100_000_000 };
+  service = await startTestService({ people: 2_000, credits: CREDITS, plan: perMinute });
+  const calm = user(service.url, service.key);
+  await calm.run([...SALES, "--per-page", "100"]);
+  quiet = calm.read("p.csv");
+  rows = readCsv(quiet).length;
+}, 60_000);
+afterAll(() => service.close());
+
+let before: number;
+beforeEach(async () => {
+  proxy = await faultProxy({ target: service.url });
+  u = user(proxy.url, service.key);
+  before = await charged(service, CREDITS);
+});
+afterEach(() => proxy.close());
+
+const spent = async (): Promise<number> => (await charged(service, CREDITS)) - before;
+const state = (): string => join(u.dir, "state");
+/** The fault once, at the nth paid request. */
+const once =
+  (at: number, fault: Fault) =>
+  ({ paid }: { readonly paid: number }): Fault =>
+    paid === at ? fault : { kind: "none" };
+
+describe("one fault in the middle of an export changes nothing", () => {
+  test.each<[string, Fault]>([
+    ["the reply is dropped after it was charged", { kind: "drop" }],
+    ["the reply is cut at its first byte", { kind: "cut", bytes: 0 }],
+    ["the reply is cut in the middle", { kind: "cut", bytes: 5_000 }],
+    ["the reply is cut before its last byte", { kind: "cut", bytes: 1_000_000 }],
+    ["the reply trickles", { kind: "drip", bytes: 30, pauseMs: 3 }],
+    ["the request arrives twice", { kind: "duplicate" }],
+    ["the connection is reset before the request", { kind: "reset" }],
+    ["the service fails", { kind: "error", status: 500 }],
+    ["the service is busy", { kind: "error", status: 503, headers: { "retry-after": "1" } }],
+    ["the rate limit is reached", { kind: "error", status: 429, headers: { "retry-after": "2" } }],
+    ["a proxy answers with a page, not charged", { kind: "html", status: 502, charged: false }],
+    ["a proxy answers with a page, charged", { kind: "html", status: 504, charged: true }],
+    ["a portal answers 200 with a page", { kind: "html", status: 200, charged: true }],
+  ])("%s", async (_, fault) => {
+    for (const at of [1, 3]) {
+      proxy.decide = once(proxy.seen.length === 0 ? at : at + 7, fault);
+      const ran = await u.run([...SALES, "--per-page", "40", "--fresh", "--overwrite"], {
+        clock: fakeClock(Date.now()),
+      });
+      expect(ran).toMatchObject({ code: 0 });
+      expect(u.read("p.csv")).toBe(quiet);
+    }
+    expect(await spent()).toBe(2 * rows);
+    expect((await readLedger(state())).filter(({ t }) => t !== "settled")).toEqual([]);
+  });
+});
+
+test("a run of many pages with a third of them faulty is charged exactly once a row", async () => {
+  const long = process.env.HEADCOUNT_LONG !== undefined;
+  const random = seeded(20_260_115);
+  proxy.decide = ({ paid }) => {
+    if (paid === 0 || random() > 0.3) return { kind: "none" };
+    const faults: Fault[] = [
+      { kind: "drop" },
+      { kind: "cut", bytes: Math.floor(random() * 2_000) },
+      { kind: "duplicate" },
+      { kind: "reset" },
+      { kind: "error", status: 500 },
+      { kind: "html", status: 502, charged: random() > 0.5 },
+      { kind: "drip", bytes: 3, pauseMs: 1 },
+      { kind: "error", status: 429, headers: { "retry-after": "1" } },
+    ];
+    return faults[Math.floor(random() * faults.length)] ?? { kind: "none" };
+  };
+  const wanted = long ? 2_000 : 200;
+  const argv = ["search", "--all", "--limit", String(wanted), "--per-page", "1", "--yes", "-o", "p.csv"];
+  let ran = await u.run(argv, { clock: fakeClock(Date.now()) });
+  // Ten faults in a row at one page end a run; the same command goes on.
+  for (let again = 0; again < 5 && ran.code === 8; again++) ran = await u.run(argv, { clock: fakeClock(Date.now()) });
+  expect(ran).toMatchObject({ code: 0 });
+  const ids = readCsv(u.read("p.csv")).map(({ id }) => id);
+  expect(new Set(ids).size).toBe(wanted);
+  expect(await spent()).toBe(wanted);
+  expect((proxy.done.get("drop") ?? 0) + (proxy.done.get("cut") ?? 0)).toBeGreaterThan(wanted / 50);
+}, 600_000);
+
+describe("a service that ignores idempotency keys", () => {
+  let foreign: FaultProxy;
+  beforeEach(async () => {
+    foreign = await faultProxy({ target: service.url, foreign: true });
+    u = user(foreign.url, service.key);
+  });
+  afterEach(() => foreign.close());
+
+  test("a lost reply that was charged is booked as uncertain, inside the cap, and said everywhere", async () => {
+    foreign.decide = once(3, { kind: "drop" });
+    const argv = ["search", "--department", "Sales", "-o", "p.csv", "--per-page", "20", "--max-credits", "150"];
+    const ran = await u.run([...argv, "--receipt", "receipt.json"], { clock: fakeClock(Date.now()) });
+    // 20 of the 150 may be gone, and are: 130 rows fit into what is left.
+    expect(await spent()).toBe(150);
+    expect(ran.code).toBe(5);
+    expect(ran.stderr).toContain("20 credits may have been charged");
+    expect(existsSync(u.file("p.csv"))).toBe(false);
+    const uncertain = (await readLedger(state())).filter(({ t }) => t === "uncertain");
+    expect(uncertain.map(({ credits }) => credits)).toEqual(["20"]);
+  });
+
+  test("a lost reply that was not charged costs nothing and is not booked", async () => {
+    foreign.decide = once(3, { kind: "cut", bytes: 0 });
+    foreign.decide = ({ paid }) => (paid === 3 ? { kind: "html", status: 502, charged: false } : { kind: "none" });
+    const ran = await u.run([...SALES, "--per-page", "20"], { clock: fakeClock(Date.now()) });
+    expect({ code: ran.code, spent: await spent(), file: u.read("p.csv") }).toEqual({
+      code: 0,
+      spent: rows,
+      file: quiet,
+    });
+    expect((await readLedger(state())).filter(({ t }) => t !== "settled")).toEqual([]);
+  });
+
+  test("with a cap that leaves room the page is bought again, and the receipt says what may be lost", async () => {
+    foreign.decide = once(2, { kind: "drop" });
+    const argv = [...SALES, "--per-page", "20", "--limit", "60", "--max-credits", "60", "--receipt", "r.json"];
+    const first = await u.run(argv, { clock: fakeClock(Date.now()) });
+    expect(first.code).toBe(5);
+    const again = await u.run([...argv.slice(0, -4), "--max-credits", "80", "--receipt", "r.json"], {
+      clock: fakeClock(Date.now()),
+    });
+    expect(again).toMatchObject({ code: 0 });
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 60, credits: 60, uncertain_credits: 20 });
+    expect(await spent()).toBe(80);
+  });
+});
+
+describe("what is never repeated", () => {
+  test.each([401, 403, 422])(
+    "%i in the middle: one request, what was bought is kept, resume goes on",
+    async (status) => {
+      proxy.decide = once(3, { kind: "error", status, detail: "no" });
+      const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], { clock: fakeClock(Date.now()) });
+      expect(ran.code).toBe(status === 422 ? 2 : 3);
+      expect(ran.stderr).toMatch(/hint: headcount resume \S+ goes on where it stopped/);
+      expect(proxy.seen.filter(({ paid }) => paid > 0).length).toBe(3);
+      expect(visibleFiles(u)).toEqual([]);
+      const resumed = await u.run(["resume", runIds(u)[0] ?? ""]);
+      expect(resumed).toMatchObject({ code: 0 });
+      expect(u.read("p.csv")).toBe(quiet);
+      expect(await spent()).toBe(rows);
+    },
+  );
+
+  test("a smaller page than asked for is learned from a 422, and from a silent clamp", async () => {
+    proxy.decide = ({ body, paid }) => {
+      const asked = paid === 0 ? 0 : (JSON.parse(body) as { per_page: number }).per_page;
+      return asked > 25
+        ? { kind: "error", status: 422, detail: `per_page must be between 1 and 25, not ${asked}` }
+        : { kind: "none" };
+    };
+    const ran = await u.run(SALES);
+    expect({ code: ran.code, file: u.read("p.csv") }).toEqual({ code: 0, file: quiet });
+    expect(ran.stderr).toContain("at most 25 profiles a page");
+    expect(await spent()).toBe(rows);
+  });
+
+  test("a rate limit longer than --max-wait: exit 7, resumable, nothing charged twice", async () => {
+    proxy.decide = once(3, { kind: "error", status: 429, headers: { "retry-after": "400" } });
+    const ran = await u.run([...SALES, "--per-page", "40"], { clock: fakeClock(Date.now()) });
+    expect(ran.code).toBe(7);
+    expect((await u.run(["resume"])).code).toBe(0);
+    expect({ file: u.read("p.csv"), spent: await spent() }).toEqual({ file: quiet, spent: rows });
+  });
+
+  test("a service that stays down: bounded attempts, exit 8, resumable", async () => {
+    proxy.decide = ({ paid }) => (paid > 2 ? { kind: "error", status: 500 } : { kind: "none" });
+    const ran = await u.run([...SALES, "--per-page", "40", "--concurrency", "1"], { clock: fakeClock(Date.now()) });
+    expect(ran.code).toBe(8);
+    expect(proxy.seen.filter(({ paid }) => paid > 2).length).toBe(10);
+    proxy.decide = () => ({ kind: "none" });
+    expect((await u.run(["resume"])).code).toBe(0);
+    expect({ file: u.read("p.csv"), spent: await spent() }).toEqual({ file: quiet, spent: rows });
+  });
+});
+
+describe("complete or said", () => {
+  const answer = (result: unknown[], headers = {}): Fault => ({
+    kind: "answer",
+    status: 200,
+    body: JSON.stringify({ status: true, detail: [], result, credits_used: result.length, credits_remaining: 5_000 }),
+    ...headers,
+  });
+  const people = (from: number, count: number): { id: string }[] =>
+    Array.from({ length: count }, (_, index) => ({ id: `p${from + index}` }));
+  const pages = (make: (page: number, perPage: number) => unknown[]): void => {
+    proxy.decide = ({ url, body }) => {
+      if (url.endsWith("/count")) return answer({ count: 40 } as never);
+      if (!url.endsWith("/search")) return { kind: "none" };
+      const { page, per_page } = JSON.parse(body) as { page: number; per_page: number };
+      return answer(make(page, per_page));
+    };
+  };
+
+  test("a page that comes twice: exit 5, the rows once, paid and reported", async () => {
+    pages((page, perPage) => people(page === 3 ? 10 : (page - 1) * perPage, perPage));
+    const ran = await u.run([...SALES, "--per-page", "10"]);
+    expect(ran.code).toBe(5);
+    expect(ran.stderr).toContain("gave a page twice: 30 different profiles in 40 rows");
+    expect(visibleFiles(u)).toEqual([]);
+    const kept = await u.run(["runs", "export", "last", "--format", "ndjson"]);
+    expect(kept.stdout.trim().split("\n").length).toBe(30);
+  });
+
+  test("fewer than were counted: exit 5, with both numbers", async () => {
+    pages((page, perPage) => (page > 2 ? people(20, page === 3 ? 4 : 0) : people((page - 1) * perPage, perPage)));
+    const ran = await u.run([...SALES, "--per-page", "10"]);
+    expect({ code: ran.code, files: visibleFiles(u) }).toEqual({ code: 5, files: [] });
+    expect(ran.stderr).toContain("gave 24 of the 40 profiles that it counted");
+  });
+
+  test("a dataset that moves meanwhile: exit 5, and neither resume nor the same command mixes the two", async () => {
+    const moved = await faultProxy({ target: service.url });
+    try {
+      u = user(moved.url, service.key);
+      const start = await u.run([...SALES, "--per-page", "40", "--max-credits", "80", "--require-complete"]);
+      expect(start.code).toBe(5);
+      moved.decide = ({ url }) =>
+        url.endsWith("/account")
+          ? answer({
+              account: { id: "default" },
+              key: { mode: "live" },
+              credits: { remaining: 900 },
+              dataset: { version: "v2" },
+            } as never)
+          : { kind: "none" };
+      for (const argv of [["resume"], [...SALES, "--per-page", "40"]]) {
+        const ran = await u.run(argv);
+        expect({ code: ran.code, argv }).toEqual({ code: 5, argv });
+        expect(ran.stderr).toMatch(/the dataset version was \S+ and is v2; nothing was spent/);
+      }
+      expect(await spent()).toBe(80);
+    } finally {
+      await moved.close();
+    }
+  });
+});
