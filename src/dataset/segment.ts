@@ -48,6 +48,12 @@ const ONES = Uint8Array.from({ length: 256 }, (_, byte) => {
   return count;
 });
 
+function onesIn(word: number): number {
+  let bits = word - ((word >>> 1) & 0x55555555);
+  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
+  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+}
+
 /** A segment with many people: one bit for each person of the dataset, however many match. */
 export class BitmapSegment implements Segment {
   readonly count: number;
@@ -56,17 +62,18 @@ export class BitmapSegment implements Segment {
   /** People before each block. */
   readonly #before: Uint32Array;
 
-  /** @param bits person `i` is bit `i & 7`, the highest first, of byte `i >> 3` */
+  /** @param bits person `i` is bit `i & 7`, the highest first, of byte `i >> 3`; begins at a multiple of 4 bytes */
   constructor(bits: Uint8Array) {
     this.#bits = bits;
-    const blocks = Math.ceil(bits.length / BLOCK);
-    this.#before = new Uint32Array(blocks);
+    const words = new Uint32Array(bits.buffer, bits.byteOffset, bits.length >> 2);
+    this.#before = new Uint32Array(Math.ceil(bits.length / BLOCK));
     let count = 0;
-    for (let block = 0; block < blocks; block++) {
+    for (let block = 0; block < this.#before.length; block++) {
       this.#before[block] = count;
-      const end = Math.min(bits.length, (block + 1) * BLOCK);
-      for (let index = block * BLOCK; index < end; index++) count += ONES[bits[index] ?? 0] ?? 0;
+      const end = Math.min(words.length, ((block + 1) * BLOCK) >> 2);
+      for (let index = (block * BLOCK) >> 2; index < end; index++) count += onesIn(words[index] ?? 0);
     }
+    for (let index = words.length << 2; index < bits.length; index++) count += ONES[bits[index] ?? 0] ?? 0;
     this.count = count;
     this.bytes = bits.byteLength + this.#before.byteLength;
   }

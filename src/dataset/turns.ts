@@ -1,0 +1,40 @@
+/**
+ * Lets work that holds the event loop take turns with everything else: after a few milliseconds in one round of the loop the next
+ * piece waits for the next round, whoever it belongs to.
+ */
+export class Turns {
+  readonly #budgetMs: number;
+  readonly #now: () => number;
+  /** When the first piece of this round began. */
+  #began: number | undefined;
+  #nextRound: Promise<void> | undefined;
+
+  /**
+   * @param budgetMs how long pieces may run in one round, in milliseconds, not counting the last one
+   * @param now a clock in milliseconds; only differences count
+   */
+  constructor(budgetMs: number, now: () => number) {
+    this.#budgetMs = budgetMs;
+    this.#now = now;
+  }
+
+  /** Resolves when the next piece may run. Call it before each piece. */
+  async take(): Promise<void> {
+    while (this.#began !== undefined && this.#now() - this.#began >= this.#budgetMs) await this.#round();
+    if (this.#began === undefined) {
+      this.#began = this.#now();
+      void this.#round();
+    }
+  }
+
+  #round(): Promise<void> {
+    this.#nextRound ??= new Promise((resolve) => {
+      setImmediate(() => {
+        this.#began = undefined;
+        this.#nextRound = undefined;
+        resolve();
+      });
+    });
+    return this.#nextRound;
+  }
+}
