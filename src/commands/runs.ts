@@ -4,6 +4,7 @@ import { CliError, EXIT, usageError } from "../errors.ts";
 import type { RunSummary } from "../export/run-store.ts";
 import type { GlobalOptions } from "../program.ts";
 import { openStore } from "./open-runs.ts";
+import { register as registerResume } from "./resume.ts";
 
 interface RemoveOptions extends GlobalOptions {
   readonly force?: boolean;
@@ -66,6 +67,7 @@ Examples:
     .action(async (_: unknown, self: Command) => {
       await prune(self.optsWithGlobals<PruneOptions>(), context);
     });
+  registerResume(runs, context);
   addExport(runs, context);
 }
 

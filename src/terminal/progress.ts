@@ -78,6 +78,7 @@ function milestones(options: ProgressOptions): Progress {
   const tenth = ({ done, total }: ProgressState): number =>
     total === undefined || total <= 0 ? 0 : Math.floor((Math.min(done, total) / total) * 10);
   let said: number | undefined;
+  let toldUntil: number | undefined;
   const write = (text: string): void => void options.stream.write(`${text}\n`);
   return {
     ...SILENT,
@@ -90,7 +91,9 @@ function milestones(options: ProgressOptions): Progress {
       write(progressLine(state, startedAt, options));
     },
     wait(until, reason) {
-      if (until === undefined) return;
+      // Called with every reply; a wait is told once.
+      if (until === undefined || until === toldUntil) return;
+      toldUntil = until;
       write(`${safeText(reason ?? "waiting")}: ${duration(until - options.now())}`);
     },
     note: write,

@@ -240,6 +240,7 @@ describe("progress", () => {
     const stream = new Sink();
     const progress = openProgress(options(stream, () => 0));
     progress.wait(65_000, "rate limit\u001b[2J");
+    progress.wait(65_000, "rate limit\u001b[2J");
     progress.wait(undefined);
     progress.note("note");
     expect(stream.text).toBe("rate limit\ufffd[2J: 1 min 5 s\nnote\n");

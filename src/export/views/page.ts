@@ -1,4 +1,4 @@
-import { isUtf8 } from "node:buffer";
+import { isAscii, isUtf8 } from "node:buffer";
 import { parseExact } from "./exact.ts";
 import { compact, type RowSpans, scanRows } from "./scan.ts";
 import type { JsonRecord, JsonValue } from "./types.ts";
@@ -50,7 +50,7 @@ export class Page {
 
   /** One row parsed. A row that is no object is held under `value`. */
   row(index: number): JsonRecord {
-    return this.#rows?.[index] ?? asRecord(parseExact(this.text(index)));
+    return this.#rows?.[index] ?? asRecord(this.#value(this.text(index)));
   }
 
   /** Every row parsed, integers beyond 2^53 as bigints. */
@@ -115,14 +115,20 @@ export class Page {
     return tight ? this.#bytes.subarray(start, end) : compact(this.#bytes, start, end);
   }
 
+  #value(text: string): JsonValue {
+    return this.#spans.long ? parseExact(text) : (JSON.parse(text) as JsonValue);
+  }
+
   #parse(): readonly JsonRecord[] {
     const { starts, ends } = this.#spans;
     if (starts.length === 0) return [];
     if (this.#indexes === undefined && starts.length > 1) {
-      const list = this.#bytes.toString("utf8", starts[0] ?? 0, ends.at(-1) ?? 0);
-      return (parseExact(`[${list}]`) as readonly JsonValue[]).map(asRecord);
+      const list = this.#bytes.subarray(starts[0] ?? 0, ends.at(-1) ?? 0);
+      // Node decodes Latin-1 three times as fast as UTF-8, and for ASCII they are the same.
+      const text = list.toString(isAscii(list) ? "latin1" : "utf8");
+      return (this.#value(`[${text}]`) as readonly JsonValue[]).map(asRecord);
     }
-    return Array.from({ length: this.length }, (_, index) => asRecord(parseExact(this.text(index))));
+    return Array.from({ length: this.length }, (_, index) => asRecord(this.#value(this.text(index))));
   }
 }
 

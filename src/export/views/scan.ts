@@ -18,7 +18,18 @@ export interface RowSpans {
   readonly ends: readonly number[];
   /** Nothing but single commas between rows and no white space between the tokens of any row. */
   readonly tight: boolean;
+  /** Some number has sixteen digits or more: an integer may be beyond 2^53. */
+  readonly long: boolean;
 }
+
+/** What the bytes between strings told while rows were scanned. */
+interface Findings {
+  spaces: boolean;
+  long: boolean;
+}
+
+// The fewest digits of an integer beyond 2^53.
+const LONG_DIGITS = 16;
 
 interface Member {
   readonly key: string;
@@ -58,8 +69,8 @@ function skipString(bytes: Uint8Array, from: number): number {
   throw malformed(from);
 }
 
-/** The position after the value that begins at `from`; `loose` is told of white space inside it. */
-function skipValue(bytes: Uint8Array, from: number, loose?: () => void): number {
+/** The position after the value that begins at `from`. */
+function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number {
   const length = bytes.length;
   const first = bytes[from];
   if (first === QUOTE) return skipString(bytes, from);
@@ -71,9 +82,11 @@ function skipValue(bytes: Uint8Array, from: number, loose?: () => void): number 
       at++;
     }
     if (at === from) throw malformed(at);
+    if (findings !== undefined && at - from >= LONG_DIGITS) findings.long = true;
     return at;
   }
   let depth = 0;
+  let digits = 0;
   let at = from;
   while (at < length) {
     const byte = bytes[at] as number;
@@ -82,11 +95,16 @@ function skipValue(bytes: Uint8Array, from: number, loose?: () => void): number 
       continue;
     }
     at++;
+    if (byte >= 0x30 && byte <= 0x39) {
+      if (++digits === LONG_DIGITS && findings !== undefined) findings.long = true;
+      continue;
+    }
+    digits = 0;
     if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
     else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
       depth--;
       if (depth === 0) return at;
-    } else if (byte <= 0x20) loose?.();
+    } else if (byte <= 0x20 && findings !== undefined) findings.spaces = true;
   }
   throw malformed(from);
 }
@@ -95,21 +113,19 @@ function skipValue(bytes: Uint8Array, from: number, loose?: () => void): number 
 function scanList(bytes: Uint8Array, from: number): RowSpans & { readonly end: number } {
   const starts: number[] = [];
   const ends: number[] = [];
-  let tight = true;
-  const loose = (): void => {
-    tight = false;
-  };
+  const findings: Findings = { spaces: false, long: false };
+  const found = (end: number) => ({ starts, ends, tight: !findings.spaces, long: findings.long, end });
   let at = skipSpace(bytes, from + 1);
-  if (bytes[at] === CLOSE_LIST) return { starts, ends, tight, end: at + 1 };
+  if (bytes[at] === CLOSE_LIST) return found(at + 1);
   for (;;) {
-    const end = skipValue(bytes, at, loose);
+    const end = skipValue(bytes, at, findings);
     starts.push(at);
     ends.push(end);
     const separator = skipSpace(bytes, end);
-    if (bytes[separator] === CLOSE_LIST) return { starts, ends, tight, end: separator + 1 };
+    if (bytes[separator] === CLOSE_LIST) return found(separator + 1);
     if (bytes[separator] !== COMMA) throw malformed(separator);
     at = skipSpace(bytes, separator + 1);
-    if (separator !== end || at !== separator + 1) tight = false;
+    if (separator !== end || at !== separator + 1) findings.spaces = true;
   }
 }
 
@@ -161,7 +177,7 @@ export function scanRows(bytes: Uint8Array): RowSpans {
   const result = memberOf(members, "result");
   if (result === undefined) throw new Error("the reply holds no result");
   if (bytes[result.start] !== OPEN_OBJECT) {
-    if (bytes[result.start] === 0x6e) return { starts: [], ends: [], tight: true };
+    if (bytes[result.start] === 0x6e) return { starts: [], ends: [], tight: true, long: false };
     throw new Error("the reply holds no list of records");
   }
   const inner = scanObject(bytes, result.start);
@@ -174,7 +190,7 @@ export function scanRows(bytes: Uint8Array): RowSpans {
     const wrapped = RECORD_NAMES.map((name) => memberOf(inner, name)).find((member) => member !== undefined);
     if (wrapped !== undefined && bytes[wrapped.start] === OPEN_OBJECT) record = wrapped;
   }
-  return { starts: [record.start], ends: [record.end], tight: false };
+  return { starts: [record.start], ends: [record.end], tight: false, long: true };
 }
 
 /** A value's bytes without the white space between its tokens: one line, every token as it came. */
