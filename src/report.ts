@@ -67,7 +67,7 @@ function asCliError(error: unknown): CliError {
     return new CliError({
       code: "filesystem",
       category: "filesystem",
-      exitCode: EXIT.bug,
+      exitCode: EXIT.usage,
       message,
       hint: "check that the path exists, that it may be read and written, and that the disk has room",
       cause: error,
