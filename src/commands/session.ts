@@ -104,6 +104,9 @@ async function openTarget(context: Context, globals: SessionGlobals, notice: (te
   return { ...target, serviceId: target.baseUrl };
 }
 
+/** Shorter waits are over before they are read. */
+const SAID_FROM_MS = 2_000;
+
 type Parts = Awaited<ReturnType<typeof loadParts>>;
 
 async function loadParts() {
@@ -142,9 +145,12 @@ function sessionFor(
     env,
     log: globals.verbose ? (entry) => context.stderr.write(`${logLine(entry)}\n`) : undefined,
   });
-  const observed = observing(client, pacer, globals.verbose === true, notice, (ms, signal) =>
-    ms <= maxWaitMs ? sleep(ms, signal) : Promise.resolve(),
-  );
+  const observed = observing(client, pacer, globals.verbose === true, notice, async (ms, signal) => {
+    // What is too long is left to the service: it may know better, and its refusal says until when.
+    if (ms > maxWaitMs) return;
+    if (ms >= SAID_FROM_MS) notice(`near the rate limit: waiting ${Math.ceil(ms / 1000)} s`);
+    await sleep(ms, signal);
+  });
   return {
     client: retrying(observed, {
       now,

@@ -1,12 +1,17 @@
-import { createServer as createTcpServer, type Socket } from "node:net";
+import { execFileSync, spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createServer as createTlsServer } from "node:https";
+import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
+import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
 import { afterEach, describe, expect, test } from "vitest";
 import { LostReplyError, ServiceError } from "../../src/client/errors.ts";
 import { type ClientOptions, createClient, type RequestLog } from "../../src/client/http-client.ts";
+import { isTransient } from "../../src/client/retry.ts";
 import { recordOf, rowsOf } from "../../src/client/rows.ts";
 import { DEFAULT_DIALECT, type Dialect, type ServiceClient } from "../../src/client/types.ts";
 import { CliError } from "../../src/errors.ts";
-import { answerEnvelope, answerError, type RawServer, rawServer } from "../support/client.ts";
+import { answerEnvelope, answerError, type RawServer, rawServer, tempDir } from "../support/client.ts";
 
 const KEY = "svc_live_0123456789abcdef";
 const open: { close(): Promise<void> }[] = [];
@@ -361,6 +366,42 @@ describe("no whole answer", () => {
     expect(server.seen).toEqual([]);
   });
 
+  test.runIf(spawnSync("openssl", ["version"]).status === 0)(
+    "a certificate that proves nothing: not sent",
+    async () => {
+      const dir = tempDir();
+      const [key, cert] = [join(dir, "key.pem"), join(dir, "cert.pem")];
+      const subject = ["-subj", "/CN=localhost", "-addext", "subjectAltName=IP:127.0.0.1"];
+      const made = [
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        cert,
+        "-days",
+        "2",
+        ...subject,
+      ];
+      execFileSync("openssl", made, { stdio: "ignore" });
+      let requests = 0;
+      const server = createTlsServer({ key: readFileSync(key), cert: readFileSync(cert) }, (_, response) => {
+        requests++;
+        response.end();
+      });
+      await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+      open.push({ close: async () => void server.close() });
+      const error = await lost(clientFor(`https://127.0.0.1:${(server.address() as AddressInfo).port}`).account());
+      expect(error).toMatchObject({ sent: false, code: "DEPTH_ZERO_SELF_SIGNED_CERT" });
+      expect(error.message).toContain("NODE_EXTRA_CA_CERTS");
+      expect(isTransient(error)).toBe(false);
+      expect(requests).toBe(0);
+    },
+  );
+
   async function tcp(answer: (socket: Socket) => void): Promise<string> {
     const sockets = new Set<Socket>();
     const server = createTcpServer((socket) => {
@@ -424,6 +465,17 @@ describe("no whole answer", () => {
     let time = 0;
     const now = (): number => (time += 1_000);
     expect(await lost(clientFor(url, { now }).account())).toMatchObject({ sent: true, code: "REPLY_TOO_SLOW" });
+  });
+
+  test("cancelled while it is connecting: it is not sent afterwards either", async () => {
+    const server = await serve((_, response) => answerEnvelope(response, {}));
+    const client = clientFor(server.url);
+    const controller = new AbortController();
+    const call = lost(client.account(controller.signal));
+    controller.abort("changed my mind");
+    expect(await call).toMatchObject({ sent: false, code: "ABORTED" });
+    await client.count({}).catch(() => undefined);
+    expect(server.seen.map(({ url }) => url)).toEqual(["/v1/person/count"]);
   });
 
   test("cancelled before and while it is under way", async () => {
