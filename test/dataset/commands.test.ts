@@ -1,0 +1,185 @@
+import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { openDataset } from "../../src/dataset/open.ts";
+import { main } from "../../src/main.ts";
+import { testContext } from "../support/client.ts";
+import { SMALL, tempFolder } from "../support/dataset.ts";
+
+async function headcount(cwd: string, argv: readonly string[], tty = false) {
+  const tested = testContext({ tty, cwd });
+  const code = await main(argv, tested.context);
+  return { code, stdout: tested.stdout(), stderr: tested.stderr() };
+}
+
+const people = async (data: string): Promise<number> => {
+  const engine = await openDataset(join(data, "dataset"), { resources: SMALL });
+  const count = await engine.count({ exact: {}, prefix: {}, range: {} });
+  await engine.close();
+  return count;
+};
+
+describe("headcount service generate", () => {
+  test("makes a dataset and says what, in words or as JSON", async () => {
+    const folder = await tempFolder();
+    const words = await headcount(folder, ["service", "generate", "--people", "700", "--data", "demo"]);
+    expect(words).toMatchObject({ code: 0, stdout: "" });
+    expect(words.stderr).toMatch(
+      /^Generated 700 people and 100 companies in [\d.]+ s \(dataset \d{8}-\d{6}-[0-9a-f]{6}\)\.\n$/,
+    );
+    const json = await headcount(folder, [
+      "service",
+      "generate",
+      "--people",
+      "70",
+      "--seed",
+      "9",
+      "--data",
+      "demo",
+      "--json",
+    ]);
+    expect({ code: json.code, stderr: json.stderr }).toEqual({ code: 0, stderr: "" });
+    expect(JSON.parse(json.stdout)).toEqual({
+      version: expect.stringMatching(/^\d{8}-\d{6}-[0-9a-f]{6}$/),
+      people: 70,
+      companies: 10,
+      seed: 9,
+      seconds: expect.any(Number),
+    });
+    expect(await people(join(folder, "demo"))).toBe(70);
+    // What people are is nobody's business but the owner's.
+    expect((await stat(join(folder, "demo/dataset"))).mode & 0o077).toBe(0);
+  });
+
+  test.each([
+    [[], /--people is missing/],
+    [["--people", "0"], /--people takes a whole number from 1 to 4000000000, not "0"/],
+    [["--people", "many"], /--people takes a whole number/],
+    [["--people", "10", "--seed", "-1"], /--seed takes a whole number from 0 to 4294967295, not "-1"/],
+  ])("refuses %j", async (options, message) => {
+    const folder = await tempFolder();
+    const { code, stdout, stderr } = await headcount(folder, ["service", "generate", "--data", "demo", ...options]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(message);
+    expect(await readdir(folder)).toEqual([]);
+  });
+
+  test("shows progress on a terminal and leaves one line", async () => {
+    const folder = await tempFolder();
+    const { stderr } = await headcount(folder, ["service", "generate", "--people", "500", "--data", "demo"], true);
+    expect(stderr).toContain("\r\x1b[KReading");
+    expect(stderr.slice(stderr.lastIndexOf("\x1b[K") + 3)).toMatch(/^Generated 500 people/);
+    const quiet = await headcount(folder, ["-q", "service", "generate", "--people", "500", "--data", "demo"], true);
+    expect(quiet.stderr).toBe("");
+  });
+});
+
+describe("headcount service map and import", () => {
+  const csv = `Person ID;Full Name;jobTitle;Dept;Connections
+1;Ada Lovelace;Engineer;sales;500
+2;Grace Hopper;Admiral;Navy;many
+3;Edsger Dijkstra;Professor;Navy;
+`;
+
+  test("from a foreign file to a dataset with the map that was proposed", async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "x.csv"), csv);
+    const map = await headcount(folder, ["service", "map", "--suggest", "x.csv"]);
+    expect(map.code).toBe(0);
+    expect(JSON.parse(map.stdout)).toMatchObject({
+      people: { id: "Person ID", name: "Full Name", title: "jobTitle", department: "Dept" },
+    });
+    expect(map.stderr).toMatch(/x\.csv: rows of people\. The first 3 as they would be read:\n\nrow 1\n {2}id {19}1\n/);
+    await writeFile(join(folder, "map.json"), map.stdout);
+    const plain = await headcount(folder, [
+      "service",
+      "import",
+      "--people",
+      "x.csv",
+      "--map",
+      "map.json",
+      "--data",
+      "demo",
+    ]);
+    expect(plain).toMatchObject({ code: 0, stdout: "" });
+    expect(plain.stderr).toMatch(/^Imported 2 people in [\d.]+ s, [\d,]+ rows\/s/);
+    expect(plain.stderr).toContain("\nRefused 1 rows of people: bad_integer 1\n");
+    expect(plain.stderr).toContain(`\nRefused rows, with reasons: ${join(folder, "demo/import-rejects.ndjson")}\n`);
+    expect(plain.stderr).toContain("\nDepartments read as Other: 1, such as Navy (1)\n");
+    const rejected = join(folder, "demo/import-rejects.ndjson");
+    expect(JSON.parse(await readFile(rejected, "utf8"))).toMatchObject({
+      file: "x.csv",
+      reason: "bad_integer",
+      row: { id: "2" },
+    });
+    expect((await stat(rejected)).mode & 0o077).toBe(0);
+    const json = await headcount(folder, [
+      ...[
+        "service",
+        "import",
+        "--people",
+        "x.csv",
+        "--map",
+        "map.json",
+        "--data",
+        "demo",
+        "--rejects",
+        "bad.ndjson",
+        "--json",
+      ],
+    ]);
+    expect(JSON.parse(json.stdout)).toEqual({
+      version: expect.any(String),
+      people: { files: 1, rows: 3, taken: 2, refused: 1, reasons: { bad_integer: 1 } },
+      companies: { files: 0, rows: 0, taken: 0, refused: 0, reasons: {}, derived: 0 },
+      departments: { unknown: 1, missing: 0, examples: [{ value: "Navy", people: 1 }] },
+      cleared: {},
+      rejects: join(folder, "bad.ndjson"),
+      seconds: expect.any(Number),
+    });
+    expect(await people(join(folder, "demo"))).toBe(2);
+  });
+
+  test("bad input is exit 2 with the name, a hint, and the old dataset kept", async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "ok.csv"), "id,name\n1,Ada\n");
+    await writeFile(join(folder, "ab.csv"), "a,b\n1,2\n");
+    await headcount(folder, ["service", "import", "--people", "ok.csv", "--data", "demo"]);
+    const before = await readFile(join(folder, "demo/dataset/CURRENT"), "utf8");
+    const bad = await headcount(folder, ["service", "import", "--people", "ab.csv", "--data", "demo", "--json"]);
+    expect({ code: bad.code, stdout: bad.stdout }).toEqual({ code: 2, stdout: "" });
+    expect(JSON.parse(bad.stderr)).toMatchObject({
+      error: {
+        code: "bad_input",
+        exit_code: 2,
+        message: expect.stringMatching(/^ab\.csv has no usable column/),
+        hint: expect.stringMatching(/service map --suggest ab\.csv/),
+      },
+    });
+    for (const [argv, message] of [
+      [["--people", "nope.csv"], /nope\.csv does not exist/],
+      [["--people", "."], /is a folder/],
+      [["--people", "ok.csv", "--map", "nope.json"], /the map nope\.json cannot be read/],
+      [["--people", "ok.csv", "--companies", "nope.csv"], /nope\.csv does not exist/],
+      [[], /--people is missing/],
+    ] as const) {
+      const { code, stderr } = await headcount(folder, ["service", "import", ...argv, "--data", "demo"]);
+      expect(code).toBe(2);
+      expect(stderr).toMatch(message);
+    }
+    expect(await readFile(join(folder, "demo/dataset/CURRENT"), "utf8")).toBe(before);
+    expect(await people(join(folder, "demo"))).toBe(1);
+    const map = await headcount(folder, ["service", "map", "--suggest", "nope.csv"]);
+    expect(map).toMatchObject({ code: 2, stdout: "" });
+    expect((await headcount(folder, ["service", "map"])).stderr).toMatch(/--suggest is missing/);
+    expect((await headcount(folder, ["service", "map", "--suggest", "ok.csv", "--kind", "x"])).code).toBe(2);
+  });
+
+  test("control characters of a file do not reach the terminal", async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "x.csv"), 'id,name\n1,"\x1b[31mred\x07"\n');
+    const { stderr } = await headcount(folder, ["service", "map", "--suggest", "x.csv"], true);
+    expect(stderr).not.toMatch(/[\x07\x1b]/);
+    expect(stderr).toContain("red");
+  });
+});
