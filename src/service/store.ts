@@ -176,7 +176,11 @@ export interface Store {
   hold(request: HoldRequest): Promise<HoldOutcome>;
   /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where the hold was resolved before. */
   settle(settlement: Settlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
-  /** Gives everything back; a hold that is resolved already is left alone. @returns the balance after */
+  /**
+   * Gives everything back; a hold that is resolved already is left alone, except that after a `settle` which was rejected although
+   * its commit went through, the charge goes back too (where no idempotency key lets a retry have the reply). So `release` after
+   * any failed `settle` makes "an error is never charged" true. @returns the balance after
+   */
   release(holdId: string): Promise<Credits>;
 
   /** Adds each `count` to its key's counter of that day (a difference, not a total); written with the next commit. */

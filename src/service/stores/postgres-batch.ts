@@ -16,7 +16,13 @@ import { MAX_BALANCE } from "./values.ts";
 export type MoneyRequest =
   | { readonly kind: "hold"; readonly holdId: string; readonly request: HoldRequest }
   | { readonly kind: "settle"; readonly settlement: Settlement }
-  | { readonly kind: "release"; readonly holdId: string; readonly state: "voided" | "expired" }
+  | {
+      readonly kind: "release";
+      readonly holdId: string;
+      readonly state: "voided" | "expired";
+      /** The settlement of this hold was reported as failed although its commit may stand: then the charge goes back. */
+      readonly refund: boolean;
+    }
   | { readonly kind: "grant"; readonly operation: string; readonly amount: Credits; readonly note: string };
 
 export interface MoneyJob {
@@ -32,6 +38,7 @@ export interface HoldRow {
   readonly call: string;
   readonly amount: Credits;
   readonly state: "pending" | "posted" | "voided" | "expired";
+  readonly posted: Credits | null;
   readonly idempotencyKey: string | null;
 }
 
@@ -125,6 +132,7 @@ function decideOne(snapshot: Snapshot, writes: Writes, job: MoneyJob): unknown {
       const hold = snapshot.holds.get(request.holdId);
       if (hold === undefined) throw new HoldResolvedError(request.holdId, "unknown");
       if (hold.state === "pending") giveBack(snapshot, writes, hold, request.state);
+      else if (request.refund) refund(snapshot, writes, hold);
       return snapshot.balance;
     }
     case "grant": {
@@ -151,7 +159,7 @@ function decideHold(snapshot: Snapshot, writes: Writes, holdId: string, request:
   setMoney(snapshot, balance, credits(snapshot.held + amount));
   writes.holds.push({ id: holdId, request });
   const idempotencyKey = idempotency?.key ?? null;
-  snapshot.holds.set(holdId, { id: holdId, call, amount, state: "pending", idempotencyKey });
+  snapshot.holds.set(holdId, { id: holdId, call, amount, state: "pending", posted: null, idempotencyKey });
   if (idempotency !== undefined) {
     writes.records.push({ id: holdId, request });
     snapshot.records.set(recordKey(call, idempotency.key), {
@@ -204,7 +212,7 @@ function decideSettle(
   setMoney(snapshot, balance, credits(snapshot.held - hold.amount));
   writes.charged = credits(writes.charged + amount);
   writes.resolved.push({ id: holdId, state: "posted", posted: amount });
-  snapshot.holds.set(holdId, { ...hold, state: "posted" });
+  snapshot.holds.set(holdId, { ...hold, state: "posted", posted: amount });
   if (amount > 0n) {
     const charge = credits(-amount);
     writes.entries.push({
@@ -234,6 +242,20 @@ function giveBack(snapshot: Snapshot, writes: Writes, hold: HoldRow, state: "voi
   if (hold.idempotencyKey === null) return;
   forget(snapshot, writes, { call: hold.call, key: hold.idempotencyKey, holdId: hold.id });
 }
+
+/** Once per hold, by the name of the operation. With an idempotency key there is no need: the retry gets the stored reply. */
+function refund(snapshot: Snapshot, writes: Writes, hold: HoldRow): void {
+  const operation = refundOf(hold.id);
+  const amount = hold.posted ?? credits(0n);
+  if (hold.state !== "posted" || hold.idempotencyKey !== null || amount === 0n) return;
+  if (snapshot.operations.has(operation)) return;
+  const balance = credits(snapshot.balance + amount);
+  setMoney(snapshot, balance, snapshot.held);
+  const note = `refund of hold ${hold.id}, whose answer was lost`;
+  writes.entries.push({ kind: "grant", amount, balanceAfter: balance, holdId: null, operation, note });
+}
+
+export const refundOf = (holdId: string): string => `refund ${holdId}`;
 
 function forget(snapshot: Snapshot, writes: Writes, record: Pick<IdempotencyRow, "call" | "key" | "holdId">): void {
   writes.forgotten.push(record.holdId);

@@ -35,6 +35,7 @@ import {
   type MoneyRequest,
   type Outcome,
   recordKey,
+  refundOf,
   type Snapshot,
   type Writes,
 } from "./postgres-batch.ts";
@@ -121,7 +122,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     options: `-c search_path=${schema}`,
     connectionTimeoutMillis: Math.min(2000, patienceMs),
     // A server that was stopped answers nothing at all.
-    query_timeout: patienceMs,
+    query_timeout: Math.max(patienceMs, 2000),
     lock_timeout: patienceMs,
     application_name: "headcount",
     types: {
@@ -174,6 +175,8 @@ class PostgresStore implements Store {
   readonly #accounts: FreshCache<Account>;
   /** Whose the holds of this instance are, so that a settlement need not ask. */
   readonly #open = new Map<string, { readonly accountId: string; readonly mode: KeyMode }>();
+  /** Settlements that were reported as failed although their commit may stand. */
+  readonly #doubtful = new Set<string>();
   #sequence = 0;
   #heartbeat: NodeJS.Timeout | undefined;
   #registration: Promise<void> | undefined;
@@ -262,8 +265,11 @@ class PostgresStore implements Store {
 
   async release(holdId: string): Promise<Credits> {
     const { accountId, mode } = await this.#accountOfHold(holdId);
-    const work = this.#enqueue<Credits>(accountId, mode, { kind: "release", holdId, state: "voided" });
-    return work.finally(() => this.#open.delete(holdId));
+    const refund = this.#doubtful.has(holdId);
+    const work = this.#enqueue<Credits>(accountId, mode, { kind: "release", holdId, state: "voided", refund });
+    const balance = await work.finally(() => this.#open.delete(holdId));
+    this.#doubtful.delete(holdId);
+    return balance;
   }
 
   async recordCalls(counts: readonly DayCount[]): Promise<void> {
@@ -376,6 +382,7 @@ class PostgresStore implements Store {
           kind: "release",
           holdId: row.id as string,
           state: "expired",
+          refund: false,
         }),
       ),
     );
@@ -482,7 +489,11 @@ class PostgresStore implements Store {
             if (outcome?.ok) job.doubtful = outcome.value ?? null;
           }
         } else if (!isTransient(error)) throw error;
-        if (!(await pause())) throw error instanceof CommitInDoubt ? error.cause : error;
+        if (await pause()) continue;
+        for (const { request, doubtful } of jobs) {
+          if (request.kind === "settle" && doubtful !== undefined) this.#doubtful.add(request.settlement.holdId);
+        }
+        throw error instanceof CommitInDoubt ? error.cause : error;
       }
     }
     throw new LedgerInvariantError("unreachable: pauses never end by themselves");
@@ -526,8 +537,10 @@ class PostgresStore implements Store {
     const operations: string[] = [];
     for (const { request, doubtful } of jobs) {
       if (request.kind === "settle") holdIds.push(request.settlement.holdId);
-      else if (request.kind === "release") holdIds.push(request.holdId);
-      else if (request.kind === "grant") {
+      else if (request.kind === "release") {
+        holdIds.push(request.holdId);
+        if (request.refund) operations.push(refundOf(request.holdId));
+      } else if (request.kind === "grant") {
         if (doubtful !== undefined) operations.push(request.operation);
       } else {
         if (doubtful !== undefined) holdIds.push(request.holdId);
@@ -555,7 +568,7 @@ class PostgresStore implements Store {
     const holds = new Map<string, HoldRow>();
     if (holdIds.length > 0) {
       const found = await client.query<Row>(
-        "SELECT id, call, amount, state, idempotency_key FROM holds WHERE id = ANY($1) AND account_id = $2 AND mode = $3",
+        "SELECT id, call, amount, state, posted, idempotency_key FROM holds WHERE id = ANY($1) AND account_id = $2 AND mode = $3",
         [holdIds, accountId, mode],
       );
       for (const row of found.rows) {
@@ -564,6 +577,7 @@ class PostgresStore implements Store {
           call: row.call as string,
           amount: credits(row.amount as bigint),
           state: row.state as HoldRow["state"],
+          posted: row.posted === null ? null : credits(row.posted as bigint),
           idempotencyKey: row.idempotency_key as string | null,
         });
       }
@@ -726,6 +740,7 @@ class PostgresStore implements Store {
 
   async #tend(): Promise<void> {
     await this.#beat();
+    for (const holdId of this.#doubtful) await this.release(holdId);
     await this.recover(0);
     await this.#query(
       `DELETE FROM idempotency WHERE hold_id IN

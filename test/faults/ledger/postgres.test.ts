@@ -19,10 +19,18 @@ class LossyProxy {
   readonly #sockets = new Set<Socket>();
   cutAtCommit: () => boolean = () => false;
   cuts = 0;
+  closesAfterCut = false;
+  /** No way through at all. */
+  closed = false;
   port = 0;
 
   constructor(target: number) {
     this.#server = createServer((client) => {
+      if (this.closed) {
+        client.on("error", () => undefined);
+        client.destroy();
+        return;
+      }
       const upstream = connect(target, "127.0.0.1");
       let silenced = false;
       for (const socket of [client, upstream]) {
@@ -43,8 +51,10 @@ class LossyProxy {
       });
       upstream.on("data", (chunk: Buffer) => {
         // The database has answered, so the commit stands; the client never learns it.
-        if (silenced) client.destroy();
-        else client.write(chunk);
+        if (silenced) {
+          this.closed = this.closesAfterCut;
+          client.destroy();
+        } else client.write(chunk);
       });
     });
   }
@@ -182,6 +192,35 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await store.createAccount("second", "Second");
     expect(await store.revokeKey("k")).toBe(true);
     proxy.cutAtCommit = () => false;
+    await store.close();
+    await proxy.close();
+  });
+
+  it("gives a charge back that it had to report as failed, once, and leaves it to a retry where there is a key", async () => {
+    const proxy = new LossyProxy(cluster.port);
+    await proxy.listen();
+    const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
+    const store = await open({ schema: schema(), url, patienceMs: 200 });
+    await fund(store, 100);
+    const failed = async (holdId: string, amount: number): Promise<void> => {
+      proxy.closesAfterCut = true;
+      proxy.cutAtCommit = () => true;
+      await expect(store.settle({ holdId, amount: c(amount), reply: answer() })).rejects.toThrow(StoreUnavailableError);
+      proxy.cutAtCommit = () => false;
+      proxy.closesAfterCut = false;
+      proxy.closed = false;
+    };
+    const plain = await held(store, c(10));
+    await failed(plain, 7);
+    expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(93));
+    expect(await store.release(plain)).toBe(c(100));
+    expect(await store.release(plain)).toBe(c(100));
+    const idempotency = { key: "k", requestHash: "h" };
+    const keyed = await held(store, c(10), { idempotency });
+    await failed(keyed, 7);
+    expect(await store.release(keyed)).toBe(c(93));
+    expect((await store.hold(holdRequest(c(10), { idempotency }))).kind).toBe("replay");
+    expect(await store.verify()).toEqual([]);
     await store.close();
     await proxy.close();
   });
