@@ -1,6 +1,6 @@
 # PowerShell completion for headcount. Generated from the program by `npm run completions`; do not edit.
 
-$script:HeadcountTree = @{
+$headcountTree = @{
   '' = @{
     Commands = [ordered]@{
       'count' = 'count the people in a segment (free)'
@@ -717,7 +717,7 @@ $script:HeadcountTree = @{
 Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)
 
-  $tree = $script:HeadcountTree
+  $tree = $headcountTree
   $path = ''
   $position = 0
   $pending = $null
@@ -754,7 +754,7 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
     foreach ($flags in @($node.Flags, $tree[''].Flags)) {
       foreach ($name in $flags.Keys) { $offers += , @($name, $flags[$name].Text) }
     }
-  } elseif ($null -eq $pending -and $position -eq 0 -and $node.Commands.Count -gt 0) {
+  } elseif ($null -eq $pending -and $position -eq 0 -and $node.Commands.psbase.Count -gt 0) {
     foreach ($name in $node.Commands.Keys) { $offers += , @($name, $node.Commands[$name]) }
   } else {
     $value = $pending
@@ -773,7 +773,8 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
         foreach ($item in $value.Values) { $offers += , @("$head$item", $item) }
       }
       { $_ -in 'connections', 'runs' } {
-        foreach ($line in @(& $commandAst.CommandElements[0].Extent.Text completion --list $value.Kind 2>$null)) {
+        $program = $commandAst.CommandElements[0].Extent.Text
+        foreach ($line in @(& $program completion --list $value.Kind 2> $null)) {
           $parts = "$line".Split([char]9)
           $offers += , @($parts[0], $parts[-1])
         }
@@ -793,4 +794,4 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
     $tip = if ([string]::IsNullOrEmpty($offer[1])) { $text } else { $offer[1] }
     [System.Management.Automation.CompletionResult]::new("$prefix$insert", $text, 'ParameterValue', $tip)
   }
-}
+}.GetNewClosure()

@@ -1,6 +1,10 @@
 import type { Command, Option } from "commander";
+import { FILTER_KEYS } from "../contract/filters.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../topics.ts";
 import { GENERATED } from "./tree.ts";
+
+/** Told once, in a section of their own. */
+const FILTER_FLAGS: ReadonlySet<string> = new Set(FILTER_KEYS.map((key) => `--${key.replaceAll("_", "-")}`));
 
 /** Text as roff: backslashes, leading dots and quotes, and hyphens that must stay ASCII. */
 const roff = (text: string): string =>
@@ -48,16 +52,21 @@ function optionLines(option: Option): string {
 function commandLines(command: Command, path: string): readonly string[] {
   const help = command.createHelp();
   const children = help.visibleCommands(command).filter((child) => child.name() !== "help");
-  const given = command.registeredArguments.map((argument) => {
+  const words = command.registeredArguments.map((argument) => {
     const label = `${argument.name()}${argument.variadic ? "..." : ""}`;
     return argument.required ? `<${label}>` : `[${label}]`;
   });
-  const lines = [`.SS ${quoted([path, ...given].join(" "))}`, roff(command.description() || command.summary())];
+  const lines = [`.SS ${quoted([path, ...words].join(" "))}`, roff(command.description() || command.summary())];
   for (const argument of command.registeredArguments) {
     if (argument.description) lines.push(`.TP\n\\fI${roff(argument.name())}\\fR\n${roff(argument.description)}`);
   }
   const options = help.visibleOptions(command).filter((option) => option.long !== "--help");
-  lines.push(...options.map(optionLines));
+  // Some commands have a --name of another meaning: only where all of them are there are they the filters.
+  const given = new Set(options.map((option) => option.long ?? ""));
+  const isSegment = [...FILTER_FLAGS].every((flag) => given.has(flag));
+  const own = options.filter((option) => !(isSegment && FILTER_FLAGS.has(option.long ?? "")));
+  if (isSegment) lines.push(".TP", "\\fIfilters\\fR", roff("every flag of the section FILTERS"));
+  lines.push(...own.map(optionLines));
   const examples = examplesOf(command);
   if (examples.length > 0) lines.push(".PP", "Examples:", example(examples.join("\n")));
   return [...lines, ...children.flatMap((child) => commandLines(child, `${path} ${child.name()}`))];

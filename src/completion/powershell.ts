@@ -32,14 +32,14 @@ ${command.flags.flatMap(flagEntry).join("\n")}
 export function powershellScript(program: CommandSpec): string {
   return `# PowerShell completion for headcount. ${GENERATED}
 
-$script:HeadcountTree = @{
+$headcountTree = @{
 ${allCommands(program).map(commandEntry).join("\n")}
 }
 
 Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
   param($wordToComplete, $commandAst, $cursorPosition)
 
-  $tree = $script:HeadcountTree
+  $tree = $headcountTree
   $path = ''
   $position = 0
   $pending = $null
@@ -76,7 +76,7 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
     foreach ($flags in @($node.Flags, $tree[''].Flags)) {
       foreach ($name in $flags.Keys) { $offers += , @($name, $flags[$name].Text) }
     }
-  } elseif ($null -eq $pending -and $position -eq 0 -and $node.Commands.Count -gt 0) {
+  } elseif ($null -eq $pending -and $position -eq 0 -and $node.Commands.psbase.Count -gt 0) {
     foreach ($name in $node.Commands.Keys) { $offers += , @($name, $node.Commands[$name]) }
   } else {
     $value = $pending
@@ -95,7 +95,8 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
         foreach ($item in $value.Values) { $offers += , @("$head$item", $item) }
       }
       { $_ -in 'connections', 'runs' } {
-        foreach ($line in @(& $commandAst.CommandElements[0].Extent.Text completion --list $value.Kind 2>$null)) {
+        $program = $commandAst.CommandElements[0].Extent.Text
+        foreach ($line in @(& $program completion --list $value.Kind 2> $null)) {
           $parts = "$line".Split([char]9)
           $offers += , @($parts[0], $parts[-1])
         }
@@ -115,6 +116,6 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
     $tip = if ([string]::IsNullOrEmpty($offer[1])) { $text } else { $offer[1] }
     [System.Management.Automation.CompletionResult]::new("$prefix$insert", $text, 'ParameterValue', $tip)
   }
-}
+}.GetNewClosure()
 `;
 }

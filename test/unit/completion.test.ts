@@ -49,6 +49,26 @@ describe("generated files", () => {
     execFileSync(shell, ["-n", join(ROOT, "completions", file)]);
   });
 
+  test("every script names every command and every flag that is not hidden", async () => {
+    const tree = programTree(await buildProgram(testContext({}).context, [], "all"));
+    const commands = allCommands(tree);
+    const flags = new Set(commands.flatMap((command) => command.flags.flatMap(({ names }) => names)));
+    expect(flags.size).toBeGreaterThan(70);
+    for (const [path, text] of await generatedFiles(testContext({}).context)) {
+      if (path === "docs/headcount.1") continue;
+      const isFish = path.endsWith(".fish");
+      const words = new Set(text.split(/[\s'"*()|=[\]]+/));
+      const missing = [...flags].filter((flag) =>
+        isFish
+          ? !new RegExp(flag.startsWith("--") ? ` -l ${flag.slice(2)} ` : ` -s ${flag.slice(1)} `).test(text)
+          : !words.has(flag),
+      );
+      expect([path, missing]).toEqual([path, []]);
+      const names = commands.flatMap((command) => command.path.at(-1) ?? []);
+      expect([path, names.filter((name) => !new RegExp(`\\b${name}\\b`).test(text))]).toEqual([path, []]);
+    }
+  });
+
   test("the tree knows where values come from", async () => {
     const program = await buildProgram(testContext({}).context, [], "all");
     const tree = programTree(program);
