@@ -30,7 +30,7 @@ async function run(options: GlobalOptions, context: Context): Promise<void> {
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
     if (options.json) context.stdout.write(`${JSON.stringify(accountDocument(account, session), undefined, 2)}\n`);
-    else if (context.stdout.isTTY === true) await printCard(account, session, context);
+    else if (context.stdout.isTTY === true) await printCard(account, session, options, context);
     else await printLines(account, session, context);
     for (const call of account.unknownCosts) {
       session.notice(`warning: the account does not say what ${call} costs; 1 credit is assumed`);
@@ -72,8 +72,16 @@ export function accountDocument(
   };
 }
 
-async function printCard(account: AccountView, session: Session, context: Context): Promise<void> {
-  const { safeText } = await import("../terminal/safe.ts");
+async function printCard(
+  account: AccountView,
+  session: Session,
+  options: GlobalOptions,
+  context: Context,
+): Promise<void> {
+  const [{ renderCard }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
+    import("../terminal/table.ts"),
+    import("../terminal/style.ts"),
+  ]);
   const whole = (value: number | undefined): string | undefined => value?.toLocaleString("en-US");
   const money = (value: Credits | undefined): string | undefined =>
     value === undefined ? undefined : formatCreditsGrouped(value);
@@ -81,26 +89,26 @@ async function printCard(account: AccountView, session: Session, context: Contex
   const mode = account.keyMode ?? session.keyMode;
   const held = account.held !== undefined && account.held > 0n ? ` (${money(account.held)} held)` : "";
   const balance = money(account.balance);
-  const rows: (readonly [string, string | undefined])[] = [
-    ["Account", account.accountName ?? account.accountId],
-    ["Connection", `${session.connectionName} (${session.site.baseUrl})`],
-    ["Key", [mode, account.keyPrefix, `from ${session.keySource}`].filter(Boolean).join(", ")],
-    ["Plan", account.plan],
-    ["Balance", balance === undefined ? undefined : `${balance} credits${held}`],
-    ["Used today", money(account.usedToday)],
+  const rows: readonly (readonly [string, string | undefined])[] = [
+    ["account", account.accountName ?? account.accountId],
+    ["connection", `${session.connectionName} (${session.site.baseUrl})`],
+    ["key", [mode, account.keyPrefix, `from ${session.keySource}`].filter(Boolean).join(", ")],
+    ["plan", account.plan],
+    ["balance", balance === undefined ? undefined : `${balance} credits${held}`],
+    ["used today", money(account.usedToday)],
     [
-      "Prices",
+      "prices",
       `search ${formatCredits(costs.personSearch)}, employees ${formatCredits(costs.companyEmployees)} a profile; enrich ${formatCredits(costs.companyEnrich)} a match`,
     ],
     [
-      "Rate limit",
+      "rate limit",
       [perMinute && `${whole(perMinute)} a minute`, perDay && `${whole(perDay)} a day`].filter(Boolean).join(", ") ||
         undefined,
     ],
-    ["Largest page", whole(account.perPageMax)],
-    ["Deepest row", whole(account.maxDepth)],
+    ["largest page", whole(account.perPageMax)],
+    ["deepest row", whole(account.maxDepth)],
     [
-      "Dataset",
+      "dataset",
       [
         people !== undefined && `${whole(people)} people`,
         companies !== undefined && `${whole(companies)} companies`,
@@ -110,9 +118,8 @@ async function printCard(account: AccountView, session: Session, context: Contex
         .join(", ") || undefined,
     ],
   ];
-  for (const [label, value] of rows) {
-    if (value !== undefined && value !== "") context.stdout.write(`${label.padEnd(14)}${safeText(value)}\n`);
-  }
+  const style = styleFor(hasColor(context.stdout, context.env, options.color));
+  context.stdout.write(renderCard(rows, { width: widthOfStream(context.stdout), style }));
 }
 
 /** One dotted name and value a line, tab-separated: `credits.remaining<TAB>9990`. */

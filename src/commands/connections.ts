@@ -71,7 +71,7 @@ function rowsOf(config: Config): Row[] {
   return [...rows, sample];
 }
 
-function list(options: GlobalOptions, context: Context): void {
+async function list(options: GlobalOptions, context: Context): Promise<void> {
   const config = readConfig(findFolder("config", context));
   const rows = rowsOf(config);
   const { env } = context;
@@ -90,7 +90,7 @@ function list(options: GlobalOptions, context: Context): void {
         `${[row.name, row.base_url ?? "", row.key_store, row.default ? "default" : ""].join("\t")}\n`,
       );
     }
-  } else printTable(rows, context);
+  } else await printTable(rows, options, context);
   if (options.quiet) return;
   if (overrides.HEADCOUNT_API_KEY)
     context.stderr.write("HEADCOUNT_API_KEY is set: it is used in place of every stored key\n");
@@ -104,21 +104,20 @@ function list(options: GlobalOptions, context: Context): void {
   }
 }
 
-function printTable(rows: readonly Row[], context: Context): void {
-  const cells = [
-    ["NAME", "ADDRESS", "KEY", ""],
-    ...rows.map((row) => [
-      row.name,
-      row.base_url ?? "inside headcount, on synthetic data",
-      KEY_PLACES[row.key_store],
-      row.default ? "default" : "",
-    ]),
-  ];
-  const widths = [0, 1, 2].map((column) => Math.max(...cells.map((row) => row[column]?.length ?? 0)));
-  for (const row of cells) {
-    const line = row.map((cell, column) => cell.padEnd(widths[column] ?? 0)).join("  ");
-    context.stdout.write(`${line.trimEnd()}\n`);
-  }
+async function printTable(rows: readonly Row[], options: GlobalOptions, context: Context): Promise<void> {
+  const [{ renderTable }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
+    import("../terminal/table.ts"),
+    import("../terminal/style.ts"),
+  ]);
+  const columns = [{ title: "name", fixed: true }, { title: "address" }, { title: "key" }, { title: "" }];
+  const cells = rows.map((row) => [
+    row.name,
+    row.base_url ?? "inside headcount, on synthetic data",
+    KEY_PLACES[row.key_store],
+    row.default ? "default" : "",
+  ]);
+  const style = styleFor(hasColor(context.stdout, context.env, options.color));
+  context.stdout.write(renderTable(columns, cells, { width: widthOfStream(context.stdout), style }));
 }
 
 function existing(config: Config, name: string): Connection {

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { CliError, type ErrorCategory, EXIT, type ExitCode } from "../errors.ts";
 import type { GlobalOptions } from "../program.ts";
-import type { Check } from "./doctor-checks.ts";
+import type { Check } from "./doctor-machine.ts";
 
 export function register(program: Command, context: Context): void {
   program
@@ -29,15 +29,18 @@ Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the ke
 }
 
 async function run(options: GlobalOptions & { readonly offline?: boolean }, context: Context): Promise<void> {
-  const { checkMachine, checkService } = await import("./doctor-checks.ts");
+  const { checkMachine } = await import("./doctor-machine.ts");
   const checks: Check[] = [];
-  const live = options.json !== true;
+  const print = options.json ? undefined : await printer(options, context);
   const add = (check: Check): void => {
     checks.push(check);
-    if (live) print(check, context);
+    print?.(check);
   };
   for (const check of await checkMachine(context, options)) add(check);
-  if (!options.offline) await checkService(context, options, add);
+  if (!options.offline) {
+    const { checkService } = await import("./doctor-service.ts");
+    await checkService(context, options, add);
+  }
   const failed = checks.filter(({ status }) => status === "fail");
   if (options.json) context.stdout.write(`${JSON.stringify({ ok: failed.length === 0, checks }, undefined, 2)}\n`);
   const [first] = failed;
@@ -58,14 +61,28 @@ async function run(options: GlobalOptions & { readonly offline?: boolean }, cont
   });
 }
 
-const MARKS = { ok: "✓", warn: "!", fail: "✗", skip: "-" } as const;
+const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;
 
 /** To a terminal a mark, a name and what was found; piped, the same tab-separated with the status in words. */
-function print({ name, status, message, fix }: Check, context: Context): void {
-  if (context.stdout.isTTY !== true) {
-    context.stdout.write(`${[status, name, message, fix ?? ""].join("\t")}\n`);
-    return;
+async function printer(options: GlobalOptions, context: Context): Promise<(check: Check) => void> {
+  const { stdout, env, platform } = context;
+  if (stdout.isTTY !== true) {
+    return ({ name, status, message, fix }) => stdout.write(`${[status, name, message, fix ?? ""].join("\t")}\n`);
   }
-  context.stdout.write(`${MARKS[status]} ${name.padEnd(18)} ${message}\n`);
-  if (fix !== undefined && status !== "ok") context.stdout.write(`${" ".repeat(21)}${fix}\n`);
+  const [{ hasColor, hasUnicode, styleFor, widthOfStream }, { wrap }] = await Promise.all([
+    import("../terminal/style.ts"),
+    import("../terminal/width.ts"),
+  ]);
+  const style = styleFor(hasColor(stdout, env, options.color));
+  const paint = { ok: style.good, warn: style.warning, fail: style.strong, skip: style.faint };
+  const column = hasUnicode(env, platform) ? 0 : 1;
+  const width = widthOfStream(stdout);
+  return ({ name, status, message, fix }) => {
+    const mark = MARKS[status][column];
+    const indent = column === 0 ? 17 : 20;
+    const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
+    const [first = "", ...more] = lines.flatMap((line) => wrap(line, width - indent));
+    const head = `${paint[status](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
+    stdout.write(`${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`);
+  };
 }

@@ -28,13 +28,13 @@ async function run(argv: readonly string[], options: TestContextOptions & { url?
 
 describe("account", () => {
   test("a terminal gets a card", async () => {
-    const { code, stdout, stderr } = await run(["account"], { tty: true });
+    const { code, stdout, stderr } = await run(["account"], { tty: true, env: { NO_COLOR: "1" } });
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(stdout).toMatch(/^Account {7}default$/m);
-    expect(stdout).toMatch(/^Balance {7}1,234.5 credits$/m);
-    expect(stdout).toMatch(/^Key {11}live, hc_live_.*, from environment$/m);
-    expect(stdout).toMatch(/^Rate limit {4}600 a minute, 100,000 a day$/m);
-    expect(stdout).toMatch(/^Prices {8}search 1, employees 1 a profile; enrich 1 a match$/m);
+    expect(stdout).toMatch(/^account {7}default$/m);
+    expect(stdout).toMatch(/^balance {7}1,234.5 credits$/m);
+    expect(stdout).toMatch(/^key {11}live, hc_live_.*, from environment$/m);
+    expect(stdout).toMatch(/^rate limit {4}600 a minute, 100,000 a day$/m);
+    expect(stdout).toMatch(/^prices {8}search 1, employees 1 a profile; enrich 1 a match$/m);
     expect(stdout).not.toContain(service.key);
   });
 

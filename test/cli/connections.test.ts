@@ -36,11 +36,16 @@ test("a pipe gets one connection a line, and no key is read for it", async () =>
 });
 
 test("a terminal gets a table, and what the environment overrides", async () => {
-  const env = { HEADCOUNT_API_KEY: "x_live_secret123", HEADCOUNT_BASE_URL: "https://o", HEADCOUNT_CONNECTION: "team" };
+  const env = {
+    NO_COLOR: "1",
+    HEADCOUNT_API_KEY: "x_live_secret123",
+    HEADCOUNT_BASE_URL: "https://o",
+    HEADCOUNT_CONNECTION: "team",
+  };
   const { code, stdout, stderr } = await shell()(["connections", "list"], { tty: true, env });
   expect(code).toBe(0);
   expect(stdout).toBe(
-    "NAME    ADDRESS                              KEY\n" +
+    "name    address                              key\n" +
       "work    https://api.example.com              keychain          default\n" +
       "team    https://team.example.com/x           credentials file\n" +
       "bare    http://127.0.0.1:8787                none\n" +

@@ -174,7 +174,13 @@ describe("doctor", () => {
     const piped = await run(["doctor", "--offline"], { env });
     expect(piped.code).toBe(0);
     expect(piped.stdout).toMatch(/^ok\tNode\t/m);
-    const terminal = await run(["doctor", "--offline"], { env, tty: true });
-    expect(terminal.stdout).toMatch(/^✓ Node {15}\d/m);
+    const plain = { ...env, NO_COLOR: "1", LANG: "C.UTF-8" };
+    const terminal = await run(["doctor", "--offline"], { env: plain, tty: true, columns: 60 });
+    expect(terminal.stdout).toMatch(/^✓ Node {11}\d/m);
+    expect(terminal.stdout).toMatch(/^! Keychain {7}the keychain cannot be reached/m);
+    expect(Math.max(...terminal.stdout.split("\n").map((line) => line.length))).toBeLessThanOrEqual(60 + 40);
+    const ascii = await run(["doctor", "--offline"], { env: { ...plain, LANG: "C" }, tty: true });
+    expect(ascii.stdout).toMatch(/^ok +Node +\d/m);
+    expect(ascii.stdout).not.toMatch(/[^\x00-\x7f]/);
   });
 });
