@@ -29,6 +29,8 @@ export type Fault =
     }
   /** A page of somebody else in the place of the service's answer: before it (not charged) or after it (charged). */
   | { readonly kind: "html"; readonly status: number; readonly charged: boolean }
+  /** The service's answer comes later. */
+  | { readonly kind: "delay"; readonly ms: number }
   /** Answers by itself. */
   | { readonly kind: "answer"; readonly status: number; readonly body: string };
 
@@ -137,6 +139,11 @@ export async function faultProxy(options: FaultProxyOptions): Promise<FaultProxy
           await new Promise((resolve) => setTimeout(resolve, fault.pauseMs));
         }
         return void outgoing.end(answer.body.subarray(slow));
+      }
+      case "delay": {
+        const answer = await forward(request);
+        await new Promise((resolve) => setTimeout(resolve, fault.ms));
+        return pass(answer, outgoing);
       }
       default:
         return pass(await forward(request), outgoing);
