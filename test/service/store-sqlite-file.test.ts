@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -115,6 +115,32 @@ describe("the ledger's file", () => {
     if (first === undefined || last === undefined) throw new Error("no stores");
     await fund(first, 10);
     expect((await last.balance(ACCOUNT, "live")).balance).toBe(c(10));
+  });
+
+  it("takes no charge once it was removed or replaced: nobody would see it again", async () => {
+    const store = await open();
+    await fund(store, 10);
+    const id = await held(store, c(5));
+    renameSync(path, `${path}.gone`);
+    await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(/removed or replaced/);
+    writeFileSync(path, "");
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(StoreUnavailableError);
+    rmSync(path);
+    renameSync(`${path}.gone`, path);
+    expect(await store.release(id)).toBe(c(10));
+  });
+
+  it("shows another process's revocation at once", async () => {
+    const [one, two] = [await open(), await open()];
+    await fund(one, 10);
+    for (let n = 0; n < 100; n += 1) {
+      const { hash, prefix } = makeApiKey("live");
+      const key = { id: `k${n}`, name: "n", mode: "live" as const, prefix, hash, accountId: ACCOUNT, createdAt: 1 };
+      await one.createKey(key);
+      expect(await two.findKey(hash)).toBeDefined();
+      await one.revokeKey(key.id);
+      expect(await two.findKey(hash)).toBeUndefined();
+    }
   });
 
   it("never contains a key's secret", async () => {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, closeSync, openSync } from "node:fs";
+import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { setTimeout as setPause, setInterval as setTimer } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { type Credits, credits, formatCredits } from "../../contract/money.ts";
@@ -122,6 +122,8 @@ class SqliteStore implements Store {
   readonly #statements = new Map<string, StatementSyncInstance>();
   readonly #now: () => number;
   readonly #path: string;
+  /** Which file was opened, whatever the path names by now. */
+  readonly #file: number;
   readonly #instance = randomBytes(8).toString("hex");
   readonly #self: ProcessIdentity = thisProcess();
   /** Holds of this instance that nobody settled yet. What never changes of a hold need not be read again. */
@@ -136,9 +138,11 @@ class SqliteStore implements Store {
   constructor(database: DatabaseSyncInstance, options: SqliteStoreOptions) {
     this.#database = database;
     this.#path = options.path;
+    this.#file = statSync(options.path).ino;
     this.#now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     const state = {
       begin: () => {
+        this.#assertInPlace();
         this.#money.begin();
         this.#time = this.#now();
       },
@@ -656,6 +660,12 @@ class SqliteStore implements Store {
   #assertAccount(accountId: string): void {
     if (this.#read("SELECT 1 FROM accounts WHERE id = ?", accountId) === undefined)
       throw new UnknownAccountError(accountId);
+  }
+
+  /** A file that was removed or replaced while it is open still takes writes, and nobody would ever see them again. */
+  #assertInPlace(): void {
+    if (statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#file) return;
+    throw new StoreUnavailableError(`the ledger ${this.#path} was removed or replaced while it was open`);
   }
 
   #assertOpen(): void {

@@ -58,6 +58,8 @@ export interface LifeOptions {
   readonly width: number;
   /** Goes on after a refused action. */
   readonly tolerant?: boolean;
+  /** Dies by SIGKILL as soon as an action was refused. Only with `tolerant`. */
+  readonly fragile?: boolean;
   readonly store?: Partial<SqliteStoreOptions>;
 }
 

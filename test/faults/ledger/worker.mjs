@@ -26,7 +26,7 @@ const holdOf = (name, credits, idempotent) => ({
 async function life(path, ackPath, options) {
   const ack = openSync(ackPath, "a");
   const line = (entry) => writeSync(ack, `${JSON.stringify(entry)}\n`);
-  /** With `tolerant`, an action that is refused is written down and the rest goes on. */
+  /** With `tolerant`, an action that is refused is written down and the rest goes on; with `fragile` too, the process dies. */
   const act = async (entry, work) => {
     line({ try: entry });
     try {
@@ -36,6 +36,7 @@ async function life(path, ackPath, options) {
     } catch (error) {
       if (!options.tolerant) throw error;
       line({ refused: entry, name: error.name, message: error.message });
+      if (options.fragile) process.kill(process.pid, "SIGKILL");
       return undefined;
     }
   };
