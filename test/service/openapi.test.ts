@@ -7,7 +7,7 @@ import { openApiDocument, openApiText } from "../../src/contract/openapi.ts";
 import { COMPANY_FIELDS, MAX_BODY_BYTES, PERSON_FIELDS } from "../../src/contract/records.ts";
 import { API_ROUTES } from "../../src/service/routes.ts";
 import { documentedAnswers, responseProblems, unseenAnswers, validateResponse } from "../support/openapi.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { type CallInit, startTestService, type TestService } from "../support/service.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -87,6 +87,46 @@ describe("the check itself", () => {
     );
     expect(responseProblems({ ...answer, headers: { ...answer.headers, "x-internal": "1" } })).not.toEqual([]);
     expect(() => validateResponse({ ...answer, status: 418 })).toThrow("does not list this status");
+  });
+});
+
+describe("the document's examples", () => {
+  let service: TestService;
+  beforeAll(async () => {
+    service = await startTestService({ people: 500 });
+  });
+  afterAll(() => service.close());
+
+  test("of request bodies are accepted", async () => {
+    for (const [path, item] of Object.entries(openApiDocument().paths)) {
+      const examples = item.post?.requestBody?.content["application/json"]?.examples ?? {};
+      for (const [name, { value }] of Object.entries(examples)) {
+        expect([name, (await service.call(path, { body: value })).status]).toEqual([name, 200]);
+      }
+    }
+  });
+
+  const search = "/v1/person/search";
+  const errors: readonly (readonly [string, string, string, CallInit])[] = [
+    ["Unauthorized", "no_key", "/v1/account", { key: null }],
+    ["Unauthorized", "revoked", "/v1/account", { key: "hc_live_wrong" }],
+    ["NotFound", "miss", "/v1/company/enrich?domain=nobody.example", {}],
+    ["MethodNotAllowed", "wrong_method", "/v1/account", { method: "DELETE" }],
+    ["PayloadTooLarge", "too_large", search, { body: " ".repeat(MAX_BODY_BYTES + 1) }],
+    ["UnsupportedMediaType", "not_json", search, { body: "x", headers: { "content-type": "text/plain" } }],
+    ["UnprocessableFilters", "unknown_filter", search, { body: { filters: { departement: "Sales" } } }],
+    ["UnprocessableFilters", "unknown_department", search, { body: { filters: { department: "Saless" } } }],
+    ["UnprocessableFilters", "per_page", search, { body: { filters: {}, per_page: 5_000 } }],
+    ["UnprocessableFilters", "no_filters", search, { body: {} }],
+    ["UnprocessableQuery", "none", "/v1/company/enrich", {}],
+    ["UnprocessableQuery", "unknown_parameter", "/v1/company/enrich?url=x", {}],
+    ["UnknownParameter", "unknown_parameter", "/v1/account?verbose=1", {}],
+  ];
+  test.each(errors)("of %s (%s) is what the service says", async (response, example, path, init) => {
+    const content = openApiDocument().components.responses[response]?.content["application/json"];
+    const said = content?.examples[example]?.value as { readonly detail: readonly string[] } | undefined;
+    const { json } = await service.call(path, init);
+    expect(json.detail).toEqual(said?.detail);
   });
 });
 

@@ -42,7 +42,7 @@ pre .name { color: var(--name); } pre .text { color: var(--text); } pre .literal
 table { border-collapse: collapse; width: 100%; font-size: 0.92rem; }
 th { text-align: left; font-size: 0.78rem; font-weight: 600; color: var(--soft); padding: 0.3rem 1rem 0.3rem 0; border-bottom: 1px solid var(--line); }
 td { vertical-align: top; padding: 0.45rem 1rem 0.45rem 0; border-bottom: 1px solid var(--line); }
-.fields td:first-child { white-space: nowrap; }
+td:first-child code, .fields td:first-child { white-space: nowrap; }
 .fields td:nth-child(2) { min-width: 8rem; color: var(--soft); }
 .fields td:nth-child(3) { min-width: 14rem; }
 .operation, .schema { border: 1px solid var(--line); border-radius: 12px; padding: 1.25rem 1.4rem; margin: 1.4rem 0; }
