@@ -140,7 +140,8 @@ async function keychainCheck(context: Context): Promise<Check> {
     return check("machine", "Keychain", "ok", "answers");
   } catch (error) {
     // Where a connection keeps its key there, the key's own check fails.
-    return { ...failed("machine", "Keychain", error), status: "warn" };
+    if (!(error instanceof CliError)) throw error;
+    return check("machine", "Keychain", "warn", error.message, error.hint);
   }
 }
 
