@@ -217,39 +217,39 @@ __headcount_values() {
   source=text
   case "$1 $2" in
   *' -c' | *' --connection' | 'login #1' | 'logout #1' | 'connections use #1' | 'connections remove #1')
-    source=connections ;;
+    source='connections' ;;
   'count --by' | 'filters #1')
-    source=list; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
+    source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
   'count --format' | 'spend --format')
-    source=list; values=('table' 'csv' 'json') ;;
+    source='list'; values=('table' 'csv' 'json') ;;
   'count --seniority-level' | 'search --seniority-level')
-    source=list; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
+    source='list'; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
   'count --department' | 'search --department')
-    source=list; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
+    source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
   'count -f' | 'count --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --receipt' | 'runs export -o' | 'runs export --output' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
-    source=file ;;
+    source='file' ;;
   'search --format' | 'enrich --format' | 'employees --format' | 'runs export --format')
-    source=list; values=('csv' 'ndjson' 'json' 'parquet' 'table') ;;
+    source='list'; values=('csv' 'ndjson' 'json' 'parquet' 'table') ;;
   'search --fields' | 'employees --fields')
-    source=commas; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
+    source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
   'enrich --fields')
-    source=commas; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
+    source='commas'; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
   'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1')
-    source=runs ;;
+    source='runs' ;;
   'runs export --fields')
-    source=commas; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
+    source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
   'spend --by')
-    source=list; values=('day' 'run' 'connection') ;;
+    source='list'; values=('day' 'run' 'connection') ;;
   'serve --data' | 'service import --data' | 'service generate --data' | 'service keys create --data' | 'service keys list --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service verify --data')
-    source=directory ;;
+    source='directory' ;;
   'service map --kind')
-    source=list; values=('people' 'companies') ;;
+    source='list'; values=('people' 'companies') ;;
   'service keys create --mode' | 'service credits add --mode' | 'service credits show --mode')
-    source=list; values=('live' 'test') ;;
+    source='list'; values=('live' 'test') ;;
   'completion #1')
-    source=list; values=('bash' 'zsh' 'fish' 'powershell') ;;
+    source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source=list; values=('count' 'account' 'filters' 'search' 'enrich' 'employees' 'runs' 'resume' 'spend' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'filters' 'search' 'enrich' 'employees' 'runs' 'resume' 'spend' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

@@ -17,8 +17,8 @@ function arm(command: CommandSpec, program: CommandSpec): string {
 
 const source = (values: Values): string =>
   "values" in values
-    ? `source=${values.kind}; values=(${values.values.map(quote).join(" ")})`
-    : `source=${values.kind}`;
+    ? `source='${values.kind}'; values=(${values.values.map(quote).join(" ")})`
+    : `source='${values.kind}'`;
 
 /** Arms of the case that says what a flag or an argument takes: equal ones share an arm. */
 function valueArms(program: CommandSpec): string {
