@@ -28,7 +28,7 @@ if (values.help || unknown.length > 0) {
   process.stdout.write(`${USAGE}\n`);
   process.exit(unknown.length > 0 ? 2 : 0);
 }
-if (!existsSync(join(ROOT, "dist", "main.js"))) {
+if (!existsSync(join(ROOT, "dist", "cli", "main.cjs"))) {
   note("there is no dist/: run npm run build first");
   process.exit(2);
 }
