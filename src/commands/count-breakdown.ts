@@ -134,7 +134,8 @@ async function printParts(
   const style = styleFor(hasColor(context.stdout, context.env, options.color));
   const unicode = hasUnicode(context.env, context.platform);
   const rows: Part[] = unexplained > 0 ? [...parts, { value: "(another or none)", count: unexplained }] : [...parts];
-  const longest = Math.max(1, ...rows.map((row) => row.count));
+  // The remainder is no part: its bar would only flatten those of the parts.
+  const longest = Math.max(1, ...parts.map((part) => part.count));
   const barWidth = Math.max(4, Math.min(BAR_WIDTH, width - 50));
   context.stdout.write(
     renderTable(
@@ -142,13 +143,13 @@ async function printParts(
         { title: spec.key.replaceAll("_", " ") },
         { title: "people", align: "right", fixed: true },
         { title: "share", align: "right", fixed: true },
-        { title: "", fixed: true },
+        { title: "", fixed: true, paint: style.bar },
       ],
-      rows.map(({ value, count }) => [
+      rows.map(({ value, count }, index) => [
         value,
         grouped(count),
         percent(count, whole),
-        bar(count / longest, barWidth, unicode),
+        index < parts.length ? bar(count / longest, barWidth, unicode) : "",
       ]),
       { width, style },
     ),

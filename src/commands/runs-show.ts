@@ -63,6 +63,8 @@ export async function printList(runs: readonly RunSummary[], options: GlobalOpti
     if (options.quiet !== true) context.stderr.write("No runs yet: headcount search makes the first one.\n");
   } else {
     const { renderTable } = await import("../terminal/table.ts");
+    const width = widthOfStream(context.stdout);
+    const narrow = width < 90;
     context.stdout.write(
       renderTable(
         [
@@ -71,7 +73,7 @@ export async function printList(runs: readonly RunSummary[], options: GlobalOpti
           { title: "what" },
           { title: "rows", align: "right", fixed: true },
           { title: "credits", align: "right", fixed: true },
-          { title: "output" },
+          ...(narrow ? [] : [{ title: "output" }]),
         ],
         runs.map((run) => [
           run.id,
@@ -79,9 +81,9 @@ export async function printList(runs: readonly RunSummary[], options: GlobalOpti
           `${run.plan.command} ${describeTarget(run.plan.target)}`,
           progressOf(run),
           formatCreditsGrouped(run.settled),
-          shortPath(run.plan.output, context),
+          ...(narrow ? [] : [shortPath(run.plan.output, context)]),
         ]),
-        { width: widthOfStream(context.stdout), style: styleFor(hasColor(context.stdout, context.env, options.color)) },
+        { width, style: styleFor(hasColor(context.stdout, context.env, options.color)) },
       ),
     );
   }

@@ -35,8 +35,8 @@ export function register(program: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ headcount spend                             the last 30 days, a line a day (UTC)
-  $ headcount spend --by run --since all
+  $ headcount spend                                     the last 30 days, a line a day (UTC)
+  $ headcount -c sample spend --by run --since all      of one connection
   $ headcount spend --by connection --format csv
   $ headcount spend --since 7d --json | jq .total.settled
 
@@ -69,6 +69,7 @@ async function run(options: SpendOptions, context: Context): Promise<void> {
   const total = noSums();
   const groups = new Map<string, Sums>();
   for (const entry of entries) {
+    if (options.connection !== undefined && entry.connection !== options.connection) continue;
     if (entry.at < since || (entry.key_mode === "test") !== (options.test === true)) continue;
     const key = keyOf(entry, options.by);
     const group = groups.get(key) ?? noSums();

@@ -17,8 +17,8 @@ const interruption = (): Error => Object.assign(new Error("SIGINT"), { name: "Ab
 
 /**
  * Asks a yes/no question on `output`; anything but y or yes, and the end of input, is no.
- * @param signal ends the question: in line mode Ctrl-C is a signal to the process, which the prompt would not notice
- * @throws the signal's reason
+ * @param signal ends the question
+ * @throws an error with code SIGINT on Ctrl-C, or the signal's reason
  */
 export async function confirmOn(
   input: Input,
@@ -41,40 +41,48 @@ export async function promptOn(
   question: string,
   options: { readonly hidden?: boolean; readonly signal?: AbortSignal | undefined } = {},
 ): Promise<string> {
-  options.signal?.throwIfAborted();
-  output.write(question.endsWith(" ") ? question : `${question} `);
-  return options.hidden === true && input.setRawMode !== undefined && input.isTTY === true
-    ? await hiddenLine(input, output, options.signal)
-    : await visibleLine(input, options.signal);
-}
-
-/** A line in the terminal's own line mode: its editing keys and its Ctrl-C (a signal to the process) work as ever. */
-function visibleLine(input: Input, signal: AbortSignal | undefined): Promise<string> {
-  return listen(input, signal, (text, line) => {
-    const end = text.search(/[\r\n]/);
-    if (end < 0) return { line: line + text };
-    return { line: line + text.slice(0, end), done: true };
-  });
-}
-
-async function hiddenLine(input: Input, output: Writable, signal: AbortSignal | undefined): Promise<string> {
-  input.setRawMode?.(true);
-  try {
-    return await listen(input, signal, (chunk, before) => {
-      let line = before;
-      for (const character of chunk.replace(PASTE_MARKS, "").replace(ESCAPE_SEQUENCE, "")) {
-        if (character === CTRL_C) throw interruption();
-        if (character === "\r" || character === "\n" || character === CTRL_D) return { line, done: true };
-        if (character === "\u007f" || character === "\b") line = [...line].slice(0, -1).join("");
-        else if (character === CTRL_U) line = "";
-        else if (character >= " ") line += character;
-      }
-      return { line };
+  const { signal, hidden = false } = options;
+  signal?.throwIfAborted();
+  const text = question.endsWith(" ") ? question : `${question} `;
+  if (input.isTTY !== true || input.setRawMode === undefined) {
+    output.write(text);
+    return await listen(input, signal, (chunk, line) => {
+      const end = chunk.search(/[\r\n]/);
+      return end < 0 ? { line: line + chunk } : { line: line + chunk.slice(0, end), done: true };
     });
+  }
+  // Raw before the question is shown: what is typed at once would otherwise be echoed, and Ctrl-C would be a signal that a
+  // program which first settles what it bought does not end by.
+  input.setRawMode(true);
+  try {
+    output.write(text);
+    return await listen(input, signal, (chunk, line) =>
+      keys(chunk, line, hidden ? () => undefined : (echo) => output.write(echo)),
+    );
   } finally {
-    input.setRawMode?.(false);
+    input.setRawMode(false);
     output.write("\n");
   }
+}
+
+/** What keys make of a line: the editing that a terminal's own line mode has. */
+function keys(chunk: string, before: string, show: (echo: string) => unknown): Progress {
+  let line = before;
+  for (const key of chunk.replace(PASTE_MARKS, "").replace(ESCAPE_SEQUENCE, "")) {
+    if (key === CTRL_C) throw interruption();
+    if (key === "\r" || key === "\n" || key === CTRL_D) return { line, done: true };
+    if (key === "\u007f" || key === "\b") {
+      if (line !== "") show("\b \b");
+      line = [...line].slice(0, -1).join("");
+    } else if (key === CTRL_U) {
+      show("\b \b".repeat([...line].length));
+      line = "";
+    } else if (key >= " ") {
+      show(key);
+      line += key;
+    }
+  }
+  return { line };
 }
 
 interface Progress {

@@ -12,6 +12,8 @@ export interface Column {
   readonly align?: "left" | "right";
   /** Never shortened: numbers, ids, bars. */
   readonly fixed?: boolean;
+  /** Colours a cell once it is laid out. */
+  readonly paint?: (text: string) => string;
 }
 
 export interface TableOptions {
@@ -76,7 +78,8 @@ function draw(
     colAligns: columns.map((column) => column.align ?? "left"),
   });
   const cell = (text: string, index: number): string => {
-    const cut = truncate(text, widths[index] ?? 1);
+    const short = truncate(text, widths[index] ?? 1);
+    const cut = columns[index]?.paint?.(short) ?? short;
     // The gap belongs to the cell, so that right-aligned numbers keep it on their right.
     return index === last ? cut : columns[index]?.align === "right" ? `${cut}${" ".repeat(GAP)}` : cut;
   };

@@ -156,7 +156,8 @@ describe("count --by", () => {
     expect(table.stderr).toBe("");
     const lines = table.stdout.split("\n");
     expect(lines[0]).toMatch(/^seniority level +people +share$/);
-    expect(lines.at(-3)).toMatch(/^\(another or none\) +1?,?\d+ +\d+\.\d% +█+/);
+    expect(lines.at(-3)).toMatch(/^\(another or none\) +1?,?\d+ +\d+\.\d%$/);
+    expect(lines[1]).toMatch(/^(director|manager) +\d+ +\d+\.\d% {2}█{24}$/);
     expect(lines.at(-2)).toBe(`${all.toLocaleString("en")} people in all`);
   });
 

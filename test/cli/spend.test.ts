@@ -73,6 +73,9 @@ describe("spend", () => {
     expect((await run(["--by", "connection", "--since", "2026-01-14"])).stdout).toBe(
       "connection,profiles,settled,uncertain,refunded,foreign\nwork,1236,1234.8,25,25,7\n",
     );
+    expect((await run(["--by", "connection", "-c", "other"])).stdout).toBe(
+      "connection,profiles,settled,uncertain,refunded,foreign\nother,1,0.25,0,0,0\n",
+    );
     expect((await run(["--since", "1h"])).stdout).toContain("2026-01-15");
   });
 

@@ -285,9 +285,28 @@ describe("prompts", () => {
       const answer = confirmOn(keyboard, screen, "Buy? [y/N]");
       keyboard.end(typed);
       expect(await answer, JSON.stringify(typed)).toBe(expected);
-      expect(screen.text).toBe("Buy? [y/N] ");
-      expect(keyboard.modes).toEqual([]);
+      expect(screen.text).toBe(`Buy? [y/N] ${typed.trim()}\n`);
+      expect(keyboard.modes).toEqual([true, false]);
     }
+  });
+
+  test("where input is no terminal the line is read as it comes", async () => {
+    const input = new PassThrough();
+    const screen = new Sink();
+    const answer = promptOn(input, screen, "Address:");
+    input.write("https://x");
+    input.write(".com\nmore");
+    expect(await answer).toBe("https://x.com");
+    expect(screen.text).toBe("Address: ");
+  });
+
+  test("a shown answer can be corrected", async () => {
+    const keyboard = new Keyboard();
+    const screen = new Sink();
+    const answer = promptOn(keyboard, screen, "Name:");
+    keyboard.write("ab\u007fc\u0015xy\r");
+    expect(await answer).toBe("xy");
+    expect(screen.text).toBe("Name: ab\b \bc\b \b\b \bxy\n");
   });
 
   test("a hidden answer is never shown; keys edit it, paste marks are no part of it; the echo comes back", async () => {

@@ -2,10 +2,10 @@ import { cellOf, fieldValue } from "./columns.ts";
 import type { Page } from "./page.ts";
 import type { RecordKind, RowsTable, View } from "./types.ts";
 
-/** The columns that a terminal shows; everything else is kept in the run. */
+/** The columns that a terminal shows: few enough to be read at 60 columns. Everything else is kept in the run. */
 export const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
-  person: ["name", "title", "company_name", "department", "location"],
-  company: ["name", "domain", "industry", "employee_count", "location"],
+  person: ["name", "title", "company_name", "location"],
+  company: ["name", "domain", "employee_count", "location"],
 };
 
 /** A table for a person to look at, drawn by what the command handed in. */
