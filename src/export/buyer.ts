@@ -374,9 +374,13 @@ export class Buyer {
 
   #slotFree(): boolean {
     let flying = 0;
-    for (const { phase } of this.#active.values()) if (phase === "flying" || phase === "doubt") flying++;
-    // Alone until the first reply: it tells the largest page, the price, whether keys are honoured.
-    const allowed = this.#bought ? this.#o.concurrency : 1;
+    let keeping = 0;
+    for (const { phase } of this.#active.values()) {
+      if (phase === "flying" || phase === "doubt") flying++;
+      if (phase === "keeping") keeping++;
+    }
+    // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
+    const allowed = this.#bought ? this.#o.concurrency : 1 - keeping;
     const inDoubt = [...this.#active.values()].some(({ phase }) => phase === "doubt");
     if (inDoubt || this.#lowering > 0 || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
@@ -619,10 +623,10 @@ export class Buyer {
 
   /** 402: the hold was too large for the balance. Once, and again only after progress, with what the balance covers. */
   async #lowerToBalance(active: Active, error: ServiceError): Promise<void> {
-    await this.#giveUp(active.unit, "not enough credits for the hold");
-    if (this.#lowered) throw this.#outOfCredits(error);
     this.#lowering++;
     try {
+      await this.#giveUp(active.unit, "not enough credits for the hold");
+      if (this.#lowered) throw this.#outOfCredits(error);
       await this.#lower(active, error);
     } finally {
       this.#lowering--;
@@ -718,7 +722,6 @@ export class Buyer {
     this.#keeping = credits(this.#keeping + meta.creditsUsed);
     this.#countBalance(meta.creditsUsed, reply, alone);
     // The slot is free: the next request goes out before this page is converted. It is on the wire two turns later.
-    this.#bought = true;
     this.#lowered = false;
     this.#signal();
     await turn();
@@ -754,6 +757,8 @@ export class Buyer {
     if (page !== undefined && rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
     this.#finishUnit(active, page);
     this.#check(unit, rows, meta.creditsUsed, problem);
+    this.#bought = true;
+    this.#signal();
   }
 
   #flying(): number {

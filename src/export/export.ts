@@ -276,7 +276,8 @@ async function countOf(target: Target, { seller, interrupted }: ExportDeps): Pro
   let sum = 0;
   for (const { value } of companies) {
     const { count } = await seller.client.count({ company_network_url: value }, interrupted);
-    sum += Math.min(count, perCompany ?? count);
+    // Nobody may mean that the service does not know the company at all; only asking for one person tells.
+    sum += Math.min(Math.max(count, 1), perCompany ?? Number.POSITIVE_INFINITY);
   }
   return sum;
 }

@@ -1,0 +1,112 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { parseCredits } from "../../../src/contract/money.ts";
+import { readLedger } from "../../../src/export/ledger.ts";
+import { fakeClock } from "../../support/client.ts";
+import { charged, readCsv, runIds, user, visibleFiles } from "../../support/export.ts";
+import { type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
+import { startTestService, type TestService } from "../../support/service.ts";
+
+const SALES = ["search", "--department", "Sales", "-o", "p.csv", "--yes"];
+let service: TestService;
+let proxy: FaultProxy;
+beforeEach(async () => {
+  service = await startTestService({ people: 2_000, credits: 200 });
+  proxy = await faultProxy({ target: service.url });
+});
+afterEach(async () => {
+  await proxy.close();
+  await service.close();
+});
+
+/** Somebody else with the same account. */
+const foreign = (rows: number): Promise<unknown> =>
+  service.call("/v1/person/search", { body: { filters: { department: "Legal" }, per_page: rows } });
+
+describe("a balance that others use too", () => {
+  test("shrinks: pages get smaller down to the last credit, then exit 4, resumable; what they spent is recorded", async () => {
+    const u = user(proxy.url, service.key);
+    let paidByUs = 0;
+    proxy.decide = ({ paid }) => {
+      paidByUs = Math.max(paidByUs, paid);
+      return { kind: "none" };
+    };
+    const argv = [...SALES, "--per-page", "40", "--limit", "190", "--concurrency", "1"];
+    const original = proxy.decide;
+    let others: Promise<unknown> | undefined;
+    proxy.decide = (request) => {
+      if (request.paid === 2) others = foreign(63);
+      return original(request);
+    };
+    const ran = await u.run(argv, { clock: fakeClock(Date.now()) });
+    await others;
+    expect(ran.code).toBe(4);
+    expect(await charged(service, 200)).toBe(200);
+    const kept = Number(/(\d+) of 190 rows are paid for/.exec(ran.stderr)?.[1]);
+    const ledger = await readLedger(join(u.dir, "state"));
+    const foreignCredits = ledger
+      .filter(({ t }) => t === "foreign")
+      .reduce((sum, { credits }) => sum + Number(credits), 0);
+    expect(foreignCredits).toBeGreaterThan(10);
+    expect(kept + foreignCredits).toBe(200);
+    expect(visibleFiles(u)).toEqual([]);
+    await service.store.grant("default", "live", parseCredits("100") ?? (0n as never), "top-up");
+    expect(await u.run(["resume", runIds(u)[0] ?? ""])).toMatchObject({ code: 0 });
+    expect(readCsv(u.read("p.csv")).length).toBe(190);
+  });
+
+  test("a 402 lowers the page once to what the balance covers; the next one without progress is exit 4", async () => {
+    const u = user(proxy.url, service.key);
+    let refused = 0;
+    proxy.decide = ({ paid, body }) => {
+      if (paid === 0 || (JSON.parse(body) as { per_page: number }).per_page <= 10) return { kind: "none" };
+      refused++;
+      return { kind: "error", status: 402, detail: "the balance is too low for this hold" };
+    };
+    const ran = await u.run([...SALES, "--limit", "60", "--per-page", "20"], { clock: fakeClock(Date.now()) });
+    expect({ code: ran.code, refused }).toEqual({ code: 0, refused: 1 });
+    expect(readCsv(u.read("p.csv")).length).toBe(60);
+    proxy.decide = ({ paid }) => (paid === 0 ? { kind: "none" } : { kind: "error", status: 402 });
+    const never = await u.run([...SALES, "--limit", "5", "--overwrite"], { clock: fakeClock(Date.now()) });
+    expect(never.code).toBe(4);
+    expect(await charged(service, 200)).toBe(60);
+  });
+});
+
+test("a price that moved is not paid on: exit 5", async () => {
+  const u = user(proxy.url, service.key);
+  proxy.decide = ({ url }) =>
+    url.endsWith("/search")
+      ? {
+          kind: "answer",
+          status: 200,
+          body: JSON.stringify({
+            status: true,
+            detail: [],
+            result: [{ id: "a" }],
+            credits_used: 3,
+            credits_remaining: 100,
+          }),
+        }
+      : { kind: "none" };
+  const ran = await u.run([...SALES, "--limit", "5", "--per-page", "1"], { clock: fakeClock(Date.now()) });
+  expect(ran.code).toBe(5);
+  expect(ran.stderr).toContain("charged 3 credits for 1 profiles that were quoted at 1");
+  expect(proxy.seen.filter(({ paid }) => paid > 0).length).toBe(1);
+});
+
+test("a lower cap on resume counts what the run has spent already", async () => {
+  const u = user(service.url, service.key);
+  await u.run([...SALES, "--require-complete", "--max-credits", "50", "--per-page", "20"]);
+  expect(await charged(service, 200)).toBe(50);
+  const lower = await u.run(["resume", "--max-credits", "30", "--yes"]);
+  expect(await charged(service, 200)).toBe(50);
+  // 30 were allowed and 50 are there: nothing more is bought, and what is there is written.
+  expect(lower.code).toBe(0);
+  const extended = await u.run(["resume", runIds(u)[0] ?? "", "--max-credits", "70", "--overwrite"]);
+  expect(extended).toMatchObject({ code: 0 });
+  expect({ spent: await charged(service, 200), rows: readCsv(u.read("p.csv")).length }).toEqual({
+    spent: 70,
+    rows: 70,
+  });
+});
