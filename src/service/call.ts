@@ -9,6 +9,8 @@ export interface Call {
   readonly requestId: string;
   /** On the monotonic clock, milliseconds. */
   readonly startedAt: number;
+  /** The turn of the event loop in which the request arrived. */
+  turn: number;
   /** Which of the five calls, or undefined for any other path. */
   name: CallName | undefined;
   rate: RateState | undefined;
@@ -31,6 +33,7 @@ declare module "fastify" {
 export const newCall = (requestId: string, startedAt: number): Call => ({
   requestId,
   startedAt,
+  turn: -1,
   name: undefined,
   rate: undefined,
   key: undefined,
@@ -69,7 +72,10 @@ export function send(request: FastifyRequest, reply: FastifyReply, rate: RateSta
     lose(reply, answer, headers, call.fault.kind === "cut" ? call.fault.bytes : 0);
     return reply;
   }
-  return reply.code(answer.status).headers(headers).send(answer.body);
+  return reply
+    .code(answer.status)
+    .headers(headers)
+    .send(request.method === "HEAD" ? "" : answer.body);
 }
 
 /** Sends the first bytes of the body, if any, and cuts the connection. */

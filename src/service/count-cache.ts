@@ -44,21 +44,28 @@ export class CountCache {
     this.maxEntries = options.maxEntries ?? 10_000;
   }
 
-  async count(request: SegmentRequest): Promise<CountAnswer> {
+  /** The number where it is known and young enough. */
+  known(request: SegmentRequest): CountAnswer | undefined {
     const { version } = this.options.engine.info();
     if (version !== this.version) {
       this.entries.clear();
       this.running.clear();
       this.version = version;
     }
-    const key = request.canonical;
-    const entry = this.entries.get(key);
-    if (entry !== undefined) {
-      if (this.options.monotonic() < entry.expires) {
-        return { count: entry.count, cached: true, asOf: entry.asOf, version };
-      }
-      this.entries.delete(key);
+    const entry = this.entries.get(request.canonical);
+    if (entry === undefined) return undefined;
+    if (this.options.monotonic() < entry.expires) {
+      return { count: entry.count, cached: true, asOf: entry.asOf, version };
     }
+    this.entries.delete(request.canonical);
+    return undefined;
+  }
+
+  async count(request: SegmentRequest): Promise<CountAnswer> {
+    const known = this.known(request);
+    if (known !== undefined) return known;
+    const { version } = this;
+    const key = request.canonical;
     const running = this.running.get(key);
     if (running !== undefined) return running;
     const computing = this.compute(request, version).finally(() => {

@@ -4,18 +4,20 @@ import { envelopeJson } from "../contract/envelope.ts";
 import { creditsToNumber, ZERO } from "../contract/money.ts";
 import { type AccountResult, COSTED_CALLS, COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../contract/records.ts";
 import type { RecordPage } from "../dataset/engine.ts";
+import type { Admission } from "./admission.ts";
 import { type Bought, purchase } from "./billing.ts";
-import { type Answer, send } from "./call.ts";
+import { type Answer, type Call, send } from "./call.ts";
 import { segmentHash, writeCursor } from "./cursor.ts";
 import type { CallName } from "./faults.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters } from "./magic.ts";
 import { invalid, Problem } from "./problem.ts";
 import { companyKey, type Paging, readCount, readEmployees, readEnrich, readSearch, refuseQuery } from "./requests.ts";
-import type { HoldRequest, KeyMode, Store } from "./store.ts";
+import type { Account, HoldRequest, KeyMode, Store, StoredKey } from "./store.ts";
 import { onOneVersion, type World, within } from "./world.ts";
 
 export interface RouteOptions {
   readonly store: Store;
+  readonly admission: Admission;
   readonly world: (mode: KeyMode) => Promise<World>;
   /** Deepest row that paging reaches; undefined: no bound. */
   readonly maxDepth: number | undefined;
@@ -44,47 +46,27 @@ function queryOf(request: FastifyRequest): string {
 
 /** Adds the five endpoints of contract section 4. Every request that arrives here has passed 401 and 429. */
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
-  const { maxDepth, store } = options;
+  const { admission, maxDepth, store } = options;
 
   app.get("/v1/account", async (request, reply) => {
     refuseQuery(queryOf(request));
     const { account, key, rate } = admitted(request);
-    const [money, world] = await Promise.all([store.balance(account.id, key.mode), options.world(key.mode)]);
-    const { costs } = account.plan;
-    const result: AccountResult = {
-      account: { id: account.id, name: account.name },
-      key: { id: key.id, name: key.name, mode: key.mode, prefix: key.prefix },
-      plan: { name: account.plan.name },
-      credits: {
-        remaining: creditsToNumber(money.balance),
-        held: creditsToNumber(money.held),
-        used_today: creditsToNumber(money.usedToday),
-      },
-      rate_limits: { per_minute: account.plan.perMinute, per_day: account.plan.perDay },
-      costs: Object.fromEntries(
-        COSTED_CALLS.map((call) => [call, creditsToNumber(costs[call])]),
-      ) as AccountResult["costs"],
-      limits: {
-        per_page_max: PER_PAGE_MAX,
-        max_depth: maxDepth ?? null,
-        count_cache_seconds: COUNT_CACHE_SECONDS,
-      },
-      dataset: world.engine.info(),
-    };
-    const body = envelopeJson(JSON.stringify(result), ZERO, money.balance);
+    const body = await admission.shared(request.call, `account ${key.id}`, () =>
+      accountBody(request.call, account, key),
+    );
     return send(request, reply, rate, { status: 200, headers: {}, body });
   });
 
   app.post("/v1/person/count", async (request, reply) => {
     refuseQuery(queryOf(request));
-    const { account, key, rate } = admitted(request);
+    const { key, rate } = admitted(request);
     const segment = readCount(jsonBody(request));
     if (key.mode === "test") await perform(magicOfFilters(segment.filters, false), options);
     const world = await options.world(key.mode);
-    const counted = await within(world.counts.count(segment), options.workTimeoutMs);
+    const counted = world.counts.known(segment) ?? (await within(world.counts.count(segment), options.workTimeoutMs));
     const asOf = new Date(counted.asOf).toISOString();
     const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${asOf}"}`;
-    const { balance } = await store.balance(account.id, key.mode);
+    const balance = await admission.remaining(request.call);
     const body = envelopeJson(result, ZERO, balance);
     return send(request, reply, rate, { status: 200, headers: { "x-dataset-version": counted.version }, body });
   });
@@ -144,6 +126,28 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       });
     });
   });
+
+  async function accountBody(call: Call, account: Account, key: StoredKey): Promise<string> {
+    const [money, world] = await Promise.all([admission.money(call, key), options.world(key.mode)]);
+    const { costs, name, perDay, perMinute } = account.plan;
+    const result: AccountResult = {
+      account: { id: account.id, name: account.name },
+      key: { id: key.id, name: key.name, mode: key.mode, prefix: key.prefix },
+      plan: { name },
+      credits: {
+        remaining: creditsToNumber(money.balance),
+        held: creditsToNumber(money.held),
+        used_today: creditsToNumber(money.usedToday),
+      },
+      rate_limits: { per_minute: perMinute, per_day: perDay },
+      costs: Object.fromEntries(
+        COSTED_CALLS.map((costed) => [costed, creditsToNumber(costs[costed])]),
+      ) as AccountResult["costs"],
+      limits: { per_page_max: PER_PAGE_MAX, max_depth: maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
+      dataset: world.engine.info(),
+    };
+    return envelopeJson(JSON.stringify(result), ZERO, money.balance);
+  }
 
   async function buy(
     request: FastifyRequest,

@@ -7,7 +7,7 @@ import { echo } from "../contract/filters.ts";
 import { type Credits, ZERO } from "../contract/money.ts";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
 import type { Engine } from "../dataset/engine.ts";
-import { admit } from "./admission.ts";
+import { Admission } from "./admission.ts";
 import { OutcomeUnknownError, VanishedError } from "./billing.ts";
 import { type Answer, newCall, send, standardHeaders } from "./call.ts";
 import { type Fault, FaultPlan } from "./faults.ts";
@@ -19,6 +19,7 @@ import { invalid, Problem } from "./problem.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { API_ROUTES, addRoutes, unsupportedMediaType } from "./routes.ts";
 import type { KeyMode, Store } from "./store.ts";
+import { TurnCache } from "./turn-cache.ts";
 import { DeadlineError, makeWorld, type World } from "./world.ts";
 
 /** An answer as it went out, for tests that hold every one of them against the published document. */
@@ -126,6 +127,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   await store.recover(0);
   const limiter = new RateLimiter({ now, monotonic, store });
   await limiter.load();
+  const admission = new Admission(store, limiter, new TurnCache());
   const log: ServiceLog = options.log === undefined ? SILENT : await openLog(options.log);
   const metrics: Metrics | undefined =
     options.metricsPort === undefined ? undefined : await openMetrics(host, options.metricsPort);
@@ -202,6 +204,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
   addRoutes(app, {
     store,
+    admission,
     world: worlds(options, now, monotonic),
     maxDepth: options.maxDepth,
     workTimeoutMs: timeouts.work,
@@ -212,7 +215,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   /** 401, 429, then the injected delays and failures. */
   async function enter(request: FastifyRequest): Promise<void> {
     const { call } = request;
-    await admit(request, store, limiter);
+    await admission.admit(request);
     if (options.latencyMs !== undefined && options.latencyMs > 0) await sleep(options.latencyMs);
     call.fault = call.name === undefined ? undefined : faults.strike(call.name);
     if (call.fault?.kind === "slow") await sleep(call.fault.ms);
@@ -252,10 +255,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
 
   /** The balance for an error's envelope: 0 where nobody is known, or where the store does not answer (the error says that). */
   async function remaining(request: FastifyRequest): Promise<Credits> {
-    const { key } = request.call;
-    if (key === undefined) return ZERO;
     try {
-      return (await store.balance(key.accountId, key.mode)).balance;
+      return await admission.remaining(request.call);
     } catch (error) {
       log.fault(request.id, error);
       return ZERO;
