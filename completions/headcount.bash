@@ -253,6 +253,15 @@ __headcount_values() {
   esac
 }
 
+# Names that only the program knows. A home on a drive that hangs must not hold the shell.
+__headcount_ask() {
+  if type -P timeout >/dev/null; then
+    timeout 3 "$1" completion --list "$2" 2>/dev/null </dev/null
+  else
+    "$1" completion --list "$2" 2>/dev/null </dev/null
+  fi
+}
+
 # Offers those of the values that begin with the current word, in any case, quoted as the word is.
 __headcount_offer() {
   local value text="$cur" quoted='' head='' nocase=''
@@ -328,7 +337,7 @@ _headcount() {
   connections | runs)
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")
-    done < <("${COMP_WORDS[0]}" completion --list "$source" 2>/dev/null </dev/null) ;;
+    done < <(__headcount_ask "${COMP_WORDS[0]}" "$source") ;;
   esac
   # Without this bash would offer files where a name or a number is wanted.
   compopt +o bashdefault +o default 2>/dev/null

@@ -38,7 +38,12 @@ end
 # Names that only headcount knows, each with a description after a tab.
 function __headcount_list
     set -l program (commandline -opc)[1]
-    command $program completion --list $argv[1] </dev/null 2>/dev/null
+    # A home on a drive that hangs must not hold the shell.
+    if type -q timeout
+        command timeout 3 $program completion --list $argv[1] </dev/null 2>/dev/null
+    else
+        command $program completion --list $argv[1] </dev/null 2>/dev/null
+    end
 end
 
 complete -c headcount -f

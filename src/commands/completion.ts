@@ -17,7 +17,7 @@ type List = (typeof LISTS)[number];
 
 /** How many runs are offered, the newest first. */
 const MAX_RUNS = 50;
-/** A person waits for it with a finger on the tab key; a home on a hung network drive must not hold the shell. */
+/** A person waits for it with a finger on the tab key. The scripts put a limit of their own around the whole process. */
 const DEADLINE_MS = 1_500;
 
 export function register(program: Command, context: Context): void {

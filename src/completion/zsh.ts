@@ -114,10 +114,12 @@ export function zshScript(program: CommandSpec): string {
 
 _headcount_ask() {
   local name description
-  local -a found
+  local -a found limit
+  # A home on a drive that hangs must not hold the shell.
+  (( $+commands[timeout] )) && limit=(timeout 3)
   while IFS=$'\\t' read -r name description; do
     [[ -n $name ]] && found+=("\${name//:/\\\\:}:$description")
-  done < <(_call_program $1 \${(q)headcount_program} completion --list $1 </dev/null 2>/dev/null)
+  done < <(_call_program $1 $limit \${(q)headcount_program} completion --list $1 </dev/null 2>/dev/null)
   _describe -V -t $1 \${1%s} found
 }
 
