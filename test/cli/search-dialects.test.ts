@@ -1,0 +1,91 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Dialect } from "../../src/client/types.ts";
+import { main } from "../../src/main.ts";
+import { fakeClock, testContext } from "../support/client.ts";
+import { charged, type Ran, readCsv, type User, user } from "../support/export.ts";
+import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const CREDITS = 100_000;
+const SALES = ["-c", "work", "search", "--department", "Sales", "-o", "p.csv", "--yes", "--per-page", "30"];
+let service: TestService;
+let proxy: FaultProxy;
+let expected: string[];
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS });
+  proxy = await faultProxy({ target: service.url });
+  const page = await service.call("/v1/person/search", { body: { filters: { department: "Sales" }, per_page: 1_000 } });
+  expected = (page.json.result as { id: string }[]).map(({ id }) => id);
+}, 60_000);
+afterAll(async () => {
+  await proxy.close();
+  await service.close();
+});
+
+/** A user whose connection `work` speaks a dialect. */
+function speaker(dialect: Dialect): User {
+  const u = user(proxy.url, service.key);
+  mkdirSync(join(u.dir, "config"));
+  const config = { connections: { work: { baseUrl: proxy.url, dialect } } };
+  writeFileSync(join(u.dir, "config", "config.json"), JSON.stringify(config));
+  const run = async (argv: readonly string[], env: Record<string, string> = {}): Promise<Ran> => {
+    const context = testContext({
+      cwd: u.dir,
+      argv,
+      env: { ...u.env, HEADCOUNT_BASE_URL: "", ...env },
+      clock: fakeClock(Date.now()),
+    });
+    return { code: await main(argv, context.context), stdout: context.stdout(), stderr: context.stderr() };
+  };
+  return { ...u, run: (argv, options) => run(argv, (options?.env ?? {}) as Record<string, string>) };
+}
+const idsOf = (u: User): (string | undefined)[] => readCsv(u.read("p.csv")).map(({ id }) => id);
+
+describe("a service that pages by cursor", () => {
+  const cursor: Dialect = { paging: "cursor", firstPage: 1 };
+
+  test("is read page by page, and a cap only shortens the last page", async () => {
+    const u = speaker(cursor);
+    const before = await charged(service, CREDITS);
+    expect(await u.run([...SALES, "--max-credits", "77"])).toMatchObject({ code: 0 });
+    expect(idsOf(u)).toEqual(expected.slice(0, 77));
+    expect((await charged(service, CREDITS)) - before).toBe(77);
+    const sizes = proxy.seen.flatMap(({ url, body }) => (url.endsWith("/search") ? [JSON.parse(body).per_page] : []));
+    expect(sizes).toEqual([30, 30, 17]);
+  });
+
+  test("goes on from the right cursor after a stop at any write", async () => {
+    for (let step = 20; step < 75; step += 11) {
+      const u = speaker(cursor);
+      const before = await charged(service, CREDITS);
+      const stopped = await u.run(SALES, { env: { HEADCOUNT_FAILPOINT: `${step}:ENOSPC` } });
+      expect(stopped.code).not.toBe(0);
+      expect(await u.run(SALES)).toMatchObject({ code: 0 });
+      expect(idsOf(u)).toEqual(expected);
+      expect({ step, spent: (await charged(service, CREDITS)) - before }).toEqual({ step, spent: expected.length });
+    }
+  });
+});
+
+test("a service that pages by offset, or counts pages from 0, gets what it wants", async () => {
+  for (const dialect of [
+    { paging: "offset", firstPage: 1 },
+    { paging: "page", firstPage: 0 },
+  ] as const) {
+    const from = proxy.seen.length;
+    proxy.decide = ({ url, body }) => {
+      if (!url.endsWith("/search")) return { kind: "none" };
+      const { page, offset, per_page } = JSON.parse(body) as { page?: number; offset?: number; per_page: number };
+      const start = offset ?? (page ?? 0) * per_page;
+      const result = expected.slice(start, start + per_page).map((id) => ({ id }));
+      const envelope = { status: true, detail: [], result, credits_used: result.length, credits_remaining: 9_000 };
+      return { kind: "answer", status: 200, body: JSON.stringify(envelope) };
+    };
+    const u = speaker(dialect);
+    expect(await u.run([...SALES, "--limit", "100"])).toMatchObject({ code: 0 });
+    expect(idsOf(u)).toEqual(expected.slice(0, 100));
+    expect(proxy.seen.slice(from).filter(({ paid }) => paid > 0).length).toBe(4);
+  }
+});
