@@ -1,17 +1,18 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import { unwrapPage } from "../client/envelope.ts";
-import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
+import { type LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
 import type { Pacer } from "../client/pacing.ts";
 import { nextWait } from "../client/retry.ts";
 import type { Dialect, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, formatCredits, minCredits, priceOf, ZERO } from "../contract/money.ts";
 import { CliError, EXIT } from "../errors.ts";
+import { ledgerEntry, settledEntry } from "./booking.ts";
 import { freeBytes } from "./disk.ts";
 import { creditsOf, creditText, type IntentRecord, pendingUnits, type SettledRecord, type Unit } from "./journal.ts";
-import type { Ledger, LedgerEntry } from "./ledger.ts";
+import type { Ledger } from "./ledger.ts";
 import { checksum } from "./log.ts";
 import { Gaps, pageSize } from "./paging.ts";
+import { asLost, smallerPage, wholeReply } from "./replies.ts";
 import type { Run } from "./run-store.ts";
 import { Page } from "./views/page.ts";
 
@@ -1032,74 +1033,3 @@ const diskFull = (path: string): CliError =>
     exitCode: EXIT.incomplete,
     message: `the disk with ${path} is almost full: stopped before buying what could not be kept`,
   });
-
-/**
- * An answer that may have been charged although no usable reply came: a connection that broke, or a page of a proxy in the
- * place of the service's envelope.
- */
-function asLost(error: unknown): LostReplyError | undefined {
-  if (error instanceof LostReplyError) return error;
-  if (!(error instanceof ServiceError) || error.envelope) return undefined;
-  const { status } = error;
-  // Redirects and refusals by a proxy do not reach the service.
-  if (status >= 300 && status < 500) return undefined;
-  return new LostReplyError(error.message, "NOT_THE_API", true, error);
-}
-
-/** The page size to go on with after a refusal: the bound that the message names, else half. */
-function smallerPage(message: string, perPage: number): number | undefined {
-  const named = [...message.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((n) => n >= 1 && n < perPage);
-  const bound = named.length === 0 ? Math.floor(perPage / 2) : Math.max(...named);
-  return bound >= 1 ? bound : undefined;
-}
-
-/** What a spooled reply says of itself, where it is whole. */
-function wholeReply(
-  body: Buffer,
-  now: number,
-): { readonly rows: number; readonly used: Credits; readonly remaining: Credits | undefined } | undefined {
-  try {
-    JSON.parse(body.toString("utf8"));
-    const { meta } = unwrapPage({ status: 200, headers: {}, body }, now, 0);
-    return { rows: Page.read(body).length, used: meta.creditsUsed, remaining: meta.creditsRemaining };
-  } catch {
-    return undefined;
-  }
-}
-
-function ledgerEntry(run: Run, t: LedgerEntry["t"], n: number, amount: Credits, at: number): LedgerEntry {
-  const { id, connection, account_id, key_mode, command } = run.plan;
-  return {
-    t,
-    at,
-    run: id,
-    connection,
-    account: account_id,
-    key_mode,
-    command,
-    n,
-    credits: creditText(amount),
-    rows: 0,
-    balance: null,
-    request_id: null,
-  };
-}
-
-function settledEntry(run: Run, record: SettledRecord): LedgerEntry {
-  return {
-    ...ledgerEntry(run, "settled", record.n, creditsOf(record.used), record.at),
-    rows: record.rows,
-    balance: record.remaining ?? null,
-    request_id: record.requestId ?? null,
-  };
-}
-
-/** Everything of a run's journal as lines of the ledger, for {@link Ledger.reconcile}. */
-export function ledgerEntriesOf(run: Run): LedgerEntry[] {
-  const entries: LedgerEntry[] = [];
-  for (const { settled, uncertain, intent } of run.state.units.values()) {
-    if (settled !== undefined && settled.miss !== true) entries.push(settledEntry(run, settled));
-    if (uncertain > 0n) entries.push(ledgerEntry(run, "uncertain", intent.n, uncertain, intent.at));
-  }
-  return entries;
-}
