@@ -33,9 +33,9 @@ export async function exportRun(name: string, options: ExportRunOptions, context
   if (options.fields !== undefined && options.allFields === true) {
     throw usageError("--fields and --all-fields exclude each other");
   }
-  const terminal = context.stdout.isTTY === true;
-  const named = options.format ?? (options.json === true && options.output === undefined ? "json" : undefined);
-  const format = chooseFormat(named, options.output, terminal);
+  const target = options.output === "-" ? undefined : options.output;
+  const named = options.format ?? (options.json === true && target === undefined ? "json" : undefined);
+  const format = chooseFormat(named, target, context.stdout.isTTY === true);
   if (format !== "csv" && (options.excel === true || options.raw === true)) {
     throw usageError(`--${options.excel === true ? "excel" : "raw"} is for CSV, not ${format}`, "add --format csv");
   }
@@ -52,11 +52,11 @@ export async function exportRun(name: string, options: ExportRunOptions, context
   };
   let output: Output;
   let file: string | undefined;
-  if (options.output === undefined) output = new StreamOutput(context.stdout, rendering, context.interrupted);
+  if (target === undefined) output = new StreamOutput(context.stdout, rendering, context.interrupted);
   else {
-    file = await checkOutput(resolve(context.cwd, options.output));
+    file = await checkOutput(resolve(context.cwd, target));
     if (options.overwrite !== true && (await exists(file))) {
-      throw usageError(`${options.output} exists`, "add --overwrite, or choose another name with -o", "file_exists");
+      throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
     }
     output = await FileOutput.open(file, `${run.id}-export-${context.pid}`, rendering, new Disk());
   }
@@ -80,7 +80,7 @@ export async function exportRun(name: string, options: ExportRunOptions, context
       `run ${run.id} is unfinished: this is what it has so far; headcount resume ${run.id} goes on\n`,
     );
   }
-  if (file !== undefined) context.stderr.write(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits\n`);
+  if (file !== undefined) context.stderr.write(`Wrote ${what} of run ${run.id} to ${target} at 0 credits\n`);
 }
 
 /** The pinned columns, checked against what was bought where they are no published ones. */

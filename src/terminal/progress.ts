@@ -39,6 +39,8 @@ export interface Progress {
 
 const SPINNER_DELAY_MS = 200;
 const TICK_MS = 1000;
+// Sooner than this the summary says it all.
+const FIRST_MILESTONE_MS = 2000;
 const SILENT: Progress = {
   update: () => undefined,
   wait: () => undefined,
@@ -86,7 +88,7 @@ function milestones(options: ProgressOptions): Progress {
       const now = tenth(state);
       // What an earlier process had reached is no news of this one.
       said ??= tenth({ ...state, done: options.startedWith ?? 0 });
-      if (now <= said) return;
+      if (now <= said || options.now() - startedAt < FIRST_MILESTONE_MS) return;
       said = now;
       write(progressLine(state, startedAt, options));
     },

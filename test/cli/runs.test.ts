@@ -66,6 +66,7 @@ async function makeRun(
 
 function setUp(options: TestContextOptions = {}) {
   const tested = testContext({ clock: fakeClock(NOW + 1000), ...options });
+  tested.context.stdout.setMaxListeners(0);
   let printed = [0, 0] as [number, number];
   const run = async (...argv: string[]) => {
     const code = await main(["runs", ...argv], { ...tested.context, argv: ["runs", ...argv] });

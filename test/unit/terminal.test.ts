@@ -203,15 +203,15 @@ test("control and bidi characters are made harmless, JSON keeps its value", () =
 describe("progress", () => {
   const options = (stream: Sink, now: () => number) => ({ stream, enabled: true, now, style: plain, unit: "profile" });
 
-  test("off a terminal: a line for every 10%, none twice, with speed and time left", () => {
+  test("off a terminal: a line for every 10%, none twice and none at once, with speed and time left", () => {
     let time = 0;
     const stream = new Sink();
     const progress = openProgress(options(stream, () => time));
     for (const [at, done] of [
-      [500, 50],
       [1000, 100],
-      [1500, 150],
-      [2000, 350],
+      [2000, 150],
+      [3000, 190],
+      [4000, 400],
       [10_000, 1000],
       [10_000, 1000],
     ] as const) {
@@ -220,8 +220,8 @@ describe("progress", () => {
     }
     progress.stop();
     expect(stream.text).toBe(
-      "10%  100 of 1,000 profiles, 100 credits, 100 profiles/s, 9 s left\n" +
-        "35%  350 of 1,000 profiles, 350 credits, 175 profiles/s, 4 s left\n" +
+      "15%  150 of 1,000 profiles, 150 credits, 75 profiles/s, 11 s left\n" +
+        "40%  400 of 1,000 profiles, 400 credits, 100 profiles/s, 6 s left\n" +
         "100%  1,000 of 1,000 profiles, 1000 credits, 100 profiles/s\n",
     );
   });
