@@ -4,7 +4,7 @@ import { checkLedger, countCalls, HAS_STRACE, LONG, report, runLife } from "./ri
 // F1: the process is killed at the entry of its Nth system call that changes or syncs the ledger's files, for N = 1 until the run
 // gets through. Between two such calls nothing changes on the disk, so this is before and after each of them.
 const CALLS = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"] as const;
-const SHORT_POINTS = 12;
+const SHORT_POINTS = 10;
 
 describe.skipIf(!HAS_STRACE)("a ledger that is killed at a system call", () => {
   it("keeps every acknowledged change and no half of another", { timeout: 1_200_000 }, async () => {

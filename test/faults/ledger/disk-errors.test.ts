@@ -8,7 +8,7 @@ const FAULTS: readonly (readonly [name: string, call: string, inject: string])[]
   ["a write fails once", "pwrite64", "error=EIO"],
   ["a sync fails once", "fsync", "error=EIO"],
 ];
-const SHORT_POINTS = 3;
+const SHORT_POINTS = 2;
 /** A refused commit may be whole in the log: the process that dies right after the refusal must not bring it back. */
 const FRAGILE = ["a sync fails once", "a write fails once"];
 

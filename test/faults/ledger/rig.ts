@@ -93,7 +93,7 @@ export async function runLife(
   const path = join(folder, "ledger.db");
   const ack = join(folder, "ack");
   const log = join(folder, "trace");
-  const paths = [path, `${path}-wal`, ...(more.length > 0 ? [ack] : [])];
+  const paths = [path, `${path}-wal`, `${path}-journal`, ...(more.length > 0 ? [ack] : [])];
   const child = spawn(
     "strace",
     [
