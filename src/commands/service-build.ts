@@ -52,9 +52,20 @@ const interrupted = (): CliError =>
     message: "interrupted; the dataset is as it was before",
   });
 
-/** A mistake in a file or a map is the user's to mend: exit 2. */
+/** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */
 export function inputError(error: unknown): unknown {
-  if (!(error instanceof Error) || error.name !== "InputError") return error;
+  if (!(error instanceof Error)) return error;
+  if (/no space left|disk is full/i.test(error.message)) {
+    return new CliError({
+      code: "disk_full",
+      category: "filesystem",
+      exitCode: EXIT.usage,
+      message: "the disk is full; the dataset is as it was before",
+      hint: "a build needs about 2 KB of disk for each person, and 1 KB when it is done; choose another --data",
+      cause: error,
+    });
+  }
+  if (error.name !== "InputError") return error;
   const hint = "hint" in error && typeof error.hint === "string" ? { hint: error.hint } : {};
   return new CliError({
     code: "bad_input",
@@ -85,9 +96,11 @@ function progressLine(options: GlobalOptions, context: Context): { show(progress
       const seconds = (time - began) / 1_000;
       let text: string = DOING[now];
       if (total > 0 && done > 0) text += ` ${Math.floor((100 * done) / total)}%`;
-      if (now === "records" && seconds >= 1) {
+      if (done > 0 && seconds >= 2) {
         const rate = done / seconds;
-        text += `  ${Math.round(rate).toLocaleString("en-US")} rows/s, ${Math.ceil((total - done) / rate)} s left`;
+        if (now === "read") text += `  ${(rate / 1e6).toFixed(1)} MB/s,`;
+        else text += `  ${grouped(Math.round(rate))} rows/s,`;
+        text += ` ${grouped(Math.ceil((total - done) / rate))} s left`;
       }
       context.stderr.write(`\r\x1b[K${text}`);
       shown = true;

@@ -2,12 +2,12 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
-import { literal, machineResources, type Resources, scalar, startDuckDb, toNumber } from "./duckdb.ts";
+import { literal, machineResources, type Resources, runWatched, scalar, startDuckDb, toNumber } from "./duckdb.ts";
 import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "./layout.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { packedSql, RecordWriter } from "./record-store.ts";
 
-/** How far a build is. `total` is 0 where it is not known yet. */
+/** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
   readonly phase: "read" | "sort" | "records" | "lookups";
   readonly done: number;
@@ -100,7 +100,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
     options.onProgress?.({ phase: "sort", done: 0, total: people });
     await keyCompanies(connection);
-    await sortPeople(connection);
+    await sortPeople(connection, people, options);
     await writeRecords(connection, draft, people, options);
     options.onProgress?.({ phase: "lookups", done: 0, total: people });
     await writeFilterTable(connection, join(draft, FILES.people));
@@ -145,14 +145,14 @@ FROM staged_companies ORDER BY id`);
  * address, by a slug where one side is bare, by domain where there is no address, by an unambiguous name where there is neither; what the person's
  * record lacks of the company is filled in, so that a count by `company_network_url` is the number of employees.
  */
-async function sortPeople(connection: DuckDBConnection): Promise<void> {
+async function sortPeople(connection: DuckDBConnection, people: number, options: BuildOptions): Promise<void> {
   const filled: Readonly<Record<string, string>> = {
     company_name: "coalesce(s.company_name, k.name)",
     company_domain: "coalesce(s.company_domain, k.domain)",
     company_network_url:
       "CASE WHEN s.company_address IS NULL OR (NOT contains(s.company_address, '/') AND k.company_network_url IS NOT NULL) THEN coalesce(k.company_network_url, s.company_network_url) ELSE s.company_network_url END",
   };
-  await connection.run(`
+  const sql = `
 CREATE TABLE sorted_people AS
 WITH addressed AS (
   SELECT *, address_form(company_network_url) AS company_address FROM staged_people
@@ -179,7 +179,10 @@ WITH addressed AS (
     ${packedSql(PERSON_FIELDS, (field) => filled[field] ?? `s.${field}`)} AS doc
   FROM linked s LEFT JOIN keyed_companies k ON k.seq = s.company
 )
-SELECT * FROM normal ORDER BY ${[...SORT_KEYS, "id"].map((key) => `${key} NULLS LAST`).join(", ")}`);
+SELECT * FROM normal ORDER BY ${[...SORT_KEYS, "id"].map((key) => `${key} NULLS LAST`).join(", ")}`;
+  await runWatched(connection, sql, options.sleep, (part) =>
+    options.onProgress?.({ phase: "sort", done: part * people, total: people }),
+  );
   await connection.run("DROP TABLE staged_people");
 }
 

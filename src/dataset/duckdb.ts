@@ -1,4 +1,5 @@
 import { availableParallelism, totalmem } from "node:os";
+import { constrainedMemory } from "node:process";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 
 /** What DuckDB may use of the machine. Defaults come from the machine: {@link machineResources}. */
@@ -8,9 +9,15 @@ export interface Resources {
   readonly memoryBytes: number;
 }
 
-/** All cores, and a third of the memory (at least 256 MB): the rest is for the row store's pages in the system's cache. */
+/**
+ * All cores, and a third of the memory that this process may use (at least 256 MB): the rest is for the row store's pages in the
+ * system's cache.
+ */
 export function machineResources(): Resources {
-  return { threads: availableParallelism(), memoryBytes: Math.max(256 * 2 ** 20, Math.floor(totalmem() / 3)) };
+  // In a container the limit is below what the machine has; where there is none it reads as 0 or as an absurd number.
+  const limit = constrainedMemory() || Number.POSITIVE_INFINITY;
+  const memory = Math.min(totalmem(), limit);
+  return { threads: availableParallelism(), memoryBytes: Math.max(256 * 2 ** 20, Math.floor(memory / 3)) };
 }
 
 /** An in-memory DuckDB to which database files are attached. `spill` is where sorts and joins go that exceed the memory. */
@@ -41,3 +48,32 @@ export async function scalar(connection: DuckDBConnection, sql: string): Promise
 /** A count that DuckDB gave as bigint or number. */
 export const toNumber = (value: unknown): number =>
   typeof value === "bigint" || typeof value === "number" ? Number(value) : 0;
+
+/** How often a running statement is asked how far it is, in milliseconds. */
+const WATCH_MS = 250;
+
+/** Runs a statement and tells from time to time which part of it is done, from 0 to 1, never falling. */
+export async function runWatched(
+  connection: DuckDBConnection,
+  sql: string,
+  sleep: (ms: number) => Promise<void>,
+  onPart: (part: number) => void,
+): Promise<void> {
+  // Only so that progress can be asked for; nothing is printed.
+  await connection.run("SET enable_progress_bar = true; SET enable_progress_bar_print = false");
+  let running = true;
+  let most = 0;
+  const watch = async (): Promise<void> => {
+    for (await sleep(WATCH_MS); running; await sleep(WATCH_MS)) {
+      most = Math.max(most, Math.min(1, connection.progress.percentage / 100));
+      onPart(most);
+    }
+  };
+  // Progress is a courtesy: where it cannot be had the statement goes on.
+  void watch().catch(() => undefined);
+  try {
+    await connection.run(sql);
+  } finally {
+    running = false;
+  }
+}

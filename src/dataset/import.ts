@@ -7,7 +7,7 @@ import { DEPARTMENTS } from "../contract/departments.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { checkArchive } from "./archive.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
-import { literal, scalar, toNumber } from "./duckdb.ts";
+import { literal, runWatched, scalar, toNumber } from "./duckdb.ts";
 import {
   fieldSql,
   findFiles,
@@ -204,7 +204,9 @@ async function stageTable(
     await dropRejects(connection);
     const source = file.format === "ndjson" ? ndjsonSource(kind, plan) : tableSource(kind, plan);
     try {
-      await connection.run(`INSERT INTO ${raw} ${checkedSql(kind, source)}`);
+      await runWatched(connection, `INSERT INTO ${raw} ${checkedSql(kind, source)}`, options.sleep, (part) =>
+        options.onProgress?.({ phase: "read", done: bytes + part * file.bytes, total }),
+      );
     } catch (error) {
       throw new InputError(
         `${file.name} cannot be read as ${file.format}: ${firstLine(error)}`,
