@@ -1,0 +1,294 @@
+import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { main } from "../../src/main.ts";
+import { parseApiKey } from "../../src/service/keys.ts";
+import { tempDir, testContext } from "../support/client.ts";
+import { generatedDataset } from "../support/service.ts";
+
+interface Outcome {
+  readonly code: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs one command line in this process. */
+async function headcount(...argv: string[]): Promise<Outcome> {
+  const { context, stderr, stdout } = testContext({ argv });
+  const code = await main(argv, context);
+  return { code, out: stdout(), err: stderr() };
+}
+
+/** A data folder of its own; no dataset is needed for the accounts. */
+const folder = (): string => join(tempDir(), "data");
+
+/** Runs `serve` until `visit` is done, then interrupts it. */
+async function serving(argv: string[], visit: (line: string) => Promise<void>): Promise<Outcome> {
+  const { context, interrupt, stderr, stdout } = testContext({ argv });
+  const ended = main(argv, context);
+  let over = false;
+  ended.then(
+    () => {
+      over = true;
+    },
+    () => {
+      over = true;
+    },
+  );
+  while (!stdout().includes("\n") && !over) await new Promise((wake) => setTimeout(wake, 10));
+  try {
+    if (!over) await visit(stdout());
+  } finally {
+    interrupt("SIGTERM");
+  }
+  return { code: await ended, out: stdout(), err: stderr() };
+}
+
+describe("service keys", () => {
+  test("create shows the key once, list never, revoke ends it", async () => {
+    const data = folder();
+    const made = await headcount("service", "keys", "create", "--name", "nightly", "--data", data, "--json");
+    expect([made.code, made.err]).toEqual([0, ""]);
+    const { id, key } = JSON.parse(made.out) as { id: string; key: string };
+    expect(Object.keys(JSON.parse(made.out) as object)).toEqual(["id", "key"]);
+    expect(parseApiKey(key)?.mode).toBe("live");
+    const bare = await headcount("service", "keys", "create", "--mode", "test", "--data", data);
+    expect(parseApiKey(bare.out.trim())?.mode).toBe("test");
+    const listed = await headcount("service", "keys", "list", "--data", data, "--json");
+    expect(JSON.parse(listed.out)).toMatchObject([
+      { id, name: "nightly", mode: "live", revoked_at: null },
+      { mode: "test" },
+    ]);
+    expect(listed.out).not.toContain(key.slice(20, 40));
+    expect(readFileSync(join(data, "ledger.db"), "latin1")).not.toContain(key.slice(20, 40));
+    expect(statSync(join(data, "ledger.db")).mode & 0o077).toBe(0);
+    expect((await headcount("service", "keys", "revoke", id, "--data", data)).code).toBe(0);
+    const again = await headcount("service", "keys", "revoke", id, "--data", data);
+    expect([again.code, again.out]).toEqual([6, ""]);
+    expect(again.err).toContain("revoked before");
+    const unknown = await headcount("service", "keys", "revoke", "k_none", "--data", data);
+    expect([unknown.code, unknown.err]).toEqual([6, expect.stringContaining("has no key k_none")]);
+    const lines = (await headcount("service", "keys", "list", "--data", data)).out.trim().split("\n");
+    expect(lines.map((line) => line.split("\t").at(-1))).toEqual(["revoked", "active"]);
+  });
+
+  test.each([
+    [["--mode", "both"], 2, "both"],
+    [["--name", ""], 2, "--name"],
+    [["--name", "x".repeat(101)], 2, "--name"],
+    [["--account", "nobody"], 6, "nobody"],
+  ] as const)("create %j: exit %i", async (more, code, says) => {
+    const { code: exit, err, out } = await headcount("service", "keys", "create", "--data", folder(), ...more);
+    expect([exit, out]).toEqual([code, ""]);
+    expect(err).toContain(says);
+  });
+});
+
+describe("service credits and plan", () => {
+  test("a new folder has 10,000 credits; what is added is exact", async () => {
+    const data = folder();
+    const show = async (...more: string[]) =>
+      JSON.parse((await headcount("service", "credits", "show", "--data", data, "--json", ...more)).out) as object;
+    expect(await show()).toEqual({ account: "default", mode: "live", balance: 10_000, held: 0, used_today: 0 });
+    expect((await headcount("service", "credits", "add", "0.1", "--data", data)).out).toBe(
+      "balance\t10000.1\nheld\t0\nused today\t0\n",
+    );
+    await headcount("service", "credits", "add", "0.2", "--data", data);
+    expect(await show()).toMatchObject({ balance: 10_000.3 });
+    await headcount("service", "credits", "add", "5", "--mode", "test", "--data", data);
+    expect(await show("--mode", "test")).toMatchObject({ balance: 10_005 });
+    expect(await show()).toMatchObject({ balance: 10_000.3 });
+  });
+
+  test.each(["0", "-5", "1e3", "abc", "", "1.0000001", "99999999999999999999", "NaN"])(
+    "credits add %j is refused",
+    async (amount) => {
+      const { code, err, out } = await headcount("service", "credits", "add", "--data", folder(), "--", amount);
+      expect([code, out]).toEqual([2, ""]);
+      expect(err).toContain(amount);
+    },
+  );
+
+  test("a plan changes only where it is told to", async () => {
+    const data = folder();
+    const plan = async () =>
+      JSON.parse((await headcount("service", "plan", "show", "--data", data, "--json")).out) as object;
+    const standard = { account: "default", name: "standard", per_minute: 600, per_day: 100_000 };
+    const costs = { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 };
+    expect(await plan()).toEqual({ ...standard, costs });
+    await headcount("service", "plan", "set", "--cost", "person_search=0.25", "company_enrich=2", "--data", data);
+    await headcount("service", "plan", "set", "--per-minute", "60", "--name", "small", "--data", data);
+    expect(await plan()).toEqual({
+      ...standard,
+      name: "small",
+      per_minute: 60,
+      costs: { ...costs, person_search: 0.25, company_enrich: 2 },
+    });
+  });
+
+  test.each([
+    [["--per-minute", "0"], "--per-minute"],
+    [["--per-day", "1.5"], "--per-day"],
+    [["--per-day", "-1"], "--per-day"],
+    [["--cost", "person_search"], "person_search"],
+    [["--cost", "person_count=1"], "person_count=1"],
+    [["--cost", "nope=1"], "nope=1"],
+    [["--cost", "person_search=-1"], "person_search=-1"],
+    [[], "nothing to set"],
+  ] as const)("plan set %j is refused", async (more, says) => {
+    const { code, err } = await headcount("service", "plan", "set", "--data", folder(), ...more);
+    expect([code, err.includes(says)]).toEqual([2, true]);
+  });
+});
+
+describe("service verify", () => {
+  test("a sound folder, one without a ledger, and one whose ledger was tampered with", async () => {
+    const data = folder();
+    await headcount("service", "credits", "add", "5", "--data", data);
+    const sound = await headcount("service", "verify", "--data", data);
+    expect([sound.code, sound.out]).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+    const missing = await headcount("service", "verify", "--data", join(data, "nothing"));
+    expect([missing.code, missing.out]).toEqual([2, ""]);
+    expect(missing.err).toContain("no ledger");
+    const { DatabaseSync } = await import("@photostructure/sqlite");
+    const database = new DatabaseSync(join(data, "ledger.db"));
+    database.exec("UPDATE balances SET balance = balance + 1000000 WHERE mode = 'live'");
+    database.close();
+    const breach = await headcount("service", "verify", "--data", data, "--json");
+    expect(breach.code).toBe(1);
+    expect(JSON.parse(breach.out)).toMatchObject({ sound: false, dataset: null });
+    expect(JSON.parse(breach.err)).toMatchObject({ error: { code: "breach", exit_code: 1 } });
+  });
+
+  test("a ledger that is none: a clear error", async () => {
+    const data = folder();
+    mkdirSync(data);
+    writeFileSync(
+      join(data, "ledger.db"),
+      "this is not a database, and long enough to look like something else".repeat(40),
+    );
+    for (const command of [
+      ["service", "verify"],
+      ["service", "credits", "show"],
+    ]) {
+      const { code, err, out } = await headcount(...command, "--data", data);
+      expect([code, out]).toEqual([8, ""]);
+      expect(err).toContain("error: ");
+    }
+  });
+});
+
+describe("serve", () => {
+  test("prints address and, the first time, a key that works; the next start makes none", async () => {
+    const data = folder();
+    const dataset = await generatedDataset(300);
+    const argv = ["serve", "--port", "0", "--json", "--data", data, "--dataset", dataset, "--max-depth", "50"];
+    let key = "";
+    const first = await serving(argv, async (line) => {
+      const said = JSON.parse(line) as { url: string; key: string };
+      expect(Object.keys(said)).toEqual(["url", "key"]);
+      key = said.key;
+      const headers = { authorization: `Bearer ${key}` };
+      const account = (await (await fetch(`${said.url}/v1/account`, { headers })).json()) as {
+        result: { limits: object; dataset: object };
+      };
+      expect(account.result.limits).toMatchObject({ max_depth: 50 });
+      expect(account.result.dataset).toMatchObject({ people: 300 });
+      const search = (body: object) =>
+        fetch(`${said.url}/v1/person/search`, {
+          method: "POST",
+          headers: { ...headers, "content-type": "application/json" },
+          body: JSON.stringify({ filters: {}, ...body }),
+        });
+      expect((await search({ page: 5, per_page: 10 })).status).toBe(200);
+      const deep = await search({ page: 6, per_page: 10 });
+      expect([deep.status, await deep.text()]).toEqual([
+        422,
+        expect.stringContaining("row 60; this service goes to row 50"),
+      ]);
+      // The accounts can be managed while it runs.
+      expect((await headcount("service", "plan", "set", "--per-minute", "1", "--data", data)).code).toBe(0);
+      expect((await fetch(`${said.url}/v1/account`, { headers })).status).toBe(429);
+    });
+    expect([first.code, first.out.trim().split("\n").length]).toEqual([0, 1]);
+    expect(first.err).not.toContain(key);
+    const second = await serving(argv, async (line) => {
+      expect(Object.keys(JSON.parse(line) as object)).toEqual(["url"]);
+    });
+    expect(second.code).toBe(0);
+    expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
+  });
+
+  test("without --json it speaks to a person, and warns where keys would travel in clear", async () => {
+    const dataset = await generatedDataset(300);
+    const { code, err, out } = await serving(
+      ["serve", "--port", "0", "--host", "0.0.0.0", "--data", folder(), "--dataset", dataset],
+      async () => undefined,
+    );
+    expect(code).toBe(0);
+    expect(out).toMatch(/^Serving http:\/\/0\.0\.0\.0:\d+\nKey hc_live_\w+ \(shown this once\)\n$/);
+    expect(err).toContain("warning: keys and records travel in clear");
+  });
+
+  test.each([
+    [["--port", "65536"], 2, "--port"],
+    [["--port", "-1"], 2, "--port"],
+    [["--port", "http"], 2, "--port"],
+    [["--max-depth", "0"], 2, "--max-depth"],
+    [["--fault", "search:p=2:500"], 2, "CALL[:p=0..1]"],
+    [["--latency", "x"], 2, "--latency"],
+    [["--store", "mysql://u:secret@h/x"], 2, "--store"],
+    [["--dataset", "ftp://x"], 2, "--dataset"],
+    [["--dataset", "/nowhere/at/all"], 2, "no dataset"],
+    [["--data", "/dev/null/x"], 2, "/dev/null/x"],
+    [["--host", "192.0.2.1", "--port", "0"], 8, "no such address"],
+    [["--nope"], 2, "--nope"],
+  ] as const)("serve %j: exit %i, nothing on stdout", async (more, code, says) => {
+    const dataset = await generatedDataset(300);
+    const given = more as readonly string[];
+    const argv = [
+      "serve",
+      "--port",
+      "0",
+      ...(given.includes("--data") ? [] : ["--data", folder()]),
+      ...(given.includes("--dataset") ? [] : ["--dataset", dataset]),
+      ...given,
+    ];
+    const { code: exit, err, out } = await headcount(...argv);
+    expect([exit, out], err).toEqual([code, ""]);
+    expect(err).toContain(says);
+    expect(err).not.toContain("secret");
+  });
+
+  test("a port that is taken: exit 8, and the folder is left in order", async () => {
+    const taken = createServer();
+    await new Promise<void>((resolve) => taken.listen(0, "127.0.0.1", resolve));
+    const { port } = taken.address() as { port: number };
+    const data = folder();
+    const { code, err, out } = await headcount(
+      "serve",
+      "--port",
+      String(port),
+      "--data",
+      data,
+      "--dataset",
+      await generatedDataset(300),
+    );
+    expect([code, out]).toEqual([8, ""]);
+    expect(err).toContain("the port is in use");
+    taken.close();
+    expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
+    // No key was made for a service that never ran.
+    expect((await headcount("service", "keys", "list", "--data", data)).out).toBe("");
+  });
+});
+
+test("several processes may set a new folder up at once: one account, endowed once", async () => {
+  const data = folder();
+  const { openStore } = await import("../../src/service/data-folder.ts");
+  const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(data)));
+  const { balance } = await (stores[0] ?? (await openStore(data))).balance("default", "live");
+  expect(balance).toBe(10_000_000_000n);
+  for (const store of stores) await store.close();
+});
