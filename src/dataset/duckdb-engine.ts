@@ -3,12 +3,13 @@ import { join } from "node:path";
 import type { DuckDBConnection, DuckDBInstance, DuckDBResult } from "@duckdb/node-api";
 import { type CanonicalFilters, canonicalJson } from "../contract/filters.ts";
 import { type Condition, conditionsOf, joinSql, type Sql, type SqlDialect, whereSql } from "./conditions.ts";
-import { literal, machineResources, type Resources, scalar, startDuckDb, toNumber } from "./duckdb.ts";
+import { literal, machineResources, type Resources, startDuckDb, toNumber } from "./duckdb.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "./engine.ts";
 import { type DatasetMeta, FILES, FORMAT, markInUse, type ReadMark } from "./layout.ts";
 import { RecordStore } from "./record-store.ts";
 import { BitmapSegment, ListSegment, type Segment, SegmentCache, WholeDataset } from "./segment.ts";
 import { Turns } from "./turns.ts";
+import { verifyFiles } from "./verify.ts";
 
 export interface DuckDbEngineOptions {
   readonly resources?: Resources;
@@ -395,32 +396,4 @@ class ConnectionPool {
     }
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
-}
-
-async function verifyFiles(connection: DuckDBConnection, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
-  const breaches: string[] = [];
-  const number = async (sql: string): Promise<number> => toNumber(await scalar(connection, sql));
-  const expect = (what: string, found: number, wanted: number): void => {
-    if (found !== wanted) breaches.push(`${what}: ${found}, expected ${wanted}`);
-  };
-  const stored = store.counts();
-  expect("people in the filter table", await number("SELECT count(*) FROM filters.people"), meta.people);
-  expect("people in the row store", stored.people, meta.people);
-  expect("companies in the row store", stored.companies, meta.companies);
-  expect(
-    "positions that are not the row's place",
-    await number("SELECT count(*) FROM filters.people WHERE rid <> rowid"),
-    0,
-  );
-  for (const [table, column] of [
-    ["by_name", "name"],
-    ["by_headline", "headline"],
-  ] as const) {
-    const wanted = await number(`SELECT count(*) FROM filters.people WHERE ${column} IS NOT NULL`);
-    expect(`rows of ${table}`, await number(`SELECT count(*) FROM lookups.${table}`), wanted);
-    const wrong = `SELECT count(*) FROM lookups.${table} l ANTI JOIN filters.people p ON p.rid = l.rid AND p.${column} = l.key`;
-    expect(`rows of ${table} that the filter table does not have`, await number(wrong), 0);
-  }
-  breaches.push(...store.check().map((problem) => `row store: ${problem}`));
-  return breaches;
 }

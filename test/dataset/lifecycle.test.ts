@@ -214,6 +214,14 @@ test("verify finds what is wrong with the files", async () => {
   db.close();
   const engine = await openDataset(folder, { resources: SMALL });
   expect(await engine.verify()).toEqual(["people in the row store: 99, expected 100"]);
+  const other = await smallDatasetFolder(120, 78);
+  const otherRecords = join(other, (await readPointer(other))?.folder ?? "", "records.db");
+  const otherDb = new DatabaseSync(otherRecords);
+  otherDb.exec("UPDATE people SET doc = (SELECT doc FROM people WHERE rid = 9) WHERE rid = 60");
+  otherDb.close();
+  const changed = await openDataset(other, { resources: SMALL });
+  expect(await changed.verify()).toEqual(["of 1000 records those unlike their filter columns: 1, expected 0"]);
+  await changed.close();
   // A page that cannot be read whole is an error, never a short page.
   await expect(engine.people(ALL, { offset: 0, limit: 20 })).rejects.toThrow(/19 of 20 records/);
   await engine.close();
