@@ -6,26 +6,21 @@ import { nextWait } from "../client/retry.ts";
 import type { Dialect, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, formatCredits, minCredits, priceOf, ZERO } from "../contract/money.ts";
 import { CliError, EXIT } from "../errors.ts";
+import { Agenda, type Targets } from "./agenda.ts";
 import { ledgerEntry, settledEntry } from "./booking.ts";
 import { freeBytes } from "./disk.ts";
 import { creditsOf, creditText, type IntentRecord, pendingUnits, type SettledRecord, type Unit } from "./journal.ts";
 import type { Ledger } from "./ledger.ts";
 import { checksum } from "./log.ts";
-import { Gaps, pageSize } from "./paging.ts";
 import { asLost, smallerPage, wholeReply } from "./replies.ts";
 import type { Run } from "./run-store.ts";
 import { Page } from "./views/page.ts";
 
 /** What a run asks for, target by target: one for a search, one for each company otherwise. */
-export interface Source {
-  readonly targets: number;
-  /** Rows of a target where they are known or bounded before the first call; undefined: as many as there are. */
-  size(target: number): number | undefined;
+export interface Source extends Targets {
   call(target: number, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
   readonly missing: boolean;
-  /** Whether a short page may only mean that the service gives fewer rows a page than asked for. */
-  readonly expectsAll: boolean;
 }
 
 export interface Clock {
@@ -100,7 +95,6 @@ interface Active {
   phase: "ready" | "flying" | "keeping" | "doubt";
   /** Whether any attempt may have reached the service. */
   sent: boolean;
-  resolveDoubt?: (() => void) | undefined;
 }
 
 interface Settled {
@@ -116,10 +110,7 @@ interface Settled {
 export class Buyer {
   readonly #o: BuyerOptions;
   readonly #paging: Dialect["paging"];
-  readonly #gaps = new Map<number, Gaps>();
-  /** Targets that were begun and of which something is left. */
-  readonly #open = new Set<number>();
-  #nextTarget = 0;
+  readonly #agenda: Agenda;
   readonly #active = new Map<number, Active>();
   /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
   readonly #pending: Unit[] = [];
@@ -127,13 +118,11 @@ export class Buyer {
   readonly #shelved: Unit[] = [];
   /** Settled and not yet handed on, in the order of the output. */
   #done: Settled[] = [];
-  readonly #known = new Set<number>();
   readonly #halt = new AbortController();
   #failure: unknown;
   #stopped = false;
   #bought = false;
   #changed = new Set<() => void>();
-  #perPage: number;
   #honoursKeys: boolean;
   #balance: Credits | undefined;
   #balanceSure = false;
@@ -150,7 +139,8 @@ export class Buyer {
   constructor(options: BuyerOptions) {
     this.#o = options;
     this.#paging = options.run.plan.paging;
-    this.#perPage = Math.min(options.perPage, options.run.state.perPageMax ?? Number.POSITIVE_INFINITY);
+    const perPage = Math.min(options.perPage, options.run.state.perPageMax ?? Number.POSITIVE_INFINITY);
+    this.#agenda = new Agenda(options.source, this.#paging, perPage);
     this.#honoursKeys = options.honoursKeys;
     this.#balance = options.balance;
   }
@@ -178,7 +168,7 @@ export class Buyer {
     await this.#o.ledger.flush().catch((error: unknown) => this.#stop(error));
     if (this.#stopped) throw this.#failure;
     return {
-      ended: this.#somethingLeft() ? "limit" : "all",
+      ended: this.#agenda.somethingLeft || this.#shelved.length > 0 ? "limit" : "all",
       wall: this.#wall,
       movedTo: this.#movedTo,
       total: this.#total,
@@ -186,33 +176,14 @@ export class Buyer {
     };
   }
 
-  // What is left to ask for
-
-  #gapsOf(target: number): Gaps {
-    let gaps = this.#gaps.get(target);
-    if (gaps === undefined) {
-      gaps = new Gaps([{ from: 0, to: this.#o.source.size(target) ?? Number.MAX_SAFE_INTEGER }]);
-      this.#gaps.set(target, gaps);
-      this.#open.add(target);
-      if (this.#o.source.expectsAll) this.#known.add(target);
-    }
-    return gaps;
-  }
-
-  #changeGaps(target: number, change: (gaps: Gaps) => void): void {
-    const gaps = this.#gapsOf(target);
-    change(gaps);
-    if (gaps.first === undefined) this.#open.delete(target);
-    else this.#open.add(target);
-  }
+  // Going on
 
   /** Rebuilds what is bought, asked for and left from the journal of earlier sessions. */
   async #restore(): Promise<void> {
     const { run } = this.#o;
     for (const unit of [...run.state.units.values()].sort(byPosition)) {
       if (unit.voided && unit.settled === undefined) continue;
-      const { target, offset, perPage } = unit.intent;
-      this.#changeGaps(target, (gaps) => gaps.take(offset, offset + perPage));
+      this.#agenda.take(unit.intent);
       if (unit.settled !== undefined) {
         this.#learn(unit, unit.settled);
         this.#done.push({ unit, page: undefined });
@@ -222,11 +193,6 @@ export class Buyer {
     for (const unit of pendingUnits(run.state)) await this.#recover(unit);
     this.#pending.sort(byPosition);
     this.#done.sort((a, b) => byPosition(a.unit, b.unit));
-    this.#skipBegun();
-  }
-
-  #skipBegun(): void {
-    while (this.#nextTarget < this.#o.source.targets && this.#gaps.has(this.#nextTarget)) this.#nextTarget++;
   }
 
   /** An intent without an end: its reply may be on the disk, it may have been charged, or it was never sent. */
@@ -268,10 +234,6 @@ export class Buyer {
     return gone <= 0n ? ZERO : minCredits(credits(gone), hold);
   }
 
-  #somethingLeft(): boolean {
-    return this.#nextTarget < this.#o.source.targets || this.#open.size > 0 || this.#shelved.length > 0;
-  }
-
   // Budget
 
   #atRisk(): Credits {
@@ -291,7 +253,6 @@ export class Buyer {
 
   /** Charged by replies that are being written; settled in the state once they are on the disk. */
   #keeping: Credits = ZERO;
-  #keepingRows = 0;
 
   #fits(hold: Credits): boolean {
     const room = this.#room();
@@ -303,8 +264,9 @@ export class Buyer {
     const room = this.#room();
     let rows = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, price);
     if (maxRows !== undefined) {
-      let flying = this.#keepingRows;
-      for (const { unit, phase } of this.#active.values()) if (phase !== "keeping") flying += unit.intent.perPage;
+      // A page that is being written counts whole: how many rows it has is known only once it was read.
+      let flying = 0;
+      for (const { unit } of this.#active.values()) flying += unit.intent.perPage;
       for (const unit of [...this.#pending, ...this.#shelved]) flying += unit.intent.perPage;
       rows = Math.min(rows, maxRows - run.state.rows - flying);
     }
@@ -315,48 +277,32 @@ export class Buyer {
 
   /** The next unit to ask for, or why there is none now. */
   #pick(): IntentRecord | "wait" | "end" | "broke" {
-    const { source, run, price, now } = this.#o;
-    this.#skipBegun();
-    const candidates = [...this.#open].sort((a, b) => a - b);
-    if (this.#nextTarget < source.targets) candidates.push(this.#nextTarget);
-    const busy = this.#active.size > 0 || this.#pending.length > 0;
-    for (const target of candidates) {
-      if (this.#isSequential(target) && this.#isBusy(target)) continue;
-      let rows = this.#rowRoom();
-      if (rows < 1) return busy ? "wait" : "end";
-      const gap = this.#gapsOf(target).first;
-      if (gap === undefined) continue;
-      const cursor = this.#paging === "cursor" && gap.from > 0 ? this.#cursors.get(`${target}:${gap.from}`) : undefined;
-      if (this.#paging === "cursor" && gap.from > 0 && cursor === undefined) {
-        this.#changeGaps(target, (gaps) => gaps.cut(gap.from));
-        continue;
-      }
-      if (this.#balance !== undefined) {
-        const covered = affordableRows(credits(this.#balance - this.#atRisk()), price);
-        if (covered < Math.min(rows, this.#perPage, gap.to - gap.from) && busy) return "wait";
-        if (covered < 1) return "broke";
-        rows = Math.min(rows, covered);
-      }
-      const perPage = pageSize(this.#paging, gap.from, Math.min(gap.to - gap.from, rows), this.#perPage);
-      this.#changeGaps(target, (gaps) => gaps.take(gap.from, gap.from + perPage));
-      return {
-        t: "intent",
-        n: run.state.nextN,
-        target,
-        offset: gap.from,
-        perPage,
-        ...(cursor === undefined ? {} : { cursor }),
-        key: randomUUID(),
-        hold: creditText(priceOf(perPage, price)),
-        at: now(),
-      };
+    const { run, price, now } = this.#o;
+    const idle = this.#active.size > 0 || this.#pending.length > 0 ? "wait" : "end";
+    let room = this.#rowRoom();
+    if (room < 1) return idle;
+    const slot = this.#agenda.next((target) => this.#isBusy(target));
+    if (slot === undefined) return idle;
+    if (this.#balance !== undefined) {
+      const covered = affordableRows(credits(this.#balance - this.#atRisk()), price);
+      if (covered < Math.min(room, this.#agenda.perPage, slot.left) && idle === "wait") return "wait";
+      if (covered < 1) return "broke";
+      room = Math.min(room, covered);
     }
-    return busy ? "wait" : "end";
-  }
-
-  /** Pages of a target one after the other: by cursor, or as long as nobody knows how many there are. */
-  #isSequential(target: number): boolean {
-    return this.#paging === "cursor" || !this.#known.has(target);
+    const perPage = this.#agenda.sizeFor(slot, room);
+    const intent: IntentRecord = {
+      t: "intent",
+      n: run.state.nextN,
+      target: slot.target,
+      offset: slot.from,
+      perPage,
+      ...(slot.cursor === undefined ? {} : { cursor: slot.cursor }),
+      key: randomUUID(),
+      hold: creditText(priceOf(perPage, price)),
+      at: now(),
+    };
+    this.#agenda.take(intent);
+    return intent;
   }
 
   #isBusy(target: number): boolean {
@@ -367,9 +313,6 @@ export class Buyer {
     }
     return this.#pending.some((unit) => unit.intent.target === target);
   }
-
-  /** The cursor that leads to an offset of a target, by `target:offset`. */
-  readonly #cursors = new Map<string, string>();
 
   // Buying
 
@@ -448,7 +391,7 @@ export class Buyer {
     } catch (error) {
       // Not on the disk, so not sent: its rows are simply still to be bought.
       this.#active.delete(intent.n);
-      this.#changeGaps(intent.target, (gaps) => gaps.giveBack(intent.offset, intent.offset + intent.perPage));
+      this.#agenda.giveBack(intent);
       throw error;
     }
     const unit = run.state.units.get(intent.n);
@@ -462,7 +405,8 @@ export class Buyer {
     const { intent } = active.unit;
     while (!this.#stopped && !this.#slotFree()) await this.#change();
     const outdated =
-      !active.sent && (intent.perPage > this.#perPage || this.#isPastEnd(intent) || !this.#covered(active));
+      !active.sent &&
+      (intent.perPage > this.#agenda.perPage || this.#agenda.isPastEnd(intent) || !this.#covered(active));
     if (this.#stopped || outdated) {
       // Of an earlier session: it stays pending, under its key.
       if (active.sent && !outdated) this.#active.delete(intent.n);
@@ -489,13 +433,6 @@ export class Buyer {
   /** Whether the balance still covers a page that was prepared while others were in flight. */
   #covered({ hold }: Active): boolean {
     return this.#balance === undefined || this.#atRisk() <= this.#balance || hold === 0n;
-  }
-
-  readonly #ends = new Map<number, number>();
-
-  #isPastEnd({ target, offset }: IntentRecord): boolean {
-    const end = this.#ends.get(target);
-    return end !== undefined && offset >= end;
   }
 
   async #hasRoomOnDisk(rows: number): Promise<boolean> {
@@ -606,16 +543,16 @@ export class Buyer {
     const text = detail.join("; ");
     if (status === 422 && /depth|deep|reaches row|goes to row|beyond/i.test(text)) {
       this.#wall ??= { offset: intent.offset, detail: text };
-      this.#cut(intent.target, intent.offset);
+      this.#agenda.cut(intent.target, intent.offset);
       await this.#giveUp(active.unit, "deeper than the service goes", false);
       return true;
     }
     if (status === 413 || /per[_ -]?page|page[_ -]?size|limit/i.test(text)) {
       const max = smallerPage(text, intent.perPage);
       if (max === undefined) return false;
-      this.#perPage = Math.min(this.#perPage, max);
-      await this.#o.run.append({ t: "learned", perPageMax: this.#perPage });
-      this.#o.onNotice?.(`the service gives at most ${this.#perPage} profiles a page; going on with that`);
+      this.#agenda.lowerPerPage(max);
+      await this.#o.run.append({ t: "learned", perPageMax: this.#agenda.perPage });
+      this.#o.onNotice?.(`the service gives at most ${this.#agenda.perPage} profiles a page; going on with that`);
       await this.#giveUp(active.unit, `more than ${max} rows a page`);
       return true;
     }
@@ -653,7 +590,8 @@ export class Buyer {
     if (rows < 1) throw this.#outOfCredits(error);
     this.#balance = free;
     this.#balanceSure = false;
-    if (rows >= active.unit.intent.perPage) this.#perPage = Math.max(1, Math.floor(active.unit.intent.perPage / 2));
+    const asked = active.unit.intent.perPage;
+    if (rows >= asked) this.#agenda.lowerPerPage(Math.floor(asked / 2));
     this.#o.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
   }
 
@@ -735,7 +673,6 @@ export class Buyer {
       problem = error;
     }
     const rows = page?.length ?? 0;
-    this.#keepingRows += rows;
     try {
       if (this.#paging === "cursor") {
         await this.#o.run.append({ t: "cursor", n: unit.intent.n, next: reply.nextCursor ?? null });
@@ -753,7 +690,6 @@ export class Buyer {
       });
     } finally {
       this.#keeping = credits(this.#keeping - meta.creditsUsed);
-      this.#keepingRows -= rows;
     }
     if (page !== undefined && rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
     this.#finishUnit(active, page);
@@ -865,45 +801,13 @@ export class Buyer {
     this.#progress(undefined);
   }
 
-  /** What a settled page teaches about its target: where it ends, how large pages are, which dataset it is from. */
+  /** What a settled page teaches: of its target, of the dataset, of the segment's size. */
   #learn({ intent }: Unit, settled: SettledRecord): void {
-    const { source, datasetVersion } = this.#o;
-    const { target, offset, perPage } = intent;
-    const { rows, total, version } = settled;
+    const { datasetVersion } = this.#o;
+    const { total, version } = settled;
     if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#movedTo = version;
-    if (total !== undefined) {
-      this.#total = total;
-      this.#known.add(target);
-      this.#cut(target, total);
-    }
-    const end = offset + rows;
-    if (this.#paging === "cursor") {
-      if (settled.next !== undefined) this.#cursors.set(`${target}:${end}`, settled.next);
-      else {
-        this.#cut(target, end);
-        return;
-      }
-    }
-    if (rows >= perPage) return;
-    if (rows === 0) {
-      this.#cut(target, offset);
-      return;
-    }
-    // Fewer than asked for: the end, unless the service gives smaller pages than it was asked for and says nothing.
-    const mayBeClamped =
-      source.expectsAll && (this.#paging !== "page" || offset === 0) && !(total !== undefined && total <= end);
-    if (!mayBeClamped) {
-      this.#cut(target, end);
-      return;
-    }
-    if (offset === 0) this.#perPage = Math.min(this.#perPage, rows);
-    const to = Math.min(offset + perPage, this.#ends.get(target) ?? Number.MAX_SAFE_INTEGER);
-    this.#changeGaps(target, (gaps) => gaps.giveBack(end, to));
-  }
-
-  #cut(target: number, end: number): void {
-    this.#ends.set(target, Math.min(end, this.#ends.get(target) ?? Number.MAX_SAFE_INTEGER));
-    this.#changeGaps(target, (gaps) => gaps.cut(end));
+    if (total !== undefined) this.#total = total;
+    this.#agenda.learn(intent, settled);
   }
 
   /** Voids a unit that cost nothing; its rows are to be bought in another way (`again`). */
@@ -914,8 +818,7 @@ export class Buyer {
       await run.append({ t: "void", n: intent.n, why, at: now() });
     } finally {
       this.#active.delete(intent.n);
-      const end = Math.min(intent.offset + intent.perPage, this.#ends.get(intent.target) ?? Number.MAX_SAFE_INTEGER);
-      if (again) this.#changeGaps(intent.target, (gaps) => gaps.giveBack(intent.offset, end));
+      if (again) this.#agenda.giveBack(intent);
       this.#signal();
     }
   }
@@ -982,12 +885,7 @@ export class Buyer {
   #isNext(unit: Unit): boolean {
     for (const active of this.#active.values()) if (byPosition(active.unit, unit) < 0) return false;
     for (const pending of this.#pending) if (byPosition(pending, unit) < 0) return false;
-    const { target, offset } = unit.intent;
-    for (const other of this.#open) {
-      if (other < target) return false;
-      if (other === target && (this.#gapsOf(other).first?.from ?? offset) < offset) return false;
-    }
-    return this.#nextTarget >= target || this.#nextTarget >= this.#o.source.targets;
+    return !this.#agenda.hasBefore(unit.intent);
   }
 
   // Being told

@@ -167,7 +167,9 @@ describe("caps", () => {
     const argv = [...SALES, "--require-complete", "-o", "p.csv", "--per-page", "40", "--max-credits"];
     expect(await cost(() => u.run([...argv, "60"]).then(({ code }) => expect(code).toBe(5)))).toBe(60);
     expect(existsSync(u.file("p.csv"))).toBe(false);
-    const rest = await cost(() => u.run([...argv, "100000"]).then((ran) => expect(ran).toEqual({ code: 0, stdout: "", stderr: expect.anything() })));
+    const rest = await cost(() =>
+      u.run([...argv, "100000"]).then((ran) => expect(ran).toEqual({ code: 0, stdout: "", stderr: expect.anything() })),
+    );
     expect(rest).toBe(sales.length - 60);
     expect(ids(readCsv(u.read("p.csv")))).toEqual(wanted(sales.length));
     expect(runIds(u).length).toBe(1);
@@ -203,6 +205,8 @@ describe("caps", () => {
       const ran = await user(free.url, free.key).run([...SALES, "--per-page", "100"]);
       expect(ran.code).toBe(0);
       expect(ran.stdout.trim().split("\n").length).toBe(sales.length);
+      const few = await user(free.url, free.key).run([...SALES, "--per-page", "10", "--limit", "35"]);
+      expect(few.stdout.trim().split("\n").length).toBe(35);
     } finally {
       await free.close();
     }
