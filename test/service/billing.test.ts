@@ -4,8 +4,11 @@ import { parseFault } from "../../src/service/faults.ts";
 import type { Store } from "../../src/service/store.ts";
 import { StoreUnavailableError } from "../../src/service/store.ts";
 import { expectEnvelope } from "../support/envelope.ts";
+import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
-import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+
+watchResponses(onResponse);
 
 const running: TestService[] = [];
 const start = async (options: TestServiceOptions = {}): Promise<TestService> => {

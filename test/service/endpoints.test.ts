@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/contract/records.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { watchResponses } from "../support/openapi.ts";
+import { onResponse, startTestService, type TestService } from "../support/service.ts";
+
+watchResponses(onResponse);
 
 let service: TestService;
 beforeAll(async () => {

@@ -3,8 +3,11 @@ import { DEPARTMENTS } from "../../src/contract/departments.ts";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
 import { parseStrictJson } from "../../src/service/strict-json.ts";
 import { expectEnvelope } from "../support/envelope.ts";
+import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { onResponse, startTestService, type TestService } from "../support/service.ts";
+
+watchResponses(onResponse);
 
 /** HEADCOUNT_LONG=1 runs the long form: 1,000,000 bodies and 50,000 mutated requests. */
 const LONG = process.env.HEADCOUNT_LONG === "1";

@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEnvelope } from "../support/envelope.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { watchResponses } from "../support/openapi.ts";
+import { onResponse, startTestService, type TestService } from "../support/service.ts";
 import { HOSTILE_CASES } from "./hostile-cases.ts";
+
+watchResponses(onResponse);
 
 let service: TestService;
 beforeAll(async () => {

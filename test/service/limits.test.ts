@@ -2,7 +2,10 @@ import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/limits.ts";
 import type { DayCount } from "../../src/service/store.ts";
-import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import { watchResponses } from "../support/openapi.ts";
+import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+
+watchResponses(onResponse);
 
 const running: TestService[] = [];
 const start = async (options: TestServiceOptions = {}): Promise<TestService> => {

@@ -6,7 +6,16 @@ import { ReloadingEngine } from "../../src/dataset/reloading-engine.ts";
 import { generateDataset } from "../../src/dataset/sample.ts";
 import { MAGIC_SLOW_MS } from "../../src/service/magic.ts";
 import { TEST_PEOPLE } from "../../src/service/test-dataset.ts";
-import { startTestService, type TestService, type TestServiceOptions, temporaryFolder } from "../support/service.ts";
+import { watchResponses } from "../support/openapi.ts";
+import {
+  onResponse,
+  startTestService,
+  type TestService,
+  type TestServiceOptions,
+  temporaryFolder,
+} from "../support/service.ts";
+
+watchResponses(onResponse);
 
 const running: TestService[] = [];
 const start = async (options: TestServiceOptions = {}): Promise<TestService> => {

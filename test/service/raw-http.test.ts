@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEnvelope } from "../support/envelope.ts";
+import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { onResponse, startTestService, type TestService } from "../support/service.ts";
+
+watchResponses(onResponse);
 
 let service: TestService;
 let KEY = "";
