@@ -303,6 +303,57 @@ describe("who lives", () => {
   });
 });
 
+describe("the heartbeat", () => {
+  const eventually = async (check: () => Promise<boolean>): Promise<void> => {
+    for (let n = 0; n < 500; n += 1) {
+      if (await check()) return;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+    throw new Error("it never came");
+  };
+  const read = <T>(sql: string): T[] => {
+    const database = new DatabaseSync(path);
+    const rows = database.prepare(sql).all() as T[];
+    database.close();
+    return rows;
+  };
+
+  it("gives back what a dead process held, and frees its idempotency keys before that already", async () => {
+    const [gone, store] = [await open(), await open({ heartbeatMs: 20 })];
+    await fund(store, 100);
+    const first = { key: "first", requestHash: "h" };
+    await held(gone, c(10), { idempotency: first });
+    await held(gone, c(30), { idempotency: { key: "second", requestHash: "h" } });
+    expect((await store.hold(holdRequest(c(10), { idempotency: first }))).kind).toBe("in_flight");
+    tamper("UPDATE instances SET pid = 4194303");
+    const again = await held(store, c(10), { idempotency: first });
+    await eventually(async () => (await store.balance(ACCOUNT, "live")).held === c(10));
+    await store.settle({ holdId: again, amount: c(10), reply: answer() });
+    expect(read("SELECT state FROM holds ORDER BY id")).toEqual([
+      { state: "expired" },
+      { state: "expired" },
+      { state: "posted" },
+    ]);
+    expect(await store.verify()).toEqual([]);
+  });
+
+  it("says that the process lives, and removes what nobody needs any more", async () => {
+    let time = Date.UTC(2026, 4, 5);
+    const store = await open({ now: () => time, heartbeatMs: 20 });
+    await fund(store, 100);
+    await store.recordCalls([{ keyId: "k", day: "2026-05-05", count: 1 }]);
+    const idempotency = { key: "old", requestHash: "h" };
+    await store.settle({ holdId: await held(store, c(1), { idempotency }), amount: c(1), reply: answer() });
+    time += 5 * 86_400_000;
+    await eventually(async () => read("SELECT * FROM idempotency").length === 0);
+    await eventually(async () => (await store.callsOfDay("2026-05-05")).length === 0);
+    expect(read<{ heartbeat_at: number }>("SELECT heartbeat_at FROM instances")).toEqual([{ heartbeat_at: time }]);
+    expect(await store.verify()).toEqual([]);
+    await store.close();
+    expect(read("SELECT * FROM instances")).toEqual([]);
+  });
+});
+
 describe("the clock of a running process", () => {
   it("follows intervals, not the wall: jumps expire nothing, double nothing and lose nothing", async () => {
     let wall = Date.UTC(2026, 4, 5, 12);

@@ -55,6 +55,8 @@ export interface PostgresStoreOptions {
   readonly connections?: number;
   /** The most requests in one transaction: 64. */
   readonly groupSize?: number;
+  /** How often it says that it lives and tidies up: 10,000 ms. */
+  readonly heartbeatMs?: number;
   /** How long a store that is away or busy is tried before StoreUnavailableError: 5,000 ms. */
   readonly patienceMs?: number;
   /** How long a key is believed without asking again: 10,000 ms; revocation is seen by other processes after that. */
@@ -180,10 +182,12 @@ class PostgresStore implements Store {
   #sequence = 0;
   #heartbeat: NodeJS.Timeout | undefined;
   #registration: Promise<void> | undefined;
+  readonly #heartbeatMs: number;
   #closed = false;
 
   constructor(pool: Pool, options: PostgresStoreOptions & { readonly patienceMs: number }) {
     this.#pool = pool;
+    this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     this.#patienceMs = options.patienceMs;
     this.#groupSize = options.groupSize ?? 64;
@@ -718,7 +722,7 @@ class PostgresStore implements Store {
         this.#heartbeat = setTimer(() => {
           // A store that is away has nothing to tend; whoever needs it gets the error.
           this.#tend().catch(() => undefined);
-        }, HEARTBEAT_MS);
+        }, this.#heartbeatMs);
         this.#heartbeat.unref();
       },
       (error: unknown) => {

@@ -47,6 +47,8 @@ export interface SqliteStoreOptions {
   readonly groupWaitMs?: number;
   /** The most changes in one transaction: 64. */
   readonly groupSize?: number;
+  /** How often it says that it lives and tidies up: 10,000 ms. */
+  readonly heartbeatMs?: number;
   /** How long a ledger locked by another process is tried before StoreUnavailableError: 5,000 ms. */
   readonly patienceMs?: number;
   /** Default `FULL`. `NORMAL` loses acknowledged charges on a power failure; only the control experiments use it. */
@@ -133,12 +135,14 @@ class SqliteStore implements Store {
   #time = 0;
   #registered = false;
   #heartbeat: NodeJS.Timeout | undefined;
+  readonly #heartbeatMs: number;
   #closed = false;
 
   constructor(database: DatabaseSyncInstance, options: SqliteStoreOptions) {
     this.#database = database;
     this.#path = options.path;
     this.#file = statSync(options.path).ino;
+    this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     const state = {
       begin: () => {
@@ -532,7 +536,7 @@ class SqliteStore implements Store {
     this.#heartbeat = setTimer(() => {
       // A store that cannot be written now has nothing to tend; whoever needs it gets the error.
       this.#write("volatile", () => this.#tend()).catch(() => undefined);
-    }, HEARTBEAT_MS);
+    }, this.#heartbeatMs);
     this.#heartbeat.unref();
   }
 
