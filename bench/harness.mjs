@@ -79,6 +79,12 @@ function gitHead() {
 /** What may disturb the figures, taken before each family. */
 export const conditions = () => ({ load_1m: round(loadavg()[0]), fsync_ms: round(fsyncProbe()) });
 
+/** Waits until the machine has little else to do, at most so many milliseconds. */
+export async function quiet(patienceMs) {
+  const end = performance.now() + patienceMs;
+  while (loadavg()[0] >= 1 && performance.now() < end) await new Promise((resolve) => setTimeout(resolve, 2_000));
+}
+
 export const round = (value, digits = 3) => (value === undefined ? undefined : Number(value.toPrecision(digits)));
 
 /** Where a program is, or undefined. Skips version managers' shims, which cost more than some of what is measured. */

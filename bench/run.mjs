@@ -2,15 +2,16 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { absentRow, closeAll, conditions, machine, note, ROOT } from "./harness.mjs";
+import { absentRow, closeAll, conditions, machine, note, quiet, ROOT } from "./harness.mjs";
 import { loadResults, machineText, mergeResults, saveResults, terminalTable } from "./results.mjs";
 
 const FAMILIES = ["startup", "export", "count", "service", "growth"];
 const ORDER = ["S1", "S2", "S3", "E1", "E2", "E3", "E4", "E5", "C1", "C2", "C3", "C4", "C5", "L1", "L2", "L3"];
-const USAGE = `usage: npm run bench [-- NAME...] [--quick] [--people N[,N...]] [--no-save]
+const USAGE = `usage: npm run bench [-- NAME...] [--quick] [--people N[,N...]] [--wait MIN] [--no-save]
 names: ${FAMILIES.join(", ")} (all where none is given)
 --quick       minutes instead of an hour: smaller data, fewer rounds
 --people N    sizes of the datasets of count and growth (full form: 10,000,000; growth up to 50,000,000)
+--wait MIN    before each part, wait up to so many minutes until the load is below 1
 --no-save     leave bench/results/ as it is`;
 
 const { values, positionals } = parseArgs({
@@ -18,6 +19,7 @@ const { values, positionals } = parseArgs({
   options: {
     quick: { type: "boolean", default: false },
     people: { type: "string" },
+    wait: { type: "string", default: "0" },
     "no-save": { type: "boolean", default: false },
     help: { type: "boolean", short: "h", default: false },
   },
@@ -47,6 +49,7 @@ const form = values.quick ? "quick" : "full";
 let results = loadResults(date);
 let failed = false;
 for (const family of positionals.length > 0 ? positionals : FAMILIES) {
+  await quiet(Number(values.wait) * 60_000);
   const state = conditions();
   note(`\n${family} (${form}; load ${state.load_1m}, fsync ${state.fsync_ms} ms)`);
   const { measure, covers } = await import(`./${family}.mjs`);
