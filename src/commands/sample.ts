@@ -44,7 +44,7 @@ export async function startSample(context: Context, notice: (text: string) => vo
     return { url: service.url, key, dir, close };
   } catch (error) {
     await folder?.close();
-    throw explained(error);
+    throw explained(error, dir);
   }
 }
 
@@ -93,16 +93,26 @@ function readIfThere(file: string): string | undefined {
   }
 }
 
-function explained(error: unknown): unknown {
-  const { code, name } = error as NodeJS.ErrnoException;
-  if (code !== "ERR_MODULE_NOT_FOUND" && name !== "MissingPackageError") return error;
+function explained(error: unknown, dir: string): unknown {
+  const { code, name, message } = error as NodeJS.ErrnoException;
+  if (code === "ERR_MODULE_NOT_FOUND" || name === "MissingPackageError") {
+    return new CliError({
+      code: "service_not_installed",
+      category: "usage",
+      exitCode: EXIT.usage,
+      message:
+        "the sample connection runs the service inside headcount, and the service's optional packages are not installed",
+      hint: "install headcount with them: npm install -g headcount --include=optional",
+      cause: error,
+    });
+  }
+  if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code)) return error;
   return new CliError({
-    code: "service_not_installed",
-    category: "usage",
+    code: "sample_folder",
+    category: "filesystem",
     exitCode: EXIT.usage,
-    message:
-      "the sample connection runs the service inside headcount, and the service's optional packages are not installed",
-    hint: "install headcount with them: npm install -g headcount --include=optional",
+    message: `the sample's folder ${dir} cannot be made or written: ${message}`,
+    hint: "set XDG_DATA_HOME to a folder that may be written and has 50 MB of room",
     cause: error,
   });
 }

@@ -63,6 +63,14 @@ describe("the sample connection", () => {
     expect((await run(["account", "-q"], { env: more })).code).toBe(0);
   });
 
+  test("a place that cannot be written is named, with the fix", async () => {
+    const file = join(tempDir(), "file");
+    writeFileSync(file, "");
+    const { code, stderr, stdout } = await run(["-c", "sample", "account"], { env: { XDG_DATA_HOME: file } });
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toMatch(/sample's folder .* cannot be made or written[\s\S]*XDG_DATA_HOME/);
+  });
+
   test("doctor looks at it as at any other", async () => {
     const { code, stdout } = await sample("doctor");
     expect(code).toBe(0);
