@@ -1,0 +1,68 @@
+import { execFile } from "node:child_process";
+import { mkdtempSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { promisify } from "node:util";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { startTestService, type TestService } from "../support/service.ts";
+
+/**
+ * What a command loads is pinned: most of what a person feels of a command is its start-up, and one import too many is found here
+ * before it is found by a stopwatch.
+ */
+const ROOT = pathToFileURL(`${resolve(import.meta.dirname, "../..")}/`).href;
+const folder = mkdtempSync(join(tmpdir(), "headcount-startup-"));
+let service: TestService;
+
+beforeAll(async () => {
+  service = await startTestService();
+});
+afterAll(async () => {
+  await service?.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+/** Files of ours and of packages that a command line loads, CommonJS and ES modules alike: V8's coverage names every script. */
+async function loaded(name: string, argv: readonly string[]): Promise<string> {
+  const coverage = join(folder, name);
+  await promisify(execFile)(process.execPath, [new URL("bin/headcount.js", ROOT).pathname, ...argv], {
+    env: {
+      PATH: process.env.PATH,
+      HOME: folder,
+      NODE_V8_COVERAGE: coverage,
+      HEADCOUNT_API_KEY: service.key,
+      HEADCOUNT_BASE_URL: service.url,
+    },
+  });
+  const files = new Set<string>();
+  for (const file of readdirSync(coverage)) {
+    const { result } = JSON.parse(readFileSync(join(coverage, file), "utf8")) as { result: { url: string }[] };
+    for (const { url } of result) {
+      if (!url.startsWith(ROOT)) continue;
+      const path = url.slice(ROOT.length);
+      // A package is named, not each of its files; a chunk of the bundle goes without its hash.
+      const inPackage = /^node_modules\/((?:@[^/]+\/)?[^/]+)/.exec(path);
+      files.add(inPackage ? `package ${inPackage[1]}` : path.replace(/-[\w-]{8}\.cjs$/, ".cjs"));
+    }
+  }
+  return `${[...files].sort().join("\n")}\n`;
+}
+
+describe("what is loaded", () => {
+  test("--version loads nothing", async () => {
+    expect(await loaded("version", ["--version"])).toBe("bin/headcount.js\n");
+  });
+
+  test("--help loads the program and no package", async () => {
+    const files = await loaded("help", ["--help"]);
+    expect(files).not.toContain("package");
+    await expect(files).toMatchFileSnapshot("startup/help.txt");
+  });
+
+  test("count loads undici and no other package", async () => {
+    const files = await loaded("count", ["count", "--department", "Sales"]);
+    expect(files.match(/^package .*$/gm)).toEqual(["package undici"]);
+    await expect(files).toMatchFileSnapshot("startup/count.txt");
+  });
+});
