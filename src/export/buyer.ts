@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { setImmediate as turn } from "node:timers/promises";
-import { type LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
+import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
 import type { Pacer } from "../client/pacing.ts";
 import { nextWait } from "../client/retry.ts";
 import type { Dialect, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
@@ -76,7 +76,7 @@ export interface BuyResult {
   readonly movedTo: string | undefined;
   /** Rows of the segment as the last reply told; undefined where no reply did. */
   readonly total: number | undefined;
-  /** Balance after the last call, where nobody else can have moved it since. */
+  /** Balance after the last call, where the service tells. */
   readonly balance: Credits | undefined;
 }
 
@@ -165,6 +165,7 @@ export class Buyer {
     } finally {
       this.#o.interrupted.removeEventListener("abort", onInterrupt);
     }
+    if (!this.#stopped && !this.#balanceSure) await this.#lookAtBalance();
     await this.#o.ledger.flush().catch((error: unknown) => this.#stop(error));
     if (this.#stopped) throw this.#failure;
     return {
@@ -696,6 +697,22 @@ export class Buyer {
     this.#check(unit, rows, meta.creditsUsed, problem);
     this.#bought = true;
     this.#signal();
+  }
+
+  /** With several pages in flight only the account tells, at the end, what others spent meanwhile. */
+  async #lookAtBalance(): Promise<void> {
+    try {
+      const { balance } = await this.#o.client.account(this.#halt.signal);
+      const gone = this.#balance === undefined || balance === undefined ? ZERO : credits(this.#balance - balance);
+      this.#balance = balance;
+      this.#balanceSure = true;
+      if (gone > 0n) await this.#bookForeign(gone);
+    } catch (error) {
+      // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
+      if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
+        this.#stop(error);
+      }
+    }
   }
 
   #flying(): number {

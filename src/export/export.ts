@@ -8,14 +8,14 @@ import { type Credits, creditsToNumber } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { ledgerEntriesOf } from "./booking.ts";
-import { Buyer, type BuyProgress, type BuyResult, type Clock } from "./buyer.ts";
+import { Buyer, type BuyProgress, type Clock } from "./buyer.ts";
 import type { Disk } from "./disk.ts";
 import { creditsOf, creditText, pendingUnits } from "./journal.ts";
 import { Ledger } from "./ledger.ts";
 import { acquireLock, type Lock, type LockOptions } from "./lock.ts";
 import { checkOutput, exists, FileOutput, type Output, type Rendering, StreamOutput, sha256Of } from "./output.ts";
 import { describeTarget, type Plan, type RunCommand, type RunIdentity, type Target } from "./plan.ts";
-import { consentedCap, makeQuote, type Quote } from "./quote.ts";
+import { consentedCap, makeQuote, type Quote, requireBalance } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
 import { Distinct, distinctPages, kindOf } from "./rows.ts";
 import { type Run, RunStore } from "./run-store.ts";
@@ -121,6 +121,7 @@ export async function runExport(
     const spent = open === undefined ? undefined : (await store.open(open.id)).state;
     const quote = quoteFor(target, matches, account, options, deps, spent);
     if (options.dryRun) return { kind: "quoted", quote };
+    requireBalance(quote, target);
     if (quote.credits > 0n) await deps.consent(quote, false);
     const plan = {
       command,
@@ -203,6 +204,7 @@ async function continueRun(
     const limit = options.limit ?? earlier?.limit ?? undefined;
     const maxCredits = options.maxCredits ?? (earlier?.maxCredits == null ? undefined : creditsOf(earlier.maxCredits));
     const quote = quoteFor(plan.target, plan.matches, account, { ...options, limit, maxCredits }, deps, state);
+    requireBalance(quote, plan.target);
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
     const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
     if (!consented && quote.credits > 0n) await deps.consent(quote, true);
@@ -380,7 +382,7 @@ async function buyAndWrite(
     const bought = await buyer.buy();
     const missed = theOneMissed(run);
     if (missed !== undefined) throw companyNotFound(missed);
-    const balance = await finalBalance(bought, deps);
+    const { balance } = bought;
     const receipt = buildReceipt({ run, quote, distinct, bought, balance, finishedAt: now() });
     if (receipt.shortfall !== null) {
       await run.writeReceipt(receipt);
@@ -491,17 +493,6 @@ function notComplete(receipt: Receipt): CliError {
     message: `not complete: ${receipt.received} of ${receipt.count ?? "an unknown number of"} rows were bought, as ${receipt.bound === "cap" ? "--max-credits" : "--limit"} says`,
     hint: "a higher limit goes on with the same run",
   });
-}
-
-/** The balance for the last line; asked for once more where other calls may have moved it. */
-async function finalBalance(bought: BuyResult, { seller, interrupted }: ExportDeps): Promise<Credits | undefined> {
-  if (bought.balance !== undefined) return bought.balance;
-  try {
-    return (await seller.client.account(interrupted)).balance;
-  } catch {
-    // Everything is bought and kept: no reason to fail for a number in the last line.
-    return undefined;
-  }
 }
 
 function missesOf(run: Run): string[] {

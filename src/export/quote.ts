@@ -43,7 +43,7 @@ export interface QuoteInput {
 }
 
 /**
- * The quote. @throws CliError exit 2 where nothing bounds the purchase, exit 4 where the balance does not cover it
+ * The quote. @throws CliError exit 2 where nothing bounds the purchase
  */
 export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
@@ -72,7 +72,6 @@ export function makeQuote(input: QuoteInput): Quote {
   }
   const toBuy = Math.max(0, rows - spent.rows);
   const cost = priceOf(toBuy, price);
-  if (balance !== undefined && cost > balance) throw aboveBalance(input, rows, cost, balance);
   const requests = requestCount(input, toBuy);
   return {
     matches,
@@ -109,17 +108,18 @@ function requestCount({ target, paging, perPage }: QuoteInput, rows: number): nu
 const rateLimited = (requests: number, perMinute: number | undefined): number =>
   perMinute === undefined || perMinute <= 0 ? 0 : Math.floor(Math.max(0, requests - 1) / perMinute) * 60_000;
 
-function aboveBalance(input: QuoteInput, rows: number, cost: Credits, balance: Credits): CliError {
-  const { price, spent } = input;
-  const fits = spent.rows + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, price));
-  const what = input.target.kind === "enrich" ? "companies" : "profiles";
-  return new CliError({
+/** @throws CliError exit 4 where the balance does not cover the quote, with the limit that would fit */
+export function requireBalance(quote: Quote, target: Target): void {
+  const { balance, kept, rows, unitPrice } = quote;
+  if (balance === undefined || quote.credits <= balance) return;
+  const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
+  throw new CliError({
     code: "insufficient_credits",
     category: "credits",
     exitCode: EXIT.credits,
-    message: `${rows - spent.rows} ${what} cost up to ${formatCredits(cost)} credits, the balance is ${formatCredits(balance)}; nothing was spent`,
+    message: `${rows - kept} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCredits(quote.credits)} credits, the balance is ${formatCredits(balance)}; nothing was spent`,
     hint:
-      fits > spent.rows
+      fits > kept
         ? `--limit ${fits} would fit; headcount account shows the balance`
         : "top the account up; headcount account shows the balance",
   });

@@ -47,7 +47,7 @@ export interface ProxiedRequest {
 export interface FaultProxyOptions {
   readonly target: string;
   /** What to do to a request; none by default. */
-  readonly decide?: (request: ProxiedRequest) => Fault;
+  readonly decide?: (request: ProxiedRequest) => Fault | Promise<Fault>;
   /**
    * Makes the service look like somebody else's: idempotency keys are taken away, and nothing of our extensions is passed on.
    */
@@ -59,7 +59,7 @@ export interface FaultProxy {
   readonly seen: ProxiedRequest[];
   /** Faults that were done, by kind. */
   readonly done: Map<string, number>;
-  decide: (request: ProxiedRequest) => Fault;
+  decide: (request: ProxiedRequest) => Fault | Promise<Fault>;
   close(): Promise<void>;
 }
 
@@ -94,7 +94,7 @@ export async function faultProxy(options: FaultProxyOptions): Promise<FaultProxy
       paid: isPaid ? paid : 0,
     };
     seen.push(request);
-    const fault = proxy.decide(request);
+    const fault = await proxy.decide(request);
     done.set(fault.kind, (done.get(fault.kind) ?? 0) + 1);
     switch (fault.kind) {
       case "reset":

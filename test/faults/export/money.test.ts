@@ -26,20 +26,12 @@ const foreign = (rows: number): Promise<unknown> =>
 describe("a balance that others use too", () => {
   test("shrinks: pages get smaller down to the last credit, then exit 4, resumable; what they spent is recorded", async () => {
     const u = user(proxy.url, service.key);
-    let paidByUs = 0;
-    proxy.decide = ({ paid }) => {
-      paidByUs = Math.max(paidByUs, paid);
+    proxy.decide = async ({ paid }) => {
+      if (paid === 2) await foreign(63);
       return { kind: "none" };
     };
     const argv = [...SALES, "--per-page", "40", "--limit", "190", "--concurrency", "1"];
-    const original = proxy.decide;
-    let others: Promise<unknown> | undefined;
-    proxy.decide = (request) => {
-      if (request.paid === 2) others = foreign(63);
-      return original(request);
-    };
     const ran = await u.run(argv, { clock: fakeClock(Date.now()) });
-    await others;
     expect(ran.code).toBe(4);
     expect(await charged(service, 200)).toBe(200);
     const kept = Number(/(\d+) of 190 rows are paid for/.exec(ran.stderr)?.[1]);
@@ -71,6 +63,38 @@ describe("a balance that others use too", () => {
     expect(never.code).toBe(4);
     expect(await charged(service, 200)).toBe(60);
   });
+});
+
+test("an intent older than a key's life is not repeated under it: what it may have cost is uncertain", async () => {
+  const u = user(proxy.url, service.key);
+  const clock = fakeClock(Date.now());
+  const argv = [...SALES, "--limit", "80", "--per-page", "40", "--concurrency", "1"];
+  // The second page is charged, its reply is lost, and then the network is gone.
+  proxy.decide = ({ paid }) => ({ kind: paid < 2 ? "none" : paid === 2 ? "drop" : "reset" });
+  const lost = await u.run(argv, { clock });
+  expect({ code: lost.code, spent: await charged(service, 200) }).toEqual({ code: 8, spent: 80 });
+  expect(lost.stderr).toContain("one page in flight may be charged");
+  proxy.decide = () => ({ kind: "none" });
+  clock.advance(25 * 3_600_000);
+  const second = await u.run(argv, { clock });
+  expect({ code: second.code, spent: await charged(service, 200) }).toEqual({ code: 5, spent: 80 });
+  expect(second.stderr).toContain("40 credits may have been charged for replies that were lost");
+  // Agreed to once more, now with what is uncertain on top.
+  expect(await u.run([...argv, "--receipt", "r.json"], { clock })).toMatchObject({ code: 0 });
+  expect(await charged(service, 200)).toBe(120);
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: 80, credits: 80, uncertain_credits: 40 });
+});
+
+test("what others spend while several pages are in flight is found at the end", async () => {
+  const u = user(proxy.url, service.key);
+  proxy.decide = async ({ paid }) => {
+    if (paid === 3) await foreign(7);
+    return paid > 1 ? { kind: "delay", ms: 20 } : { kind: "none" };
+  };
+  const ran = await u.run([...SALES, "--limit", "100", "--per-page", "10", "--receipt", "r.json"]);
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stderr).toContain("others spent 7 credits");
+  expect(JSON.parse(u.read("r.json"))).toMatchObject({ credits: 100, foreign_credits: 7, balance: 93 });
 });
 
 test("a price that moved is not paid on: exit 5", async () => {
