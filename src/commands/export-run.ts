@@ -27,7 +27,7 @@ export interface Terminal {
 export async function exportTerminal(
   session: Session,
   context: Context,
-  flags: Pick<ExportFlags, "yes" | "maxCredits" | "quiet" | "color">,
+  flags: Pick<ExportFlags, "yes" | "maxCredits" | "quiet" | "color" | "output">,
   wording: Wording,
 ): Promise<Terminal> {
   const [{ Disk }, { failpoint }, { stateDir }, { mapError }, style, { createRowsTable }, { openProgress }] =
@@ -63,8 +63,10 @@ export async function exportTerminal(
       plan = { rows, cap: formatCreditsGrouped(cap) };
       progress = openProgress({
         stream: context.stderr,
-        // A table on the same terminal says by itself how far it is.
-        enabled: flags.quiet !== true && !(stdout.isTTY === true && context.stderr.isTTY === true),
+        // Rows on the same terminal say by themselves how far it is.
+        enabled:
+          flags.quiet !== true &&
+          (flags.output !== undefined || stdout.isTTY !== true || context.stderr.isTTY !== true),
         now,
         style: onStderr,
         unit: wording.one,
