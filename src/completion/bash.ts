@@ -68,7 +68,7 @@ ${valueArms(program)}
 # Names that only the program knows. A home on a drive that hangs must not hold the shell.
 __headcount_ask() {
   if type -P timeout >/dev/null; then
-    timeout 3 "$1" completion --list "$2" 2>/dev/null </dev/null
+    timeout -s KILL 3 "$1" completion --list "$2" 2>/dev/null </dev/null
   else
     "$1" completion --list "$2" 2>/dev/null </dev/null
   fi

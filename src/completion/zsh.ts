@@ -116,7 +116,7 @@ _headcount_ask() {
   local name description
   local -a found limit
   # A home on a drive that hangs must not hold the shell.
-  (( $+commands[timeout] )) && limit=(timeout 3)
+  (( $+commands[timeout] )) && limit=(timeout -s KILL 3)
   while IFS=$'\\t' read -r name description; do
     [[ -n $name ]] && found+=("\${name//:/\\\\:}:$description")
   done < <(_call_program $1 $limit \${(q)headcount_program} completion --list $1 </dev/null 2>/dev/null)
