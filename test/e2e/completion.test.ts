@@ -168,4 +168,20 @@ describe("tab in a real shell", () => {
     ]);
     expect(ask(["headcount", "count", "--", "--dep"])).toEqual([""]);
   });
+
+  test.skipIf(lacks("bash", "timeout"))("a config that hangs when it is read does not hold the shell", () => {
+    const hung = join(dir, "hung");
+    mkdirSync(hung);
+    execFileSync("mkfifo", [join(hung, "config.json")]);
+    const script = `. '${ROOT}/completions/headcount.bash'; COMP_WORDS=(headcount -c ''); COMP_CWORD=2; _headcount; echo "<\${COMPREPLY[*]}>"`;
+    const env = { ...environment(), HEADCOUNT_CONFIG_DIR: hung };
+    // Killed after the script's own limit; without it this would run into the limit given here.
+    const out = execFileSync("bash", ["--norc", "-c", script], {
+      env,
+      encoding: "utf8",
+      timeout: 40_000,
+      killSignal: "SIGKILL",
+    });
+    expect(out).toBe("<>\n");
+  });
 });
