@@ -155,6 +155,7 @@ export class Buyer {
     this.#o.interrupted.addEventListener("abort", onInterrupt, { once: true });
     try {
       await this.#restore();
+      await this.#commitKept();
       const committing = this.#commitAll();
       await this.#feed().catch((error: unknown) => this.#stop(error));
       while (this.#active.size > 0) await this.#change();
@@ -882,20 +883,32 @@ export class Buyer {
           continue;
         }
       }
-      if (first === undefined) return;
-      this.#done.shift();
-      try {
-        const { settled } = first.unit;
-        if (settled !== undefined && settled.bytes > 0) {
-          const page = first.page ?? Page.read(await this.#o.run.readPage(settled));
-          await this.#o.commit(page, first.unit);
-        } else await this.#o.commit(Page.read(EMPTY_REPLY), first.unit);
-      } catch (error) {
-        this.#stop(error);
-        return;
-      }
-      this.#signal();
+      if (first === undefined || !(await this.#commitFirst())) return;
     }
+  }
+
+  /** Hands on what earlier sessions bought, as far as nothing before it is missing, before anything more is bought. */
+  async #commitKept(): Promise<void> {
+    for (let first = this.#done[0]; first !== undefined && this.#isNext(first.unit); first = this.#done[0]) {
+      if (this.#stopped || !(await this.#commitFirst())) return;
+    }
+  }
+
+  /** @returns false where the output failed; the run is stopped then */
+  async #commitFirst(): Promise<boolean> {
+    const first = this.#done.shift();
+    if (first === undefined) return true;
+    try {
+      const { settled } = first.unit;
+      if (settled !== undefined && settled.bytes > 0) {
+        await this.#o.commit(first.page ?? Page.read(await this.#o.run.readPage(settled)), first.unit);
+      } else await this.#o.commit(Page.read(EMPTY_REPLY), first.unit);
+    } catch (error) {
+      this.#stop(error);
+      return false;
+    }
+    this.#signal();
+    return true;
   }
 
   /** Whether nothing before this unit is in flight or still to be asked for. */

@@ -1,0 +1,98 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
+import { charged, readCsv, runIds, type User, user, visibleFiles } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const CREDITS = 100_000;
+const SALES = ["search", "--department", "Sales", "--per-page", "20"];
+const STOPPED = ["--max-credits", "60", "--require-complete"];
+let service: TestService;
+let u: User;
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS });
+}, 60_000);
+afterAll(() => service.close());
+beforeEach(() => {
+  u = user(service.url, service.key);
+});
+
+const stopped = (output: string): Promise<unknown> => u.run([...SALES, ...STOPPED, "-o", output]);
+
+test("nothing to resume is said, and is no error", async () => {
+  expect(await u.run(["resume"])).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: "Nothing to resume: every run is finished\n",
+  });
+});
+
+test("the one unfinished run by itself; one of several by name or a part of it; an unknown one is exit 2", async () => {
+  await stopped("a.csv");
+  expect((await u.run(["resume", "--max-credits", "80"])).code).toBe(0);
+  expect(readCsv(u.read("a.csv")).length).toBe(80);
+  await stopped("b.csv");
+  await stopped("c.csv");
+  const several = await u.run(["resume"]);
+  expect(several.code).toBe(2);
+  expect(several.stderr).toContain("2 runs are unfinished");
+  const last = runIds(u).find((id) => several.stderr.includes(`${id}  60 rows  ${u.file("c.csv")}`)) ?? "";
+  expect((await u.run(["resume", last.slice(-6), "--limit", "70", "--max-credits", "70"])).code).toBe(0);
+  expect(readCsv(u.read("c.csv")).length).toBe(70);
+  expect(visibleFiles(u).sort()).toEqual(["a.csv", "c.csv"]);
+  expect(await u.run(["resume", "nonsense"])).toMatchObject({ code: 2 });
+});
+
+test("more than was agreed to needs consent again; less does not", async () => {
+  await stopped("a.csv");
+  const before = await charged(service, CREDITS);
+  const plan = join(u.dir, "state", "runs", runIds(u)[0] ?? "");
+  expect(readFileSync(join(plan, "journal.ndjson"), "utf8")).toContain('"cap":"60"');
+  const asked = await u.run(["resume"], { tty: true, answers: ["n"], env: { NO_COLOR: "1" } });
+  // Its cap still holds, and is reached: nothing to agree to, and what there is is written.
+  expect({ code: asked.code, rows: readCsv(u.read("a.csv")).length }).toEqual({ code: 0, rows: 60 });
+  await stopped("b.csv");
+  const more = await u.run(["resume", "--max-credits", "90"], { tty: true, answers: ["n"], env: { NO_COLOR: "1" } });
+  expect(more.code).toBe(10);
+  expect(more.stderr).toMatch(/kept already +60/);
+  expect(more.stderr).toContain("Go on and export 30 profiles for 30 credits? [y/N]");
+  expect((await charged(service, CREDITS)) - before).toBe(60);
+});
+
+test.each([
+  ["account_id", "somebody-else", /the account was somebody-else and is default/],
+  ["base_url", "https://elsewhere.example", /the service was https:\/\/elsewhere\.example and is http/],
+  ["key_mode", "test", /the key mode was test and is live/],
+  ["dataset_version", "v0", /the dataset version was v0 and is/],
+])("another %s is refused with the reason, and nothing is spent", async (field, value, reason) => {
+  await stopped("a.csv");
+  const before = await charged(service, CREDITS);
+  const [id = ""] = runIds(u);
+  const path = join(u.dir, "state", "runs", id, "plan.json");
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), [field]: value }));
+  const ran = await u.run(["resume", id, "--yes"]);
+  expect(ran).toMatchObject({ code: 5, stdout: "" });
+  expect(ran.stderr).toMatch(reason);
+  expect(ran.stderr).toContain(`headcount runs export ${id}`);
+  expect(await charged(service, CREDITS)).toBe(before);
+});
+
+test("a damaged journal and a damaged page are said plainly, and nothing is bought on them", async () => {
+  await stopped("a.csv");
+  const before = await charged(service, CREDITS);
+  const [id = ""] = runIds(u);
+  const folder = join(u.dir, "state", "runs", id);
+  const page = join(folder, "pages", "000002.json");
+  const good = readFileSync(page, "utf8");
+  writeFileSync(page, good.replace("Sales", "Sale5"));
+  const badPage = await u.run(["resume", id, "--max-credits", "100", "--yes"]);
+  expect({ code: badPage.code, files: visibleFiles(u) }).toEqual({ code: 5, files: [] });
+  expect(badPage.stderr).toContain("000002.json is damaged: its paid rows cannot be read");
+  writeFileSync(page, good);
+  const journal = join(folder, "journal.ndjson");
+  writeFileSync(journal, readFileSync(journal, "utf8").replace('"rows":20', '"rows":21'));
+  const badJournal = await u.run(["resume", id, "--max-credits", "100", "--yes"]);
+  expect(badJournal.code).toBe(5);
+  expect(badJournal.stderr).toMatch(/journal\.ndjson is damaged at line \d+/);
+  expect(await charged(service, CREDITS)).toBe(before);
+});
