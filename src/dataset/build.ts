@@ -2,10 +2,11 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { writeCubes } from "./cubes.ts";
 import { literal, machineResources, type Resources, runWatched, scalar, startDuckDb, toNumber } from "./duckdb.ts";
 import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "./layout.ts";
 import { addNormalForms } from "./normal-sql.ts";
-import { packedSql, RecordWriter } from "./record-store.ts";
+import { packedSql, RecordWriter, TEXT_INDEXES } from "./record-store.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
@@ -104,7 +105,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     await writeRecords(connection, draft, people, options);
     options.onProgress?.({ phase: "lookups", done: 0, total: people });
     await writeFilterTable(connection, join(draft, FILES.people));
-    await writeLookups(connection, join(draft, FILES.lookups));
+    await writeLookups(connection, join(draft, FILES.lookups), people);
     return {
       format: FORMAT,
       version: source.version,
@@ -219,6 +220,18 @@ async function writeRecords(
       options.onProgress?.({ phase: "records", done, total: people });
     }
     if (done !== people) throw new Error(`sorted ${done} of ${people} people`);
+    for (const kind of TEXT_INDEXES) {
+      const sorted = await connection.stream(
+        `SELECT ${kind}, rowid::UINTEGER FROM sorted_people WHERE ${kind} IS NOT NULL ORDER BY 1, 2`,
+      );
+      for await (const chunk of sorted) {
+        const keys = chunk.getColumnVector(0);
+        const rids = chunk.getColumnVector(1);
+        for (let row = 0; row < chunk.rowCount; row++)
+          writer.addKey(kind, String(keys.getItem(row)), Number(rids.getItem(row)));
+        options.signal?.throwIfAborted();
+      }
+    }
     writer.finish();
   } catch (error) {
     writer.abandon();
@@ -235,7 +248,7 @@ async function writeFilterTable(connection: DuckDBConnection, path: string): Pro
   await connection.run("CHECKPOINT filters; DETACH filters");
 }
 
-async function writeLookups(connection: DuckDBConnection, path: string): Promise<void> {
+async function writeLookups(connection: DuckDBConnection, path: string, people: number): Promise<void> {
   await connection.run(`ATTACH ${literal(path)} AS lookups (STORAGE_VERSION 'latest', ROW_GROUP_SIZE 16384)`);
   const tables = {
     by_name: "name AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE name IS NOT NULL",
@@ -248,5 +261,6 @@ async function writeLookups(connection: DuckDBConnection, path: string): Promise
   for (const [name, query] of Object.entries(tables)) {
     await connection.run(`CREATE TABLE lookups.${name} AS SELECT ${query} ORDER BY key, rid`);
   }
+  await writeCubes(connection, "sorted_people", people);
   await connection.run("CHECKPOINT lookups; DETACH lookups");
 }

@@ -29,6 +29,10 @@ function expand(packed: string, names: readonly string[]): string {
 export const packedSql = (fields: readonly string[], column: (field: string) => string = (field) => field): string =>
   `concat(${fields.map((field) => `coalesce(to_json(${column(field)})::VARCHAR, 'null')`).join(", chr(31), ")})`;
 
+/** Columns with an index in the row store, in normal form: what people look up to find one person. */
+export const TEXT_INDEXES = ["name", "headline"] as const;
+export type TextIndex = (typeof TEXT_INDEXES)[number];
+
 /** A company as it is written: look-up keys in normal or canonical form, and the packed record. */
 export interface CompanyRow {
   readonly id: string;
@@ -44,6 +48,7 @@ export class RecordWriter {
   readonly #db: DatabaseSyncInstance;
   readonly #person: StatementSyncInstance;
   readonly #company: StatementSyncInstance;
+  readonly #keys: Readonly<Record<TextIndex, StatementSyncInstance>>;
   #people = 0;
   #companies = 0;
 
@@ -53,9 +58,15 @@ export class RecordWriter {
     this.#db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
       CREATE TABLE people (rid INTEGER PRIMARY KEY, doc TEXT NOT NULL);
       CREATE TABLE companies (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT, domain TEXT, address TEXT, slug TEXT, doc TEXT NOT NULL);
+      CREATE TABLE people_by_name (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
+      CREATE TABLE people_by_headline (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
       BEGIN`);
     this.#person = this.#db.prepare("INSERT INTO people VALUES (?, ?)");
     this.#company = this.#db.prepare("INSERT INTO companies VALUES (?, ?, ?, ?, ?, ?, ?)");
+    this.#keys = {
+      name: this.#db.prepare("INSERT INTO people_by_name VALUES (?, ?)"),
+      headline: this.#db.prepare("INSERT INTO people_by_headline VALUES (?, ?)"),
+    };
   }
 
   addPerson(doc: string): void {
@@ -64,6 +75,11 @@ export class RecordWriter {
 
   addCompany(row: CompanyRow): void {
     this.#company.run(this.#companies++, row.id, row.name, row.domain, row.address, row.slug, row.doc);
+  }
+
+  /** Entries of an index, given in the order of key and position. */
+  addKey(index: TextIndex, key: string, rid: number): void {
+    this.#keys[index].run(key, rid);
   }
 
   finish(): void {
@@ -94,15 +110,24 @@ const COMPANY_QUERIES = {
   address: "SELECT seq, id, doc FROM companies WHERE slug = ? AND address = ? ORDER BY seq LIMIT 1",
 } as const;
 
+/** Values of a key, or a range of it by code points (SQLite compares the bytes of UTF-8). */
+export type KeyRange =
+  | { readonly values: readonly string[] }
+  | { readonly from: string; readonly before: string | undefined };
+
 /** Reads `records.db`. Every call is a few look-ups by key; it runs on the caller's thread. */
 export class RecordStore {
   readonly #db: DatabaseSyncInstance;
   readonly #people: StatementSyncInstance;
   readonly #statements = new Map<string, StatementSyncInstance>();
+  /** Folders that an earlier version wrote have no such tables. */
+  readonly #tables: ReadonlySet<string>;
 
   constructor(folder: string) {
     this.#db = new DatabaseSync(join(folder, FILES.records), { readOnly: true });
     this.#db.exec("PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824");
+    const tables: { name: string }[] = this.#db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
+    this.#tables = new Set(tables.map(({ name }) => name));
     this.#people = this.#db.prepare(
       "SELECT p.doc AS doc FROM json_each(?) AS wanted JOIN people AS p ON p.rid = wanted.value",
     );
@@ -123,11 +148,7 @@ export class RecordStore {
   }
 
   #find(sql: string, ...values: readonly string[]): StoredCompany | undefined {
-    let statement = this.#statements.get(sql);
-    if (!statement) {
-      statement = this.#db.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
+    const statement = this.#statement(sql);
     const row: { seq: number; id: string; doc: string } | undefined = statement.get(...values);
     return row && { seq: row.seq, id: row.id, record: expand(row.doc, COMPANY_OPENINGS) };
   }
@@ -142,9 +163,49 @@ export class RecordStore {
     }
   }
 
+  #statement(sql: string): StatementSyncInstance {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  /**
+   * Positions of people whose name or headline is one of the values or lies in the range, in no order.
+   * @returns undefined where there are more than `most`, of values too: that is for a table that is read in bulk
+   */
+  find(index: TextIndex, wanted: KeyRange, most: number): Uint32Array | undefined {
+    const table = `people_by_${index}`;
+    if (!this.#tables.has(table) || ("values" in wanted && wanted.values.length > most)) return undefined;
+    const rids: number[] = [];
+    const add = (sql: string, ...values: readonly string[]): void => {
+      const rows: { rid: number }[] = this.#statement(`${sql} LIMIT ${most + 1}`).all(...values);
+      for (const { rid } of rows) rids.push(rid);
+    };
+    if ("values" in wanted) {
+      for (const value of wanted.values) {
+        add(`SELECT rid FROM ${table} WHERE key = ?`, value);
+        if (rids.length > most) break;
+      }
+    } else if (wanted.before === undefined) add(`SELECT rid FROM ${table} WHERE key >= ?`, wanted.from);
+    else add(`SELECT rid FROM ${table} WHERE key >= ? AND key < ?`, wanted.from, wanted.before);
+    return rids.length > most ? undefined : Uint32Array.from(rids);
+  }
+
   counts(): { people: number; companies: number } {
-    const count = (table: string): number => Number(this.#db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
-    return { people: count("people"), companies: count("companies") };
+    return { people: this.#count("people"), companies: this.#count("companies") };
+  }
+
+  /** Entries of an index, or undefined where the folder has none. */
+  indexed(index: TextIndex): number | undefined {
+    const table = `people_by_${index}`;
+    return this.#tables.has(table) ? this.#count(table) : undefined;
+  }
+
+  #count(table: string): number {
+    return Number(this.#db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
   }
 
   /** What SQLite's own check finds; empty when sound. */

@@ -1,5 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { normalForm } from "../contract/normalise.ts";
+import { findCubes } from "./cubes.ts";
 import { scalar, toNumber } from "./duckdb.ts";
 import type { DatasetMeta } from "./layout.ts";
 import type { RecordStore } from "./record-store.ts";
@@ -50,6 +51,7 @@ export async function verifyFiles(
   ] as const) {
     const wanted = await number(`SELECT count(*) FROM filters.people WHERE ${column} IS NOT NULL`);
     expect(`rows of ${table}`, await number(`SELECT count(*) FROM lookups.${table}`), wanted);
+    expect(`entries of ${column} in the row store`, store.indexed(column) ?? wanted, wanted);
     const wrong = `SELECT count(*) FROM lookups.${table} l ANTI JOIN filters.people p ON p.rid = l.rid AND p.${column} = l.key`;
     expect(`rows of ${table} that the filter table does not have`, await number(wrong), 0);
   }
@@ -61,6 +63,9 @@ export async function verifyFiles(
   }
   const strangers = `SELECT count(*) FROM lookups.by_employer WHERE key >= ${meta.companies}`;
   expect("people of companies that there are not", await number(strangers), 0);
+  for (const { table } of await findCubes(connection)) {
+    expect(`people in ${table}`, await number(`SELECT sum(n)::BIGINT FROM lookups.${table}`), meta.people);
+  }
   breaches.push(...store.check().map((problem) => `row store: ${problem}`));
   // Records are read last: a hole in the row store is already told above, and cannot be read over.
   if (stored.people === meta.people) {
