@@ -19,8 +19,9 @@ export function register(program: Command, context: Context): void {
       `
 Examples:
   $ headcount -c sample resume
-  $ headcount runs && headcount resume 20260115-120000-a1b2c3
-  $ headcount resume a1b2c3 --max-credits 5000 --yes`,
+  $ headcount -c sample resume --max-credits 50 --yes
+
+Where several runs are unfinished, name one: headcount runs lists them.`,
     )
     .action(async (run: string | undefined, _: unknown, self: Command) => {
       await resume(run, self.optsWithGlobals<ResumeOptions>(), context);
