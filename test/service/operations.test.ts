@@ -303,6 +303,7 @@ describe("draining", () => {
     open();
     const answers = await Promise.all(calls);
     expect(answers.map(({ status }) => status)).toEqual(Array.from({ length: 50 }, () => 200));
+    for (const { headers } of answers) expect(headers.get("connection")).toBe("close");
     await closing;
   });
 
