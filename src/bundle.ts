@@ -1,4 +1,6 @@
-import { readFileSync, rmSync } from "node:fs";
+import { readFileSync, renameSync, rmSync } from "node:fs";
+import { pid } from "node:process";
+import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { packageRoot } from "./paths.ts";
 
@@ -17,10 +19,11 @@ const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8"))
 const packages = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)];
 const external = packages.filter((name) => name !== "commander").map((name) => new RegExp(`^${name}(/|$)`));
 
-const folder = new URL("dist/cli/", root);
-rmSync(folder, { recursive: true, force: true });
+// Made beside the old one and swapped in: a program that starts meanwhile finds one or the other.
+const folder = fileURLToPath(new URL("dist/cli", root));
+const draft = `${folder}-${pid}`;
 const bundle = await rolldown({
-  input: new URL("dist/main.js", root).pathname,
+  input: fileURLToPath(new URL("dist/main.js", root)),
   platform: "node",
   external,
   // A warning is a difference between the compiled files and the bundle: what the tests of one show would not hold for the other.
@@ -29,10 +32,12 @@ const bundle = await rolldown({
   },
 });
 await bundle.write({
-  dir: folder.pathname,
+  dir: draft,
   format: "cjs",
   minify: true,
   entryFileNames: "[name].cjs",
   chunkFileNames: "[name]-[hash].cjs",
 });
 await bundle.close();
+rmSync(folder, { recursive: true, force: true });
+renameSync(draft, folder);

@@ -100,9 +100,12 @@ function processContext(argv: readonly string[], interrupted: AbortSignal): Cont
     },
     random: () => Math.random(),
     confirm: async (question) =>
-      (await import("./terminal/prompt.ts")).confirmOn(process.stdin as InputStream, stderr, question),
+      (await import("./terminal/prompt.ts")).confirmOn(process.stdin as InputStream, stderr, question, interrupted),
     prompt: async (question, options) =>
-      (await import("./terminal/prompt.ts")).promptOn(process.stdin as InputStream, stderr, question, options),
+      (await import("./terminal/prompt.ts")).promptOn(process.stdin as InputStream, stderr, question, {
+        ...options,
+        signal: interrupted,
+      }),
     interrupted,
     argv,
   };

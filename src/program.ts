@@ -98,12 +98,9 @@ export async function buildProgram(
   const program = new Command("headcount");
   program
     .description("Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.")
-    .addOption(
-      new Option("-c, --connection <name>", 'which connection to use; "sample" is built in').env(
-        "HEADCOUNT_CONNECTION",
-      ),
-    )
-    .addOption(new Option("--base-url <url>", "overrides the connection's address").env("HEADCOUNT_BASE_URL"))
+    // Read from the context's environment where they are used (connections/resolve.ts), not by commander from the process's.
+    .option("-c, --connection <name>", 'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)')
+    .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
     .option("-q, --quiet", "no notices and no progress")
     .option("-v, --verbose", "one line per request on stderr")
