@@ -337,6 +337,19 @@ describe("the heartbeat", () => {
     expect(await store.verify()).toEqual([]);
   });
 
+  it("gives back later what could not be given back when it was asked for", async () => {
+    const store = await open({ heartbeatMs: 20, patienceMs: 50 });
+    await fund(store, 100);
+    const id = await held(store, c(10), { idempotency: { key: "k", requestHash: "h" } });
+    const other = new DatabaseSync(path);
+    other.exec("BEGIN IMMEDIATE");
+    await expect(store.release(id)).rejects.toThrow(StoreUnavailableError);
+    other.exec("COMMIT");
+    other.close();
+    await eventually(async () => (await store.balance(ACCOUNT, "live")).held === c(0));
+    expect((await store.hold(holdRequest(c(1), { idempotency: { key: "k", requestHash: "h" } }))).kind).toBe("held");
+  });
+
   it("says that the process lives, and removes what nobody needs any more", async () => {
     let time = Date.UTC(2026, 4, 5);
     const store = await open({ now: () => time, heartbeatMs: 20 });

@@ -179,6 +179,8 @@ class PostgresStore implements Store {
   readonly #open = new Map<string, { readonly accountId: string; readonly mode: KeyMode }>();
   /** Settlements that were reported as failed although their commit may stand. */
   readonly #doubtful = new Set<string>();
+  /** Holds that nobody will settle and that could not be given back yet: the database was away. */
+  readonly #owed = new Set<string>();
   #sequence = 0;
   #heartbeat: NodeJS.Timeout | undefined;
   #registration: Promise<void> | undefined;
@@ -268,12 +270,20 @@ class PostgresStore implements Store {
   }
 
   async release(holdId: string): Promise<Credits> {
-    const { accountId, mode } = await this.#accountOfHold(holdId);
-    const refund = this.#doubtful.has(holdId);
-    const work = this.#enqueue<Credits>(accountId, mode, { kind: "release", holdId, state: "voided", refund });
-    const balance = await work.finally(() => this.#open.delete(holdId));
-    this.#doubtful.delete(holdId);
-    return balance;
+    try {
+      const { accountId, mode } = await this.#accountOfHold(holdId);
+      const refund = this.#doubtful.has(holdId);
+      const request: MoneyRequest = { kind: "release", holdId, state: "voided", refund };
+      const balance = await this.#enqueue<Credits>(accountId, mode, request);
+      this.#doubtful.delete(holdId);
+      this.#owed.delete(holdId);
+      return balance;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) this.#owed.add(holdId);
+      throw error;
+    } finally {
+      this.#open.delete(holdId);
+    }
   }
 
   async recordCalls(counts: readonly DayCount[]): Promise<void> {
@@ -495,7 +505,9 @@ class PostgresStore implements Store {
         } else if (!isTransient(error)) throw error;
         if (await pause()) continue;
         for (const { request, doubtful } of jobs) {
-          if (request.kind === "settle" && doubtful !== undefined) this.#doubtful.add(request.settlement.holdId);
+          if (doubtful === undefined) continue;
+          if (request.kind === "settle") this.#doubtful.add(request.settlement.holdId);
+          if (request.kind === "hold") this.#owed.add(request.holdId);
         }
         throw error instanceof CommitInDoubt ? error.cause : error;
       }
@@ -744,7 +756,15 @@ class PostgresStore implements Store {
 
   async #tend(): Promise<void> {
     await this.#beat();
-    for (const holdId of this.#doubtful) await this.release(holdId);
+    for (const holdId of new Set([...this.#doubtful, ...this.#owed])) {
+      try {
+        await this.release(holdId);
+      } catch (error) {
+        // The hold in doubt was never committed.
+        if (!(error instanceof HoldResolvedError)) throw error;
+        this.#owed.delete(holdId);
+      }
+    }
     await this.recover(0);
     await this.#query(
       `DELETE FROM idempotency WHERE hold_id IN

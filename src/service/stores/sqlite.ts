@@ -130,6 +130,8 @@ class SqliteStore implements Store {
   readonly #self: ProcessIdentity = thisProcess();
   /** Holds of this instance that nobody settled yet. What never changes of a hold need not be read again. */
   readonly #open = new Map<string, OpenHold>();
+  /** Holds that nobody will settle and that could not be given back yet: the file was locked, or the disk full. */
+  readonly #owed = new Set<string>();
   readonly #money = new BatchMoney();
   /** When the transaction began: one instant for all that it writes. */
   #time = 0;
@@ -213,7 +215,13 @@ class SqliteStore implements Store {
   }
 
   release(holdId: string): Promise<Credits> {
-    return this.#write("volatile", () => this.#release(holdId, "voided")).finally(() => this.#open.delete(holdId));
+    const work = this.#write("volatile", () => this.#release(holdId, "voided"));
+    return work
+      .catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError) this.#owed.add(holdId);
+        throw error;
+      })
+      .finally(() => this.#open.delete(holdId));
   }
 
   recordCalls(counts: readonly DayCount[]): Promise<void> {
@@ -534,14 +542,21 @@ class SqliteStore implements Store {
     this.#registered = true;
     if (this.#heartbeat !== undefined || this.#closed) return;
     this.#heartbeat = setTimer(() => {
-      // A store that cannot be written now has nothing to tend; whoever needs it gets the error.
-      this.#write("volatile", () => this.#tend()).catch(() => undefined);
+      const owed = [...this.#owed];
+      this.#write("volatile", () => this.#tend(owed)).then(
+        () => {
+          for (const holdId of owed) this.#owed.delete(holdId);
+        },
+        // A store that cannot be written now has nothing to tend; whoever needs it gets the error.
+        () => undefined,
+      );
     }, this.#heartbeatMs);
     this.#heartbeat.unref();
   }
 
-  #tend(): void {
+  #tend(owed: readonly string[]): void {
     const now = this.#time;
+    for (const holdId of owed) this.#release(holdId, "voided");
     this.#register(now);
     this.#recover(0);
     this.#run(

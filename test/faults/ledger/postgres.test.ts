@@ -137,7 +137,8 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
 
   it("charges every call once through kills, restarts and stops of the server", { timeout: 1_800_000 }, async () => {
     const name = schema();
-    const [one, two] = [await open({ schema: name }), await open({ schema: name })];
+    const options = { schema: name, heartbeatMs: 500 };
+    const [one, two] = [await open(options), await open(options)];
     await fund(one, 1_000_000);
     let over = false;
     const running = load([one, two], () => over);
@@ -221,6 +222,29 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     expect(await store.release(keyed)).toBe(c(93));
     expect((await store.hold(holdRequest(c(10), { idempotency }))).kind).toBe("replay");
     expect(await store.verify()).toEqual([]);
+    await store.close();
+    await proxy.close();
+  });
+
+  it("gives a hold back, and frees its key, that it had to report as failed", async () => {
+    const proxy = new LossyProxy(cluster.port);
+    await proxy.listen();
+    const url = cluster.url.replace(`:${cluster.port}/`, `:${proxy.port}/`);
+    const store = await open({ schema: schema(), url, patienceMs: 200, heartbeatMs: 50 });
+    await fund(store, 100);
+    // The instance is registered before its first hold: that commit must come through.
+    await store.release(await held(store, c(1)));
+    const idempotency = { key: "k", requestHash: "h" };
+    proxy.closesAfterCut = true;
+    proxy.cutAtCommit = () => true;
+    await expect(store.hold(holdRequest(c(10), { idempotency }))).rejects.toThrow(StoreUnavailableError);
+    proxy.cutAtCommit = () => false;
+    proxy.closed = false;
+    for (let n = 0; (await store.balance(ACCOUNT, "live")).held !== 0n; n += 1) {
+      if (n === 200) throw new Error("the hold was never given back");
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    expect((await store.hold(holdRequest(c(10), { idempotency }))).kind).toBe("held");
     await store.close();
     await proxy.close();
   });
