@@ -346,6 +346,7 @@ export class Buyer {
           this.#shelved.push(resumed);
           continue;
         }
+        await this.#requireDisk(resumed.intent.perPage);
         const active: Active = {
           unit: resumed,
           hold: creditsOf(resumed.intent.hold),
@@ -366,8 +367,7 @@ export class Buyer {
         await this.#change();
         continue;
       }
-      const active = await this.#prepare(next);
-      if (active !== undefined) await this.#launchWhenFree(active);
+      await this.#launchWhenFree(await this.#prepare(next));
     }
   }
 
@@ -379,7 +379,7 @@ export class Buyer {
     if (this.#balance !== undefined && affordableRows(this.#balance, price) < 1) throw this.#outOfCredits(undefined);
   }
 
-  async #prepare(intent: IntentRecord): Promise<Active | undefined> {
+  async #prepare(intent: IntentRecord): Promise<Active> {
     const { run } = this.#o;
     const active: Active = {
       unit: { intent, settled: undefined, voided: false, uncertain: ZERO, next: undefined },
@@ -389,6 +389,7 @@ export class Buyer {
     };
     this.#active.set(intent.n, active);
     try {
+      await this.#requireDisk(intent.perPage);
       await run.append(intent);
     } catch (error) {
       // Not on the disk, so not sent: its rows are simply still to be bought.
@@ -416,12 +417,6 @@ export class Buyer {
       this.#signal();
       return;
     }
-    if (!(await this.#hasRoomOnDisk(intent.perPage))) {
-      if (!active.sent) await this.#giveUp(active.unit, "not sent: the disk is almost full");
-      this.#active.delete(intent.n);
-      this.#stop(diskFull(this.#o.run.path));
-      return;
-    }
     active.phase = "flying";
     void this.#ask(active).catch(async (error: unknown) => {
       this.#stop(error);
@@ -437,12 +432,13 @@ export class Buyer {
     return this.#balance === undefined || this.#atRisk() <= this.#balance || hold === 0n;
   }
 
-  async #hasRoomOnDisk(rows: number): Promise<boolean> {
+  /** What could not be kept is not bought. @throws CliError where a page more might not fit on the disk */
+  async #requireDisk(rows: number): Promise<void> {
     const free = await freeBytes(this.#o.run.path);
-    if (free === undefined) return true;
-    let inFlight = rows;
-    for (const { unit, phase } of this.#active.values()) if (phase !== "ready") inFlight += unit.intent.perPage;
-    return free > inFlight * this.#rowBytes * 1.5 + DISK_RESERVE;
+    if (free === undefined) return;
+    let coming = rows;
+    for (const { unit } of this.#active.values()) coming += unit.intent.perPage;
+    if (free <= coming * this.#rowBytes * 1.5 + DISK_RESERVE) throw diskFull(this.#o.run.path);
   }
 
   /** One unit, with its attempts, to its end: settled, given back, or left pending with the failure that stops the run. */
