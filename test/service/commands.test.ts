@@ -2,48 +2,9 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { main } from "../../src/main.ts";
 import { parseApiKey } from "../../src/service/keys.ts";
-import { tempDir, testContext } from "../support/client.ts";
+import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
-
-interface Outcome {
-  readonly code: number;
-  readonly out: string;
-  readonly err: string;
-}
-
-/** Runs one command line in this process. */
-async function headcount(...argv: string[]): Promise<Outcome> {
-  const { context, stderr, stdout } = testContext({ argv });
-  const code = await main(argv, context);
-  return { code, out: stdout(), err: stderr() };
-}
-
-/** A data folder of its own; no dataset is needed for the accounts. */
-const folder = (): string => join(tempDir(), "data");
-
-/** Runs `serve` until `visit` is done, then interrupts it. */
-async function serving(argv: string[], visit: (line: string) => Promise<void>): Promise<Outcome> {
-  const { context, interrupt, stderr, stdout } = testContext({ argv });
-  const ended = main(argv, context);
-  let over = false;
-  ended.then(
-    () => {
-      over = true;
-    },
-    () => {
-      over = true;
-    },
-  );
-  while (!stdout().includes("\n") && !over) await new Promise((wake) => setTimeout(wake, 10));
-  try {
-    if (!over) await visit(stdout());
-  } finally {
-    interrupt("SIGTERM");
-  }
-  return { code: await ended, out: stdout(), err: stderr() };
-}
 
 describe("service keys", () => {
   test("create shows the key once, list never, revoke ends it", async () => {

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { folder, headcount, serving } from "../support/serve-command.ts";
+import { generatedDataset } from "../support/service.ts";
+import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+
+describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", () => {
+  let cluster: PostgresCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(() => cluster.remove());
+
+  test("two services over one account base: money, keys and replies are one, and the password is in no output", async () => {
+    const dataset = await generatedDataset(300);
+    const store = ["--store", cluster.url];
+    const serve = () => ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", dataset, ...store];
+    const first = await serving(serve(), async (line) => {
+      const one = JSON.parse(line) as { url: string; key: string };
+      const second = await serving(serve(), async (other) => {
+        const two = JSON.parse(other) as { url: string };
+        // The key was made by the first, so this one makes none.
+        expect(Object.keys(two)).toEqual(["url"]);
+        const search = (url: string, perPage: number, order?: string) =>
+          fetch(`${url}/v1/person/search`, {
+            method: "POST",
+            headers: {
+              authorization: `Bearer ${one.key}`,
+              "content-type": "application/json",
+              ...(order === undefined ? {} : { "idempotency-key": order }),
+            },
+            body: JSON.stringify({ filters: {}, per_page: perPage }),
+          });
+        const bought = await search(one.url, 100, "order");
+        const replayed = await search(two.url, 100, "order");
+        expect([bought.status, replayed.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+        expect(await replayed.text()).toBe(await bought.text());
+        // 9,900 are left: 33 pages of 300 fit, whoever asks whom.
+        const answers = await Promise.all(
+          Array.from({ length: 45 }, (_, at) => search(at % 2 === 0 ? one.url : two.url, 300)),
+        );
+        expect(answers.filter(({ status }) => status === 200)).toHaveLength(33);
+        expect(answers.filter(({ status }) => status === 402)).toHaveLength(12);
+        const listed = await headcount("service", "keys", "list", "--json", "--data", folder(), ...store);
+        const [key] = JSON.parse(listed.out) as { id: string }[];
+        expect((await headcount("service", "credits", "add", "5", "--data", folder(), ...store)).code).toBe(0);
+        expect((await search(two.url, 5)).status).toBe(200);
+        const revoked = await headcount("service", "keys", "revoke", key?.id ?? "", "--data", folder(), ...store);
+        expect(revoked.code).toBe(0);
+      });
+      expect(second.code, second.err).toBe(0);
+      expect(second.err + second.out).not.toContain("only-for-this-test");
+    });
+    expect(first.code, first.err).toBe(0);
+    expect(first.err + first.out).not.toContain("only-for-this-test");
+    const verified = await headcount("service", "verify", "--data", folder(), ...store);
+    expect([verified.code, verified.out]).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+  });
+
+  test("a server that is down: a clear error without the password, exit 8", async () => {
+    const url = cluster.url.replace(/:\d+\/postgres/, ":1/postgres");
+    for (const argv of [
+      ["service", "credits", "show"],
+      ["serve", "--port", "0", "--dataset", await generatedDataset(300)],
+    ]) {
+      const { code, err, out } = await headcount(...argv, "--data", folder(), "--store", url);
+      expect([code, out], err).toEqual([8, ""]);
+      expect(err).not.toContain("only-for-this-test");
+    }
+  });
+});
