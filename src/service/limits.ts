@@ -6,6 +6,8 @@ const DAY_MS = 86_400_000;
 /** Calls a minute that the headers of a 401 speak of: the window of callers without a key, one per remote address. */
 export const ANONYMOUS_PER_MINUTE = 60;
 const MAX_ANONYMOUS_ADDRESSES = 10_000;
+/** What another process counted is believed to be of this minute where it is known to be at most this old. */
+const RECENT_MS = 2_500;
 
 /** Where a call stands in the window that binds first (contract section 8). */
 export interface RateState {
@@ -38,7 +40,8 @@ export interface RateLimiterOptions {
 /**
  * Fixed minute and day windows per key (api-decisions, "Rate windows"). Time is the wall clock at the start plus what the
  * monotonic clock counted since, so a jump of the wall clock opens no second window. The counters of the day live in the store
- * and survive a restart; with several processes on one store each learns of the others' calls at every flush.
+ * and survive a restart. Processes on one store learn of each other's calls at every flush, so together they exceed a limit by at
+ * most what the others let through since then.
  */
 export class RateLimiter {
   private readonly now: () => number;
@@ -50,6 +53,8 @@ export class RateLimiter {
   private readonly anonymous = new Map<string, { minute: number; count: number }>();
   /** Calls not yet written, by day index and key. */
   private pending = new Map<number, Map<string, number>>();
+  /** What the store said last, by key. */
+  private readonly told = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
   private flushing: Promise<void> | undefined;
 
   constructor(options: RateLimiterOptions) {
@@ -62,7 +67,7 @@ export class RateLimiter {
 
   /** Reads the counters of the current day. Call once before the first request. */
   async load(): Promise<void> {
-    await this.learn(Math.floor(this.time() / DAY_MS));
+    await this.learn(Math.floor(this.time() / DAY_MS), undefined);
   }
 
   /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
@@ -125,15 +130,23 @@ export class RateLimiter {
       }
       throw error;
     }
-    await this.learn(Math.floor(this.time() / DAY_MS));
+    const day = Math.floor(this.time() / DAY_MS);
+    await this.learn(day, taken.get(day));
   }
 
-  private async learn(day: number): Promise<void> {
+  /** @param written what this process itself added since it last looked */
+  private async learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
     for (const { keyId, count } of await this.store.callsOfDay(dayText(day))) {
-      const windows = this.windows(keyId, this.time());
+      const time = this.time();
+      const windows = this.windows(keyId, time);
       if (windows.day !== day) continue;
+      const told = this.told.get(keyId);
+      this.told.set(keyId, { day, count, at: time });
       // Never downwards: the store may lag behind what this process let through.
       windows.inDay = Math.max(windows.inDay, count + (this.pending.get(day)?.get(keyId) ?? 0));
+      if (told?.day !== day || time - told.at > RECENT_MS) continue;
+      if (Math.floor(told.at / MINUTE_MS) !== windows.minute) continue;
+      windows.inMinute += Math.max(0, count - told.count - (written?.get(keyId) ?? 0));
     }
   }
 

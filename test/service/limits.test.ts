@@ -181,6 +181,41 @@ describe("restarts", () => {
     expect((await two.call("/v1/account", { key })).headers.get("x-ratelimit-remaining")).toBe("2");
   });
 
+  test("the minute too is shared, as far as the others' calls are known to be of it", async () => {
+    const totals = new Map<string, number>();
+    const store = {
+      recordCalls: async (counts: readonly DayCount[]) => {
+        for (const { count, keyId } of counts) totals.set(keyId, (totals.get(keyId) ?? 0) + count);
+      },
+      callsOfDay: async (day: string) => [...totals].map(([keyId, count]) => ({ keyId, day, count })),
+    };
+    const time = clocks();
+    const plan = { perMinute: 10, perDay: 1_000 };
+    const [one, two] = [new RateLimiter({ ...time, store }), new RateLimiter({ ...time, store })];
+    const calls = async (limiter: RateLimiter, count: number): Promise<number> => {
+      let left = 0;
+      for (let call = 0; call < count; call++) left = limiter.take("k", plan).remaining;
+      await limiter.flush();
+      time.pass(500);
+      return left;
+    };
+    expect(await calls(one, 1)).toBe(9);
+    expect(await calls(two, 1)).toBe(9);
+    expect(await calls(one, 3)).toBe(6);
+    // The second learnt of the three when it wrote its own; the first of the two when it wrote its next.
+    expect(await calls(two, 1)).toBe(8);
+    expect(await calls(two, 1)).toBe(4);
+    expect(await calls(one, 1)).toBe(4);
+    expect(await calls(one, 1)).toBe(1);
+    // Alone, nothing is counted twice.
+    time.pass(60_000);
+    for (const left of [9, 8, 7, 6]) expect(await calls(one, 1)).toBe(left);
+    // After a pause what the others did cannot be placed, so it is left out.
+    await calls(two, 3);
+    time.pass(5_000);
+    expect(await calls(one, 1)).toBe(5);
+  });
+
   test("a store that cannot be written loses no count", async () => {
     const written: DayCount[] = [];
     let broken = true;
