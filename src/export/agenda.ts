@@ -152,7 +152,7 @@ export class Agenda {
     if (gaps === undefined) {
       gaps = new Gaps([{ from: 0, to: this.#source.size(target) ?? Number.MAX_SAFE_INTEGER }]);
       this.#gaps.set(target, gaps);
-      this.#open.add(target);
+      if (gaps.first !== undefined) this.#open.add(target);
     }
     return gaps;
   }
