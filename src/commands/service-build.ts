@@ -4,7 +4,7 @@ import type { GlobalOptions } from "../program.ts";
 import { type FolderOptions, folderOf, serviceError } from "./service-folder.ts";
 
 interface Progress {
-  readonly phase: "read" | "sort" | "records" | "lookups";
+  readonly phase: "read" | "sort" | "records" | "lookups" | "copy";
   readonly done: number;
   readonly total: number;
 }
@@ -65,6 +65,16 @@ export function inputError(error: unknown): unknown {
       cause: error,
     });
   }
+  if (error.name === "DatasetUnavailableError") {
+    return new CliError({
+      code: "dataset_unavailable",
+      category: "service",
+      exitCode: EXIT.service,
+      message: error.message,
+      hint: "check that every server of the address runs and lets you in, then import again",
+      cause: error,
+    });
+  }
   if (error.name !== "InputError") return error;
   const hint = "hint" in error && typeof error.hint === "string" ? { hint: error.hint } : {};
   return new CliError({
@@ -77,7 +87,13 @@ export function inputError(error: unknown): unknown {
   });
 }
 
-const DOING = { read: "Reading", sort: "Sorting", records: "Writing records", lookups: "Writing indexes" } as const;
+const DOING = {
+  read: "Reading",
+  sort: "Sorting",
+  records: "Writing records",
+  lookups: "Writing indexes",
+  copy: "Copying",
+} as const;
 
 /** One line on stderr that is written over, on a terminal only. */
 function progressLine(options: GlobalOptions, context: Context): { show(progress: Progress): void; clear(): void } {

@@ -10,6 +10,7 @@ interface ImportOptions extends FolderOptions {
   readonly companies?: string[];
   readonly map?: string;
   readonly rejects?: string;
+  readonly dataset?: string;
 }
 
 export function register(service: Command, context: Context): void {
@@ -23,12 +24,13 @@ export function register(service: Command, context: Context): void {
     .option("--companies <file...>", "files or patterns with companies (default: derived from people)")
     .option("--map <file>", 'column map: {"people": {"title": "Job Title"}}')
     .option("--rejects <file>", "where refused rows go (default: import-rejects.ndjson in the data folder)")
+    .option("--dataset <url>", "load into clickhouse://... instead of the data folder")
     .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
     .addHelpText(
       "after",
       `
 Examples:
-  $ headcount -c sample search --all --limit 1000 --yes -o people.csv --data ./demo
+  $ headcount -c sample search --all --limit 1000 --yes -o people.csv --overwrite
   $ headcount service import --people people.csv --data ./demo
   $ headcount service import --people 'people-*.parquet' --companies companies.csv.gz --map map.json --data ./demo
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
@@ -47,9 +49,16 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
     options.rejects === undefined ? join(folder, "import-rejects.ndjson") : resolve(context.cwd, options.rejects);
   const began = context.now();
   const report = await withBuild(options, context, async (setup) => {
-    const { importDataset } = await import("../dataset/import.ts");
     const input = { people, companies, cwd: context.cwd, rejects, ...(map === undefined ? {} : { map }) };
-    return importDataset(input, setup);
+    if (options.dataset === undefined) {
+      const { importDataset } = await import("../dataset/import.ts");
+      return importDataset(input, setup);
+    }
+    const { importIntoClickHouse } = await import("../dataset/clickhouse/import.ts");
+    const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
+    // Built here first, in a folder of its own: the one that the data folder serves stays.
+    const datasetDir = join(folder, "clickhouse-import");
+    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir });
   });
   const seconds = (context.now() - began) / 1_000;
   if (options.json) context.stdout.write(`${JSON.stringify({ ...report, seconds })}\n`);

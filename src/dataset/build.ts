@@ -10,7 +10,8 @@ import { packedSql, RecordWriter, TEXT_INDEXES } from "./record-store.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
-  readonly phase: "read" | "sort" | "records" | "lookups";
+  /** `copy` is into ClickHouse, after all others. */
+  readonly phase: "read" | "sort" | "records" | "lookups" | "copy";
   readonly done: number;
   readonly total: number;
 }

@@ -70,6 +70,16 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
   throw new Error(`${join(datasetDir, "CURRENT")} is not a dataset pointer; import or generate the dataset again`);
 }
 
+/** The folder of the current version and what is known of it. @throws NoDatasetError where there is none */
+export async function currentVersion(
+  datasetDir: string,
+): Promise<{ readonly folder: string; readonly meta: DatasetMeta }> {
+  const pointer = await readPointer(datasetDir);
+  if (pointer === undefined) throw new NoDatasetError(`no dataset in ${datasetDir}`);
+  const folder = join(datasetDir, pointer.folder);
+  return { folder, meta: JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta };
+}
+
 /** Changes whenever CURRENT is replaced; cheap enough to ask about on every request. */
 export async function pointerStamp(datasetDir: string): Promise<string> {
   try {

@@ -1,8 +1,11 @@
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/open.ts";
 import { main } from "../../src/main.ts";
+import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, tempFolder } from "../support/dataset.ts";
 
@@ -10,6 +13,14 @@ async function headcount(cwd: string, argv: readonly string[], tty = false) {
   const tested = testContext({ tty, cwd });
   const code = await main(argv, tested.context);
   return { code, stdout: tested.stdout(), stderr: tested.stderr() };
+}
+
+async function closedPort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  const address = server.address();
+  await new Promise((done) => server.close(done));
+  return typeof address === "object" && address !== null ? address.port : 1;
 }
 
 const people = async (data: string): Promise<number> => {
@@ -173,6 +184,42 @@ describe("headcount service map and import", () => {
     expect(map).toMatchObject({ code: 2, stdout: "" });
     expect((await headcount(folder, ["service", "map"])).stderr).toMatch(/--suggest is missing/);
     expect((await headcount(folder, ["service", "map", "--suggest", "ok.csv", "--kind", "x"])).code).toBe(2);
+  });
+
+  test("--dataset takes a ClickHouse that answers", async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "ok.csv"), "id,name\n1,Ada\n");
+    const port = await closedPort();
+    for (const [place, code, message] of [
+      ["mysql://localhost/x", 2, /not a ClickHouse address; the form is clickhouse:\/\//],
+      ["clickhouse://host/db?shards=2", 2, /unknown option "shards" in the ClickHouse address/],
+      [`clickhouse://127.0.0.1:${port}/default`, 8, /no ClickHouse server answers/],
+    ] as const) {
+      const argv = ["service", "import", "--people", "ok.csv", "--data", "demo", "--dataset", place];
+      const answer = await headcount(folder, argv);
+      expect({ place, code: answer.code }).toEqual({ place, code });
+      expect(answer.stderr).toMatch(message);
+    }
+  });
+
+  test.runIf(hasClickHouseServer)("into ClickHouse, leaving the data folder's own dataset alone", async () => {
+    const folder = await tempFolder();
+    await writeFile(join(folder, "x.csv"), "id,name,department\n1,Ada,sales\n2,Grace,Navy\n3,,\n");
+    const cluster = await startCluster(1);
+    try {
+      const answer = await headcount(folder, [
+        ...["service", "import", "--people", "x.csv", "--data", "demo", "--dataset", cluster.url, "--json"],
+      ]);
+      expect(answer).toMatchObject({ code: 0, stderr: "" });
+      expect(JSON.parse(answer.stdout)).toMatchObject({ people: { taken: 3, refused: 0 } });
+      const engine = await openClickHouse(cluster.url);
+      const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10 });
+      expect(page.records.map((record) => (JSON.parse(record) as { id: string }).id)).toEqual(["2", "3", "1"]);
+      await engine.close();
+      expect(await readdir(join(folder, "demo"))).toEqual([]);
+    } finally {
+      await cluster.close();
+    }
   });
 
   test("control characters of a file do not reach the terminal", async () => {

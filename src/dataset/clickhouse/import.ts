@@ -1,0 +1,58 @@
+import { rm } from "node:fs/promises";
+import type { BuildOptions } from "../build.ts";
+import { type ImportInput, type ImportReport, importDataset } from "../import.ts";
+import { InputError } from "../import-map.ts";
+import { currentVersion } from "../layout.ts";
+import { parseClickHouseAddress } from "./address.ts";
+import { loadIntoClickHouse } from "./load.ts";
+import { connectClickHouse } from "./open.ts";
+
+/** No server of the address answers, or one failed on the way. */
+export class DatasetUnavailableError extends Error {
+  override readonly name = "DatasetUnavailableError";
+}
+
+/**
+ * Imports files into ClickHouse: builds the dataset in `options.datasetDir` first, where rows are checked, put in order and linked, then
+ * copies it and removes the folder. The servers are asked before the work begins, and keep their dataset until the copy is whole.
+ * @param password used where the address has none
+ * @throws InputError where the address or a file is wrong, DatasetUnavailableError where a server fails
+ */
+export async function importIntoClickHouse(
+  address: string,
+  password: string,
+  input: ImportInput,
+  options: BuildOptions,
+): Promise<ImportReport> {
+  try {
+    parseClickHouseAddress(address, password);
+  } catch (error) {
+    throw new InputError(error instanceof Error ? error.message : String(error));
+  }
+  const servers = await reaching(() => connectClickHouse(address, password));
+  try {
+    const report = await importDataset(input, options);
+    const version = await currentVersion(options.datasetDir);
+    const loaded = await reaching(() =>
+      loadIntoClickHouse(servers, {
+        ...version,
+        now: options.now,
+        onProgress: ({ done, total }) => options.onProgress?.({ phase: "copy", done, total }),
+        ...(options.signal && { signal: options.signal }),
+      }),
+    );
+    return { ...report, version: loaded.version };
+  } finally {
+    for (const client of servers.clients) await client.close();
+    await rm(options.datasetDir, { recursive: true, force: true });
+  }
+}
+
+async function reaching<Result>(work: () => Promise<Result>): Promise<Result> {
+  try {
+    return await work();
+  } catch (error) {
+    const message = error instanceof Error ? error.message : String(error);
+    throw new DatasetUnavailableError(`${message}; the dataset there is unchanged`, { cause: error });
+  }
+}
