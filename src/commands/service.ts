@@ -9,6 +9,20 @@ import * as plan from "./service-plan.ts";
 import * as verify from "./service-verify.ts";
 
 export function register(program: Command, context: Context): void {
-  const service = program.command("service").summary("import data, make keys, add credits, verify");
+  const service = program
+    .command("service")
+    .summary("import data, make keys, add credits, verify")
+    .description(
+      "What the people do who run `headcount serve`: bring in data, make and revoke keys, add credits, set limits and prices, verify. All of it works on a data folder (--data), also while it is served.",
+    )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount service import --people people.parquet --companies companies.csv
+  $ headcount service keys create --name nightly
+  $ headcount service credits add 10000
+  $ headcount service verify`,
+    );
   for (const part of [importData, map, generate, keys, credits, plan, verify]) part.register(service, context);
 }

@@ -1,9 +1,11 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../dataset/engine.ts";
 import type { ReferenceFile } from "./reference/page.ts";
+import type { Store } from "./store.ts";
 
 export interface PublicPageOptions {
   readonly engine: Engine;
+  readonly store: Pick<Store, "account">;
   readonly notFound: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 }
 
@@ -18,11 +20,16 @@ export function addPublicPages(app: FastifyInstance, options: PublicPageOptions)
   let documentText: Promise<string> | undefined;
   let files: Promise<{ policy: string; byPath: Map<string, ReferenceFile> }> | undefined;
 
-  app.get("/healthz", (_request, reply: FastifyReply) => {
+  app.get("/healthz", async (_request, reply) => {
     const { version } = options.engine.info();
+    const answers = await options.store.account("default").then(
+      () => true,
+      () => false,
+    );
     return reply
+      .code(answers ? 200 : 503)
       .headers({ ...SECURITY, "content-type": "application/json; charset=utf-8", "cache-control": "no-store" })
-      .send(JSON.stringify({ status: "ok", dataset_version: version }));
+      .send(JSON.stringify({ status: answers ? "ok" : "the accounts do not answer", dataset_version: version }));
   });
 
   app.get("/openapi.json", async (_request, reply) => {

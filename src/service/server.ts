@@ -210,7 +210,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     workTimeoutMs: timeouts.work,
     sleep,
   });
-  addPublicPages(app, { engine: options.engine, notFound: answerUnrouted });
+  addPublicPages(app, { engine: options.engine, store, notFound: answerUnrouted });
 
   /** 401, 429, then the injected delays and failures. */
   async function enter(request: FastifyRequest): Promise<void> {
