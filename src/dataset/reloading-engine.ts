@@ -14,6 +14,27 @@ export interface ReloadOptions extends OpenOptions {
   readonly onError?: (error: unknown) => void;
 }
 
+/** A place that holds one dataset version after another. */
+export interface DatasetPlace {
+  /** Changes whenever the version may have changed; asked about at most every `everyMs`. */
+  stamp(): Promise<string>;
+  /** The version that is current now. @throws Error where there is none any more */
+  version(): Promise<string>;
+  /** Opens the current version. @throws NoDatasetError where there is none */
+  open(): Promise<Engine>;
+}
+
+/** The place that is a dataset folder (the one that holds CURRENT). */
+const folderPlace = (datasetDir: string, options: OpenOptions): DatasetPlace => ({
+  stamp: () => pointerStamp(datasetDir),
+  async version() {
+    const pointer = await readPointer(datasetDir);
+    if (!pointer) throw new Error(`${datasetDir} has lost its dataset; the one that is open goes on`);
+    return pointer.version;
+  },
+  open: () => openDataset(datasetDir, options),
+});
+
 /**
  * An engine over a dataset folder that follows it: after an import the next call (or the next `info`) that is at least `everyMs`
  * after the last look opens the new version and takes it from then on. Calls that run on the old version end on it, and it is closed
@@ -21,7 +42,7 @@ export interface ReloadOptions extends OpenOptions {
  * `info().version` before and after.
  */
 export class ReloadingEngine implements Engine {
-  readonly #datasetDir: string;
+  readonly #place: DatasetPlace;
   readonly #options: ReloadOptions;
   #engine: Engine;
   #stamp: string;
@@ -30,8 +51,8 @@ export class ReloadingEngine implements Engine {
   readonly #retired = new Set<Promise<void>>();
   #closed = false;
 
-  private constructor(datasetDir: string, options: ReloadOptions, engine: Engine, stamp: string) {
-    this.#datasetDir = datasetDir;
+  private constructor(place: DatasetPlace, options: ReloadOptions, engine: Engine, stamp: string) {
+    this.#place = place;
     this.#options = options;
     this.#engine = engine;
     this.#stamp = stamp;
@@ -39,10 +60,15 @@ export class ReloadingEngine implements Engine {
   }
 
   /** @param datasetDir the folder that holds CURRENT. @throws NoDatasetError where it holds no dataset */
-  static async open(datasetDir: string, options: ReloadOptions): Promise<ReloadingEngine> {
+  static open(datasetDir: string, options: ReloadOptions): Promise<ReloadingEngine> {
+    return ReloadingEngine.follow(folderPlace(datasetDir, options), options);
+  }
+
+  /** The same over any place of datasets. */
+  static async follow(place: DatasetPlace, options: ReloadOptions): Promise<ReloadingEngine> {
     // The stamp is taken first: a version that comes while we open is then noticed at the next look.
-    const stamp = await pointerStamp(datasetDir);
-    return new ReloadingEngine(datasetDir, options, await openDataset(datasetDir, options), stamp);
+    const stamp = await place.stamp();
+    return new ReloadingEngine(place, options, await place.open(), stamp);
   }
 
   info(): DatasetInfo {
@@ -97,13 +123,11 @@ export class ReloadingEngine implements Engine {
   }
 
   async #follow(): Promise<void> {
-    const stamp = await pointerStamp(this.#datasetDir);
+    const stamp = await this.#place.stamp();
     if (stamp === this.#stamp) return;
-    const pointer = await readPointer(this.#datasetDir);
-    if (!pointer) throw new Error(`${this.#datasetDir} has lost its dataset; the one that is open goes on`);
-    if (pointer.version !== this.#engine.info().version) {
+    if ((await this.#place.version()) !== this.#engine.info().version) {
       const old = this.#engine;
-      this.#engine = await openDataset(this.#datasetDir, this.#options);
+      this.#engine = await this.#place.open();
       const retired = old
         .close()
         .catch((error: unknown) => this.#options.onError?.(error))

@@ -3,6 +3,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Credits, credits, ZERO } from "../contract/money.ts";
 import type { Engine } from "../dataset/engine.ts";
+import type { ReloadOptions } from "../dataset/reloading-engine.ts";
 import { makeApiKey } from "./keys.ts";
 import { type KeyMode, type Store, StoreConflictError } from "./store.ts";
 import { openTestDataset } from "./test-dataset.ts";
@@ -103,8 +104,8 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
 
 async function openEngine(dir: string, options: DataFolderOptions): Promise<Engine> {
   if (options.dataset?.startsWith("clickhouse://")) {
-    const { openClickHouse } = await import("../dataset/clickhouse/open.ts");
-    return openClickHouse(options.dataset, options.clickHousePassword);
+    const { followClickHouse } = await import("../dataset/clickhouse/open.ts");
+    return followClickHouse(options.dataset, options.clickHousePassword ?? "", reloadOptions(options));
   }
   const [{ ensureSample }, { readPointer }, { ReloadingEngine }] = await Promise.all([
     import("../dataset/sample.ts"),
@@ -116,14 +117,17 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     options.onSample?.();
     await ensureSample(folder);
   }
-  const { onReload, onReloadError } = options;
-  return ReloadingEngine.open(folder, {
-    now: options.monotonic ?? (() => performance.now()),
+  return ReloadingEngine.open(folder, reloadOptions(options));
+}
+
+function reloadOptions({ monotonic, onReload, onReloadError }: DataFolderOptions): ReloadOptions {
+  return {
+    now: monotonic ?? (() => performance.now()),
     ...(onReload === undefined ? {} : { onReload: ({ version }) => onReload(version) }),
     ...(onReloadError === undefined
       ? {}
       : { onError: (error) => onReloadError(error instanceof Error ? error : new Error(String(error))) }),
-  });
+  };
 }
 
 export interface NewKey {

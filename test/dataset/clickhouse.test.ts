@@ -8,7 +8,12 @@ import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts"
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { openClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load.ts";
-import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
+import {
+  type ClickHouseServers,
+  connectClickHouse,
+  followClickHouse,
+  openClickHouse,
+} from "../../src/dataset/clickhouse/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { type DatasetMeta, FILES, readPointer } from "../../src/dataset/layout.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
@@ -249,6 +254,31 @@ describe.skipIf(!hasClickHouseServer)("a cluster of two shards (clickhouse-serve
     const again = await openClickHouse(address);
     expect(again.info().version).toBe(source.meta.version.replace(/\W/g, "_"));
     await again.close();
+  });
+});
+
+describe.skipIf(!hasClickHouseServer)("a dataset that is replaced under a running service", () => {
+  test("the service goes over to it at its next look", async () => {
+    const cluster = await startCluster(1);
+    const address = `clickhouse://127.0.0.1:${cluster.shards[0]?.httpPort}/default`;
+    try {
+      await expect(followClickHouse(address, "", { now: () => 0 })).rejects.toThrow(/holds no dataset/);
+      const servers = await connectClickHouse(address);
+      await loadIntoClickHouse(servers, { ...source, now: () => 1 });
+      let clock = 0;
+      const engine = await followClickHouse(address, "", { now: () => clock, everyMs: 1_000 });
+      const before = engine.info().version;
+      await loadIntoClickHouse(servers, { ...source, meta: { ...source.meta, version: "second" }, now: () => 2 });
+      expect(await engine.count(canonical({}))).toBe(PEOPLE);
+      expect(engine.info().version).toBe(before);
+      clock = 1_000;
+      expect(await engine.count(canonical({}))).toBe(PEOPLE);
+      expect(engine.info().version).toBe("second");
+      await engine.close();
+      for (const client of servers.clients) await client.close();
+    } finally {
+      await cluster.close();
+    }
   });
 });
 

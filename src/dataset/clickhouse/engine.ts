@@ -2,6 +2,7 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
 import { isSlug } from "../../contract/normalise.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
+import { NoDatasetError } from "../layout.ts";
 import { type Dialect, type Query, rendered } from "./dialect.ts";
 import { pointerTable, type Topology, tablesOf } from "./schema.ts";
 import { whereOf } from "./where.ts";
@@ -41,12 +42,8 @@ export async function openClickHouseEngine(options: ClickHouseEngineOptions): Pr
     });
     return (await answer.json<readonly unknown[]>()).data;
   };
-  await client.command({ query: pointerTable(topology) });
-  const pointer = `SELECT version, people, companies FROM ${topology.database}.headcount_datasets ORDER BY activated DESC LIMIT 1`;
-  const active = (await rows({ sql: pointer, params: {} }))[0];
-  if (active === undefined)
-    throw new Error("this ClickHouse holds no dataset yet; load one with: headcount service import");
-  const info: DatasetInfo = { version: String(active[0]), people: Number(active[1]), companies: Number(active[2]) };
+  const info = await activeDataset(client, topology);
+  if (info === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
   const tables = tablesOf(info.version);
   const people = `${topology.database}.${tables.people}`;
   const companies = `${topology.database}.${tables.companies}`;
@@ -143,6 +140,19 @@ export async function openClickHouseEngine(options: ClickHouseEngineOptions): Pr
     },
     close: () => client.close(),
   };
+}
+
+/** The dataset version that was activated last on this server; undefined where there never was one. */
+export async function activeDataset(client: ClickHouseClient, topology: Topology): Promise<DatasetInfo | undefined> {
+  await client.command({ query: pointerTable(topology) });
+  const answer = await client.query({
+    query: `SELECT version, people, companies FROM ${topology.database}.headcount_datasets ORDER BY activated DESC LIMIT 1`,
+    format: "JSONCompact",
+    clickhouse_settings: { ...EXACT },
+  });
+  const active = (await answer.json<readonly unknown[]>()).data[0];
+  if (active === undefined) return undefined;
+  return { version: String(active[0]), people: Number(active[1]), companies: Number(active[2]) };
 }
 
 function companyColumn(lookup: CompanyLookup): string {

@@ -1,8 +1,10 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { Engine } from "../engine.ts";
+import { NoDatasetError } from "../layout.ts";
+import { ReloadingEngine, type ReloadOptions } from "../reloading-engine.ts";
 import { parseClickHouseAddress } from "./address.ts";
 import { type Dialect, LITERAL_TEST, MODERN } from "./dialect.ts";
-import { openClickHouseEngine } from "./engine.ts";
+import { activeDataset, openClickHouseEngine } from "./engine.ts";
 import type { Topology } from "./schema.ts";
 
 /** A connection to every server of an address, the dialect they speak, and where the tables go. */
@@ -59,21 +61,48 @@ export async function connectClickHouse(address: string, password = ""): Promise
   throw new Error(`no ClickHouse server answers: ${failures.join("; ")}`);
 }
 
-/** The engine over the dataset version that was activated last. */
+/** The engine over the dataset version that was activated last. It stays on that version. */
 export async function openClickHouse(address: string, password = ""): Promise<Engine> {
   const servers = await connectClickHouse(address, password);
-  try {
-    const [client, ...others] = servers.clients;
-    const engine = await openClickHouseEngine({ client, topology: servers.topology, dialect: servers.dialect });
-    return {
-      ...engine,
-      close: async () => {
-        await engine.close();
-        for (const other of others) await other.close();
-      },
-    };
-  } catch (error) {
+  const close = async (): Promise<void> => {
     for (const client of servers.clients) await client.close();
+  };
+  try {
+    const [client] = servers.clients;
+    const engine = await openClickHouseEngine({ client, topology: servers.topology, dialect: servers.dialect });
+    return { ...engine, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+/** How often a service asks whether another version was activated, in milliseconds. */
+const LOOK_EVERY_MS = 10_000;
+
+/** An engine that goes over to the next dataset version within ten seconds of its activation. */
+export async function followClickHouse(address: string, password: string, options: ReloadOptions): Promise<Engine> {
+  const watch = await connectClickHouse(address, password);
+  const version = async (): Promise<string> => {
+    const active = await activeDataset(watch.clients[0], watch.topology);
+    if (active === undefined)
+      throw new NoDatasetError("this ClickHouse has lost its dataset; the one that is open goes on");
+    return active.version;
+  };
+  const stop = async (): Promise<void> => {
+    for (const client of watch.clients) await client.close();
+  };
+  try {
+    const place = { stamp: version, version, open: () => openClickHouse(address, password) };
+    const engine = await ReloadingEngine.follow(place, { everyMs: LOOK_EVERY_MS, ...options });
+    const close = engine.close.bind(engine);
+    engine.close = async () => {
+      await close();
+      await stop();
+    };
+    return engine;
+  } catch (error) {
+    await stop();
     throw error;
   }
 }
