@@ -254,6 +254,19 @@ export function runProgram(program, args, { env, cwd, watch = false, capture = f
   });
 }
 
+/** User and system time in ms that a program takes, as bash tells it of its children: steadier than wall time on a busy machine. */
+export async function cpuOf(program, args, { env }) {
+  const script = '"$@" >/dev/null; times';
+  const { stdout } = await runProgram("bash", ["-c", script, "bash", program, ...args], { env, capture: true });
+  const [user, system] = stdout.trim().split("\n").at(-1).split(" ").map(minutes);
+  return user + system;
+}
+
+const minutes = (text) => {
+  const [, whole, seconds] = /^(\d+)m([\d.]+)s$/.exec(text);
+  return (Number(whole) * 60 + Number(seconds)) * 1_000;
+};
+
 /** Runs `headcount` of the build under test. */
 export const headcount = (args, options) => runProgram(process.execPath, [HEADCOUNT, ...args], options);
 

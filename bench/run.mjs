@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { absentRow, closeAll, conditions, machine, note, quiet, ROOT } from "./harness.mjs";
-import { loadResults, machineText, mergeResults, saveResults, terminalTable } from "./results.mjs";
+import { loadResults, machineText, mergeResults, rowName, saveResults, terminalTable } from "./results.mjs";
 
 const FAMILIES = ["startup", "export", "count", "service", "growth"];
 const ORDER = ["S1", "S2", "S3", "E1", "E2", "E3", "E4", "E5", "C1", "C2", "C3", "C4", "C5", "L1", "L2", "L3"];
@@ -67,7 +67,7 @@ for (const family of positionals.length > 0 ? positionals : FAMILIES) {
   const at = new Date().toISOString();
   for (const row of rows) Object.assign(row, { form, at, ...state });
   process.stdout.write(`${terminalTable(rows)}\n`);
-  for (const row of rows) if (row.remark !== undefined) process.stdout.write(`  ${row.id}: ${row.remark}\n`);
+  for (const row of rows) if (row.remark !== undefined) process.stdout.write(`  ${rowName(row)}: ${row.remark}\n`);
   results = mergeResults(results, { date, machine: about, rows, series }, ORDER);
   if (!values["no-save"]) saveResults(results);
 }

@@ -1,6 +1,8 @@
 // S1-S3: what a command costs before it does anything, against Node itself doing nothing.
+import { median } from "./arithmetic.mjs";
 import {
   API_KEY,
+  cpuOf,
   HEADCOUNT,
   headcount,
   inTurn,
@@ -40,6 +42,14 @@ export async function measure({ quick }) {
     const variants = { node: timed(["-e", "0"]) };
     for (const [id, args] of Object.entries(COMMANDS)) variants[id] = timed([HEADCOUNT, ...args]);
     const samples = await inTurn(variants, quick ? 15 : 40, 2);
+    const busy = (args) => () => cpuOf(process.execPath, args, { env });
+    const cpu = await inTurn(
+      {
+        node: busy(["-e", "0"]),
+        ...Object.fromEntries(Object.entries(COMMANDS).map(([id, args]) => [id, busy([HEADCOUNT, ...args])])),
+      },
+      quick ? 10 : 20,
+    );
     for (const [id, args] of Object.entries(COMMANDS)) {
       rows.push(
         ratioRow({
@@ -50,6 +60,7 @@ export async function measure({ quick }) {
           target: { atMost: TARGETS[id] },
           ours: samples[id],
           theirs: samples.node,
+          remark: `CPU time ${median(cpu[id]).toFixed(0)} ms, node ${median(cpu.node).toFixed(0)} ms: ${(median(cpu[id]) / median(cpu.node)).toFixed(2)}x`,
         }),
       );
     }
