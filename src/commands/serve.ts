@@ -67,11 +67,14 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
       now: context.now,
       ...(store === undefined ? {} : { store }),
       ...(await datasetOf(options, context)),
+      signal: context.interrupted,
       onSample: () => say(options, context, "Making the sample dataset of 50,000 people (once, a few seconds) ..."),
       onReload: (version) => say(options, context, `Serving dataset ${version} now.`),
       onReloadError: (error) =>
         warn(options, context, `a new dataset cannot be opened, the old one goes on: ${error.message}`),
     });
+    // Ctrl-C while the sample was made: nobody is waiting for an address any more.
+    context.interrupted.throwIfAborted();
     service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
     const key = await createFirstKey(folder.store, context.now);
     announce(service, key, options, context);
@@ -80,8 +83,16 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   } catch (error) {
     throw listenError(error, options) ?? serviceError(error, dir);
   } finally {
-    await service?.close();
-    await folder?.close();
+    await stop(service, folder, dir);
+  }
+}
+
+/** Answers what is in flight, then closes accounts and dataset, whatever fails on the way. */
+async function stop(service: RunningService | undefined, folder: DataFolder | undefined, dir: string): Promise<void> {
+  try {
+    await (service?.close() ?? Promise.resolve()).finally(() => folder?.close());
+  } catch (error) {
+    throw serviceError(error, dir);
   }
 }
 

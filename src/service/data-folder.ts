@@ -26,6 +26,8 @@ export interface DataFolderOptions extends StoreOptions {
   readonly clickHousePassword?: string;
   /** Called before the sample dataset is generated, which takes a few seconds. */
   readonly onSample?: () => void;
+  /** Ends the making of the sample dataset. */
+  readonly signal?: AbortSignal;
   /** Told when another dataset version took over, after an import or generate. */
   readonly onReload?: (version: string) => void;
   /** Told when a new dataset version cannot be opened: the old one goes on. */
@@ -115,7 +117,7 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
   const folder = options.dataset ?? datasetDir(dir);
   if (options.dataset === undefined && (await readPointer(folder)) === undefined) {
     options.onSample?.();
-    await ensureSample(folder);
+    await ensureSample(folder, options.signal === undefined ? {} : { signal: options.signal });
   }
   return ReloadingEngine.open(folder, reloadOptions(options));
 }

@@ -297,8 +297,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     } finally {
       clearInterval(idle);
       clearTimeout(cut);
-      await limiter.flush();
-      await metrics?.close();
+      // Where the counters cannot be written the rest is closed all the same, and the caller learns of it.
+      await limiter.flush().finally(() => metrics?.close());
       log.event("stopped");
     }
   }

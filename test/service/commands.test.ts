@@ -2,7 +2,9 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
+import { main } from "../../src/main.ts";
 import { parseApiKey } from "../../src/service/keys.ts";
+import { testContext } from "../support/client.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 
@@ -252,4 +254,18 @@ test("several processes may set a new folder up at once: one account, endowed on
   const { balance } = await (stores[0] ?? (await openStore(data))).balance("default", "live");
   expect(balance).toBe(10_000_000_000n);
   for (const store of stores) await store.close();
+});
+
+test("Ctrl-C while the sample is being made ends it; the next start makes it", async () => {
+  const data = folder();
+  const argv = ["serve", "--port", "0", "--json", "--data", data];
+  const { context, interrupt, stderr, stdout } = testContext({ argv });
+  const ended = main(argv, context);
+  while (!stderr().includes("Making the sample")) await new Promise((wake) => setTimeout(wake, 5));
+  interrupt("SIGINT");
+  expect([await ended, stdout()]).toEqual([130, ""]);
+  const again = await serving(argv, async (line) => {
+    expect(JSON.parse(line)).toHaveProperty("key");
+  });
+  expect(again.code).toBe(0);
 });
