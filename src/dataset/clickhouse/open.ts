@@ -83,17 +83,17 @@ const LOOK_EVERY_MS = 10_000;
 /** An engine that goes over to the next dataset version within ten seconds of its activation. */
 export async function followClickHouse(address: string, password: string, options: ReloadOptions): Promise<Engine> {
   const watch = await connectClickHouse(address, password);
+  const stamp = async (): Promise<string> => (await activeDataset(watch.clients[0], watch.topology))?.version ?? "";
   const version = async (): Promise<string> => {
-    const active = await activeDataset(watch.clients[0], watch.topology);
-    if (active === undefined)
-      throw new NoDatasetError("this ClickHouse has lost its dataset; the one that is open goes on");
-    return active.version;
+    const active = await stamp();
+    if (active === "") throw new NoDatasetError("this ClickHouse has lost its dataset; the one that is open goes on");
+    return active;
   };
   const stop = async (): Promise<void> => {
     for (const client of watch.clients) await client.close();
   };
   try {
-    const place = { stamp: version, version, open: () => openClickHouse(address, password) };
+    const place = { stamp, version, open: () => openClickHouse(address, password) };
     const engine = await ReloadingEngine.follow(place, { everyMs: LOOK_EVERY_MS, ...options });
     const close = engine.close.bind(engine);
     engine.close = async () => {
