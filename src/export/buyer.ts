@@ -150,7 +150,12 @@ export class Buyer {
    * @throws what ended it: an error of a call, of the disk, of the output; `CliError` where the balance is used up
    */
   async buy(): Promise<BuyResult> {
-    const onInterrupt = (): void => this.#stop(this.#o.interrupted.reason);
+    const onInterrupt = (): void => {
+      const flying = this.#flying();
+      const pages = flying === 1 ? "the page" : `${flying} pages`;
+      if (flying > 0) this.#o.onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);
+      this.#stop(this.#o.interrupted.reason);
+    };
     if (this.#o.interrupted.aborted) onInterrupt();
     this.#o.interrupted.addEventListener("abort", onInterrupt, { once: true });
     try {

@@ -355,7 +355,7 @@ async function buyAndWrite(
       at: now(),
     });
     deps.onStart?.({ kept: run.state.rows, rows: quote.rows, cap });
-    const distinct = new Distinct(kindOf(run), quote.rows);
+    const distinct = new Distinct(kindOf(run), quote.matches === null ? Math.min(quote.rows, 50_000) : quote.rows);
     const buyer = new Buyer({
       now,
       sleep: deps.sleep,
