@@ -131,8 +131,8 @@ __headcount_tree() {
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --data -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='--people --companies --map --rejects --data -c --connection --base-url --max-wait'
+    flags='--people --companies --map --rejects --dataset --data -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--people --companies --map --rejects --dataset --data -c --connection --base-url --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''

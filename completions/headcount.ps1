@@ -22,9 +22,9 @@ $headcountTree = @{
       'help' = 'help for a command or a topic'
     }
     Flags = [ordered]@{
-      '-c' = @{ Text = 'which connection to use; "sample" is built in'; Value = @{ Kind = 'connections' } }
-      '--connection' = @{ Text = 'which connection to use; "sample" is built in'; Value = @{ Kind = 'connections' } }
-      '--base-url' = @{ Text = 'overrides the connection''s address'; Value = @{ Kind = 'text' } }
+      '-c' = @{ Text = 'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)'; Value = @{ Kind = 'connections' } }
+      '--connection' = @{ Text = 'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)'; Value = @{ Kind = 'connections' } }
+      '--base-url' = @{ Text = 'overrides the connection''s address (env: HEADCOUNT_BASE_URL)'; Value = @{ Kind = 'text' } }
       '--json' = @{ Text = 'one JSON document on stdout; errors as JSON on stderr'; Value = $null }
       '-q' = @{ Text = 'no notices and no progress'; Value = $null }
       '--quiet' = @{ Text = 'no notices and no progress'; Value = $null }
@@ -501,6 +501,7 @@ $headcountTree = @{
       '--companies' = @{ Text = 'files or patterns with companies (default: derived from people)'; Value = @{ Kind = 'file' } }
       '--map' = @{ Text = 'column map: {"people": {"title": "Job Title"}}'; Value = @{ Kind = 'file' } }
       '--rejects' = @{ Text = 'where refused rows go (default: import-rejects.ndjson in the data folder)'; Value = @{ Kind = 'file' } }
+      '--dataset' = @{ Text = 'load into clickhouse://... instead of the data folder'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
