@@ -38,6 +38,12 @@ export interface Source {
 
 const SORT_KEYS = ["country", "department", "seniority", "industry", "title"] as const;
 
+/**
+ * Memory for each person that is sorted, in bytes: with less DuckDB's sort runs out of it, spilling or not. Where people are more, they
+ * are sorted in parts, cut where the leading keys change.
+ */
+const SORT_BYTES = 4_096;
+
 /** Columns of the filter table, in normal form. */
 const NORMAL_COLUMNS = [
   "country",
@@ -102,6 +108,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
     options.onProgress?.({ phase: "sort", done: 0, total: people });
     await keyCompanies(connection);
+    await linkCompanies(connection);
     await sortPeople(connection, people, options);
     await writeRecords(connection, draft, people, options);
     options.onProgress?.({ phase: "lookups", done: 0, total: people });
@@ -129,23 +136,60 @@ SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(n
   address_form(company_network_url) AS address, slug_of(address_form(company_network_url)) AS slug,
   name, domain, company_network_url, ${packedSql(COMPANY_FIELDS)} AS doc
 FROM staged_companies ORDER BY id`);
-  // The first in the order of ids wins a shared key; a name links only where no other company has it.
-  const maps = {
-    company_by_address:
-      "SELECT address AS key, min(seq) AS seq FROM keyed_companies WHERE address IS NOT NULL GROUP BY 1",
-    company_by_slug: "SELECT slug AS key, min(seq) AS seq FROM keyed_companies WHERE slug IS NOT NULL GROUP BY 1",
-    company_by_domain:
-      "SELECT domain_key AS key, min(seq) AS seq FROM keyed_companies WHERE domain_key IS NOT NULL GROUP BY 1",
-    company_by_name:
-      "SELECT name_key AS key, min(seq) AS seq FROM keyed_companies WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1",
-  };
-  for (const [name, query] of Object.entries(maps)) await connection.run(`CREATE TEMP TABLE ${name} AS ${query}`);
+}
+
+/** What a person says of the company, as one key: an address, else a domain, else a name. */
+const LINK_KEY = `CASE WHEN address_form(company_network_url) IS NOT NULL THEN 'address ' || address_form(company_network_url)
+  WHEN domain_form(company_domain) IS NOT NULL THEN 'domain ' || domain_form(company_domain)
+  WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
+
+/**
+ * Finds the company of each key that people give: by its address, by its slug where one side is bare, by domain, or by a name that only
+ * one company has. The first in the order of ids wins a shared key. One join a statement: several at once would need memory for all of
+ * their tables.
+ */
+async function linkCompanies(connection: DuckDBConnection): Promise<void> {
+  await connection.run(`CREATE TABLE link_keys AS SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people`);
+  await connection.run("CREATE TABLE links (link_key VARCHAR, seq UINTEGER)");
+  const byAddress =
+    "SELECT 'address ' || address AS key, min(seq) AS seq FROM keyed_companies WHERE address IS NOT NULL";
+  const steps: readonly { readonly key: string; readonly companies: string }[] = [
+    { key: "link_key", companies: `${byAddress} GROUP BY 1` },
+    // A person's bare slug, and then a company's.
+    {
+      key: "CASE WHEN starts_with(link_key, 'address ') AND NOT contains(link_key, '/') THEN link_key END",
+      companies:
+        "SELECT 'address ' || slug AS key, min(seq) AS seq FROM keyed_companies WHERE slug IS NOT NULL GROUP BY 1",
+    },
+    {
+      key: "CASE WHEN starts_with(link_key, 'address ') AND contains(link_key, '/') THEN 'address ' || slug_of(link_key) END",
+      companies: `${byAddress} AND NOT contains(address, '/') GROUP BY 1`,
+    },
+    {
+      key: "link_key",
+      companies:
+        "SELECT 'domain ' || domain_key AS key, min(seq) AS seq FROM keyed_companies WHERE domain_key IS NOT NULL GROUP BY 1",
+    },
+    {
+      key: "link_key",
+      companies:
+        "SELECT 'name ' || name_key AS key, min(seq) AS seq FROM keyed_companies WHERE name_key IS NOT NULL GROUP BY 1 HAVING count(*) = 1",
+    },
+  ];
+  for (const { key, companies } of steps) {
+    await connection.run(`CREATE TABLE found AS SELECT l.link_key, c.seq
+      FROM (SELECT link_key, ${key} AS wanted FROM link_keys WHERE link_key IS NOT NULL) l JOIN (${companies}) c ON c.key = l.wanted`);
+    await connection.run("INSERT INTO links SELECT * FROM found ANTI JOIN links USING (link_key)");
+    await connection.run("DROP TABLE found");
+  }
+  await connection.run(`CREATE TABLE company_of AS
+    SELECT l.link_key, k.seq, k.name, k.domain, k.company_network_url, k.address FROM links l JOIN keyed_companies k USING (seq)`);
+  await connection.run("DROP TABLE link_keys; DROP TABLE links");
 }
 
 /**
- * People in public order, each with its filter columns, its company and its packed record. A person is linked by the company's
- * address, by a slug where one side is bare, by domain where there is no address, by an unambiguous name where there is neither; what the person's
- * record lacks of the company is filled in, so that a count by `company_network_url` is the number of employees.
+ * People in public order, each with its filter columns, its company and its packed record. What a person's record lacks of the company is
+ * filled in, so that a count by `company_network_url` is the number of employees.
  */
 async function sortPeople(connection: DuckDBConnection, people: number, options: BuildOptions): Promise<void> {
   const filled: Readonly<Record<string, string>> = {
@@ -154,38 +198,50 @@ async function sortPeople(connection: DuckDBConnection, people: number, options:
     company_network_url:
       "CASE WHEN s.company_address IS NULL OR (NOT contains(s.company_address, '/') AND k.company_network_url IS NOT NULL) THEN coalesce(k.company_network_url, s.company_network_url) ELSE s.company_network_url END",
   };
-  const sql = `
-CREATE TABLE sorted_people AS
+  const rows = `
 WITH addressed AS (
-  SELECT *, address_form(company_network_url) AS company_address FROM staged_people
-), keyed AS (
-  -- Keys that do not apply are NULL, so that every join is a plain equality.
-  SELECT *, CASE WHEN NOT contains(company_address, '/') THEN company_address END AS bare_key,
-    CASE WHEN contains(company_address, '/') THEN slug_of(company_address) END AS last_key,
-    CASE WHEN company_address IS NULL THEN domain_form(company_domain) END AS domain_key,
-    CASE WHEN company_address IS NULL AND domain_form(company_domain) IS NULL THEN normal_form(company_name) END AS name_key
-  FROM addressed
-), linked AS (
-  SELECT s.*, coalesce(a.seq, b.seq, c.seq, d.seq, n.seq) AS company
-  FROM keyed s
-  LEFT JOIN company_by_address a ON a.key = s.company_address
-  LEFT JOIN company_by_slug b ON b.key = s.bare_key
-  LEFT JOIN company_by_address c ON c.key = s.last_key
-  LEFT JOIN company_by_domain d ON d.key = s.domain_key
-  LEFT JOIN company_by_name n ON n.key = s.name_key
+  SELECT *, address_form(company_network_url) AS company_address, ${LINK_KEY} AS link_key FROM staged_people
 ), normal AS (
   SELECT ${NORMAL_COLUMNS.map((column) => `normal_form(s.${column}) AS ${column}`).join(", ")},
-    s.department, s.connections, s.followers, s.id, address_form(s.network_url) AS address, s.company,
+    s.department, s.connections, s.followers, s.id, address_form(s.network_url) AS address, k.seq AS company,
     CASE WHEN s.company_address IS NULL OR NOT contains(s.company_address, '/')
       THEN coalesce(k.address, s.company_address) ELSE s.company_address END AS company_address,
     ${packedSql(PERSON_FIELDS, (field) => filled[field] ?? `s.${field}`)} AS doc
-  FROM linked s LEFT JOIN keyed_companies k ON k.seq = s.company
+  FROM addressed s LEFT JOIN company_of k ON k.link_key = s.link_key
 )
-SELECT * FROM normal ORDER BY ${[...SORT_KEYS, "id"].map((key) => `${key} NULLS LAST`).join(", ")}`;
-  await runWatched(connection, sql, options.sleep, (part) =>
-    options.onProgress?.({ phase: "sort", done: part * people, total: people }),
-  );
+SELECT * FROM normal`;
+  const order = `ORDER BY ${[...SORT_KEYS, "id"].map((key) => `${key} NULLS LAST`).join(", ")}`;
+  const watched = (sql: string, from: number, to: number): Promise<void> =>
+    runWatched(connection, sql, options.sleep, (part) =>
+      options.onProgress?.({ phase: "sort", done: Math.floor(from + part * (to - from)), total: people }),
+    );
+  const { memoryBytes } = options.resources ?? machineResources();
+  const most = Math.floor(memoryBytes / SORT_BYTES);
+  if (people <= most) {
+    await watched(`CREATE TABLE sorted_people AS ${rows} ${order}`, 0, people);
+    await connection.run("DROP TABLE staged_people");
+    return;
+  }
+  await watched(`CREATE TABLE unsorted_people AS ${rows}`, 0, people / 2);
   await connection.run("DROP TABLE staged_people");
+  await connection.run("CREATE TABLE sorted_people AS SELECT * FROM unsorted_people LIMIT 0");
+  const lead = SORT_KEYS.slice(0, 3);
+  await connection.run(`CREATE TABLE parts AS
+    SELECT ${lead.join(", ")}, ((sum(n) OVER (ORDER BY ${lead.map((key) => `${key} NULLS LAST`).join(", ")}) - n) // ${most})::INTEGER AS part
+    FROM (SELECT ${lead.join(", ")}, count(*) AS n FROM unsorted_people GROUP BY ALL)`);
+  const parts = (await connection.runAndReadAll("SELECT DISTINCT part FROM parts ORDER BY part")).getRowsJS();
+  for (const [index, [part]] of parts.entries()) {
+    options.signal?.throwIfAborted();
+    const same = lead.map((key) => `u.${key} IS NOT DISTINCT FROM p.${key}`).join(" AND ");
+    const half = people / 2;
+    await watched(
+      `INSERT INTO sorted_people SELECT u.* FROM unsorted_people u JOIN parts p ON ${same} WHERE p.part = ${toNumber(part)}
+        ORDER BY ${[...SORT_KEYS, "id"].map((key) => `u.${key} NULLS LAST`).join(", ")}`,
+      half + (index * half) / parts.length,
+      half + ((index + 1) * half) / parts.length,
+    );
+  }
+  await connection.run("DROP TABLE unsorted_people; DROP TABLE parts");
 }
 
 async function writeRecords(
