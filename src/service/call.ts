@@ -1,3 +1,4 @@
+import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../contract/money.ts";
 import type { CallName, FaultAction } from "./faults.ts";
@@ -21,12 +22,20 @@ export interface Call {
   charged: Credits;
 }
 
+/** What every answer needs to know of the service. */
+export interface Lifecycle {
+  draining: boolean;
+  readonly observe:
+    | ((request: FastifyRequest, answer: Answer, headers: Readonly<Record<string, string>>) => void)
+    | undefined;
+}
+
 declare module "fastify" {
   interface FastifyRequest {
     call: Call;
   }
   interface FastifyInstance {
-    lifecycle: { draining: boolean };
+    lifecycle: Lifecycle;
   }
 }
 
@@ -61,32 +70,37 @@ export function standardHeaders(requestId: string, rate: RateState): Record<stri
   return headers;
 }
 
-/** Sends an answer in the envelope, or loses it where a fault says so. */
+/**
+ * Sends an answer in the envelope, or loses it where a fault says so. It is written past Fastify's own reply, which would take a
+ * fifth of the time of a free call; hooks after the answer (logs, metrics) run as ever.
+ */
 export function send(request: FastifyRequest, reply: FastifyReply, rate: RateState, answer: Answer): FastifyReply {
-  const { call } = request;
+  const { call, server } = request;
+  const { raw } = reply;
   const headers = standardHeaders(call.requestId, rate);
   Object.assign(headers, answer.headers);
-  // So that the client opens no further request on a connection that is about to go.
-  if (request.server.lifecycle.draining) headers.connection = "close";
+  // So that the client opens no further request on a connection that is about to go. Fastify asks for it after a body that was not
+  // read to its end.
+  if (server.lifecycle.draining || reply.hasHeader("connection")) headers.connection = "close";
+  headers["content-length"] = String(Buffer.byteLength(answer.body));
+  server.lifecycle.observe?.(request, answer, headers);
+  reply.hijack();
   if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
-    lose(reply, answer, headers, call.fault.kind === "cut" ? call.fault.bytes : 0);
-    return reply;
+    lose(raw, answer, headers, call.fault.kind === "cut" ? call.fault.bytes : 0);
+  } else {
+    raw.writeHead(answer.status, headers);
+    raw.end(request.method === "HEAD" ? undefined : answer.body);
   }
-  return reply
-    .code(answer.status)
-    .headers(headers)
-    .send(request.method === "HEAD" ? "" : answer.body);
+  return reply;
 }
 
 /** Sends the first bytes of the body, if any, and cuts the connection. */
-function lose(reply: FastifyReply, answer: Answer, headers: Record<string, string>, bytes: number): void {
-  reply.hijack();
-  const { raw } = reply;
+function lose(raw: ServerResponse, answer: Answer, headers: Record<string, string>, bytes: number): void {
   const body = Buffer.from(answer.body);
   if (bytes === 0) {
     raw.destroy();
     return;
   }
-  raw.writeHead(answer.status, { ...headers, "content-length": String(body.length) });
+  raw.writeHead(answer.status, headers);
   raw.write(body.subarray(0, Math.min(bytes, body.length - 1)), () => raw.destroy());
 }

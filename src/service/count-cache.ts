@@ -4,14 +4,14 @@ import type { SegmentRequest } from "./requests.ts";
 export interface CountAnswer {
   readonly count: number;
   readonly cached: boolean;
-  /** Epoch milliseconds on the wall clock: when the number was computed. */
-  readonly asOf: number;
+  /** ISO-8601: when the number was computed. */
+  readonly asOf: string;
   readonly version: string;
 }
 
 interface Entry {
   readonly count: number;
-  readonly asOf: number;
+  readonly asOf: string;
   /** On the monotonic clock. */
   readonly expires: number;
 }
@@ -78,7 +78,7 @@ export class CountCache {
   private async compute(request: SegmentRequest, version: string): Promise<CountAnswer> {
     const { engine, monotonic, now, ttlMs } = this.options;
     const started = monotonic();
-    const asOf = now();
+    const asOf = new Date(now()).toISOString();
     const count = await engine.count(request.filters);
     const after = engine.info().version;
     // The dataset was replaced meanwhile: which one was counted is not known, so count again.

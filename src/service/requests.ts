@@ -75,7 +75,7 @@ export function readEmployees(query: string, maxDepth: number | undefined): Empl
 
 /** A call without parameters refuses any, so that a misspelt route is noticed. Throws a 422 Problem. */
 export function refuseQuery(query: string): void {
-  queryFields(query, []);
+  if (query !== "") queryFields(query, []);
 }
 
 /** What a company's cursors are bound to. */

@@ -9,7 +9,7 @@ import { MAX_BODY_BYTES } from "../contract/records.ts";
 import type { Engine } from "../dataset/engine.ts";
 import { Admission } from "./admission.ts";
 import { OutcomeUnknownError, VanishedError } from "./billing.ts";
-import { type Answer, newCall, send, standardHeaders } from "./call.ts";
+import { type Answer, type Lifecycle, newCall, send, standardHeaders } from "./call.ts";
 import { type Fault, FaultPlan } from "./faults.ts";
 import { RateLimiter } from "./limits.ts";
 import { openLog, type ServiceLog, SILENT } from "./log.ts";
@@ -22,7 +22,7 @@ import type { KeyMode, Store } from "./store.ts";
 import { TurnCache } from "./turn-cache.ts";
 import { DeadlineError, makeWorld, type World } from "./world.ts";
 
-/** An answer as it went out, for tests that hold every one of them against the published document. */
+/** A `/v1` answer as it went out, for tests that hold every one of them against the published document. */
 export interface ObservedAnswer {
   readonly method: string;
   /** As requested, with the query. */
@@ -162,7 +162,17 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     },
   });
 
-  app.decorate("lifecycle", { draining: false });
+  const { observe } = options;
+  const lifecycle: Lifecycle = {
+    draining: false,
+    observe:
+      observe &&
+      ((request, { body, status }, headers) => {
+        const route = request.is404 ? undefined : request.routeOptions.url;
+        observe({ method: request.method, url: request.raw.url ?? "", route, status, headers, body });
+      }),
+  };
+  app.decorate("lifecycle", lifecycle);
   app.decorateRequest("call");
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
@@ -182,21 +192,6 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       log.request(request, reply.statusCode, ms);
       metrics?.observe(request, reply.statusCode, ms);
       done();
-    });
-  }
-  const { observe } = options;
-  if (observe !== undefined) {
-    app.addHook("onSend", (request, reply, payload, done) => {
-      const headers = Object.entries(reply.getHeaders()).map(([name, value]) => [name, String(value)]);
-      observe({
-        method: request.method,
-        url: request.raw.url ?? "",
-        route: request.is404 ? undefined : request.routeOptions.url,
-        status: reply.statusCode,
-        headers: Object.fromEntries(headers) as Record<string, string>,
-        body: typeof payload === "string" ? payload : "",
-      });
-      done(null, payload);
     });
   }
   app.setErrorHandler(onError);
@@ -288,7 +283,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   async function drain(): Promise<void> {
     log.event("draining");
     clearInterval(flushTimer);
-    app.lifecycle.draining = true;
+    lifecycle.draining = true;
     // A connection becomes idle when its call is answered, which Node does not look at again by itself.
     const idle = setInterval(() => app.server.closeIdleConnections(), 50);
     const cut = setTimeout(() => app.server.closeAllConnections(), timeouts.drain);

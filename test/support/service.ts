@@ -156,8 +156,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     },
     observe: (answer) => {
       rest.observe?.(answer);
-      // The answer to a HEAD has no body that could be checked.
-      if (answer.method !== "HEAD") for (const check of onResponse) check(answer);
+      for (const check of onResponse) check(answer);
     },
   });
   let closed: Promise<void> | undefined;
