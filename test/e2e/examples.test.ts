@@ -28,9 +28,9 @@ const environment = {
   HEADCOUNT_CONNECTION: "sample",
 };
 
-function bash(script: string): { status: number | null; stdout: string; stderr: string } {
+function bash(script: string, cwd = work): { status: number | null; stdout: string; stderr: string } {
   return spawnSync("bash", ["-c", `set -e\n${script}`], {
-    cwd: work,
+    cwd,
     env: environment,
     encoding: "utf8",
     timeout: 120_000,
@@ -135,7 +135,9 @@ describe("README", () => {
   // One shell for all of them, in order, as somebody who reads along would have it.
   test("every later block runs as written", () => {
     const script = blocks.slice(2).join("\n");
-    const result = bash(script);
+    const own = join(folder, "readme");
+    mkdirSync(own);
+    const result = bash(script, own);
     expect(result, `${result.stdout}\n${result.stderr}`).toMatchObject({ status: 0 });
   });
 });

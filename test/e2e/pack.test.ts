@@ -59,10 +59,25 @@ function packages(folder: string): { count: number; bytes: number } {
 
 describe("the package", () => {
   test("holds the program and nothing of its workshop", () => {
-    const beside = packed.filter((path) => !path.startsWith("dist/"));
-    expect(beside).toMatchInlineSnapshot();
-    expect(packed.filter((path) => /\.ts$|test|bench|\.map$/.test(path))).toEqual([]);
-    expect(packed).toContain("dist/main.js");
+    const beside = packed.filter((path) => !path.startsWith("dist/cli/"));
+    expect(beside).toMatchInlineSnapshot(`
+      [
+        "CHANGELOG.md",
+        "LICENSE",
+        "README.md",
+        "bin/headcount.js",
+        "bin/package.json",
+        "completions/_headcount",
+        "completions/headcount.bash",
+        "completions/headcount.fish",
+        "completions/headcount.ps1",
+        "docs/headcount.1",
+        "docs/openapi.json",
+        "package.json",
+      ]
+    `);
+    expect(packed.filter((path) => /\.ts$|^test|^bench|\.map$/.test(path))).toEqual([]);
+    expect(packed).toContain("dist/cli/main.cjs");
   });
 
   test("installed in an empty folder, it counts, prices and buys from the sample", () => {
