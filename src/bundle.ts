@@ -1,5 +1,6 @@
-import { readFileSync, renameSync, rmSync } from "node:fs";
-import { pid } from "node:process";
+import { execFileSync } from "node:child_process";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execPath, pid } from "node:process";
 import { fileURLToPath } from "node:url";
 import { rolldown } from "rolldown";
 import { packageRoot } from "./paths.ts";
@@ -41,3 +42,6 @@ await bundle.write({
 await bundle.close();
 rmSync(folder, { recursive: true, force: true });
 renameSync(draft, folder);
+// The help of the program never changes after this: `bin` prints it without loading what made it.
+const program = fileURLToPath(new URL("bin/headcount.js", root));
+writeFileSync(new URL("dist/cli/help.txt", root), execFileSync(execPath, [program, "--help"], { env: {} }));

@@ -54,10 +54,21 @@ describe("what is loaded", () => {
     expect(await loaded("version", ["--version"])).toBe("bin/headcount.js\n");
   });
 
-  test("--help loads the program and no package", async () => {
-    const files = await loaded("help", ["--help"]);
+  test("--help loads nothing: the build has written it", async () => {
+    expect(await loaded("help", ["--help"])).toBe("bin/headcount.js\n");
+  });
+
+  test("the help of a command loads its file and no package", async () => {
+    const files = await loaded("count-help", ["help", "count"]);
     expect(files).not.toContain("package");
-    await expect(files).toMatchFileSnapshot("startup/help.txt");
+    await expect(files).toMatchFileSnapshot("startup/count-help.txt");
+  });
+
+  test("what the build wrote is the help that the program prints", async () => {
+    const bin = new URL("bin/headcount.js", ROOT).pathname;
+    const written = (await promisify(execFile)(process.execPath, [bin, "--help"])).stdout;
+    const printed = (await promisify(execFile)(process.execPath, [bin, "--no-color", "--help"])).stdout;
+    expect(written).toEqual(printed);
   });
 
   test("count loads undici and no other package", async () => {
