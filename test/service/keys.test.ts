@@ -60,7 +60,7 @@ describe("API keys", () => {
       key.replace("live", "prod"),
       key.replace("_", "-"),
       `${key}\u0000`,
-      key.normalize("NFKD") + "\u0301",
+      `${key.normalize("NFKD")}\u0301`,
       "hc_live_",
       "hc_live_undefined",
       "null",
