@@ -45,7 +45,7 @@ const SORT_KEYS = ["country", "department", "seniority", "industry", "title"] as
 const SORT_BYTES = 4_096;
 
 /** Columns of the filter table, in normal form. */
-const NORMAL_COLUMNS = [
+export const NORMAL_COLUMNS = [
   "country",
   "state",
   "city",

@@ -2,7 +2,7 @@ import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { createClient } from "@clickhouse/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CanonicalFilters, checkFilters, type FilterKey } from "../../src/contract/filters.ts";
+import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from "../../src/contract/filters.ts";
 import type { Person } from "../../src/contract/records.ts";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
@@ -72,37 +72,11 @@ function filterSets(people: readonly Person[], count: number): CanonicalFilters[
     );
     return key === "company_network_url" ? values[0] : values;
   };
-  const keys: readonly FilterKey[] = [
-    "country",
-    "state",
-    "city",
-    "location",
-    "title",
-    "seniority",
-    "seniority_level",
-    "functional_area",
-    "industry",
-    "first_name",
-    "last_name",
-    "name",
-    "network_url",
-    "title_prefix",
-    "headline_prefix",
-    "location_prefix",
-    "name_prefix",
-    "industry_prefix",
-    "connections_min",
-    "connections_max",
-    "followers_min",
-    "followers_max",
-    "company_network_url",
-    "department",
-  ];
   const sets: CanonicalFilters[] = [canonical({})];
   while (sets.length < count) {
     const filters: Record<string, unknown> = {};
     for (let index = 1 + below(3); index > 0; index--) {
-      const key = keys[below(keys.length)] as FilterKey;
+      const key = FILTER_KEYS[below(FILTER_KEYS.length)] as FilterKey;
       filters[key] = value(key);
     }
     const check = checkFilters(filters);

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
+import { NORMAL_COLUMNS } from "../build.ts";
 import { literal, machineResources, startDuckDb } from "../duckdb.ts";
 import { type DatasetMeta, FILES } from "../layout.ts";
 import { RecordStore } from "../record-store.ts";
@@ -21,22 +22,7 @@ const BATCH = 20_000;
 /** Inserts answer only when every shard has the rows. */
 const SYNCHRONOUS = { insert_distributed_sync: 1, output_format_json_quote_64bit_integers: 0 } as const;
 
-const TEXT_COLUMNS = [
-  "country",
-  "state",
-  "city",
-  "location",
-  "title",
-  "seniority",
-  "seniority_level",
-  "functional_area",
-  "industry",
-  "first_name",
-  "last_name",
-  "name",
-  "headline",
-  "department",
-] as const;
+const TEXT_COLUMNS = [...NORMAL_COLUMNS, "department"];
 
 /**
  * Copies a built dataset version into ClickHouse and makes it the one that is served: new tables beside the old ones, the
