@@ -177,14 +177,29 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   app.removeAllContentTypeParsers();
   app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
 
-  app.addHook("onRequest", async (request, reply) => {
+  const undisturbed = (options.latencyMs ?? 0) === 0 && (options.faults ?? []).length === 0;
+  app.addHook("onRequest", (request, reply, done) => {
     request.call = newCall(request.id, monotonic());
     // Before the body is looked at: a wrong path or method is said first.
-    if (request.is404) return answerUnrouted(request, reply);
+    if (request.is404) {
+      answerUnrouted(request, reply).catch(done);
+      return;
+    }
     const route = API_ROUTES[request.routeOptions.url ?? ""];
-    if (route === undefined) return;
+    if (route === undefined) {
+      done();
+      return;
+    }
     request.call.name = route.name;
-    await enter(request);
+    let admitted = false;
+    try {
+      admitted = undisturbed && admission.admitKnown(request);
+    } catch (error) {
+      done(error as Error);
+      return;
+    }
+    if (admitted) done();
+    else enter(request).then(() => done(), done);
   });
   if (log !== SILENT || metrics !== undefined) {
     app.addHook("onResponse", (request, reply, done) => {

@@ -28,6 +28,16 @@ export class TurnCache {
     return this.scheduled && turn === this.turn;
   }
 
+  /** What was put in before in this turn. */
+  peek(key: string): unknown {
+    return this.entries.get(key);
+  }
+
+  /** Puts a value in, if its turn is not over. */
+  put(turn: number, key: string, value: unknown): void {
+    if (this.isCurrent(turn)) this.entries.set(key, value);
+  }
+
   /** The value of this turn, made where it is the first. Keys and their types of values belong together. */
   get<Value>(key: string, make: () => Value): Value {
     const found = this.entries.get(key);
