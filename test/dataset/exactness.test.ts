@@ -10,6 +10,7 @@ import { SMALL, sleep, smallDataset, tempFolder } from "../support/dataset.ts";
 import { hostilePeople, matches, publicOrder, randomFilters, seededRandom } from "../support/exactness.ts";
 
 const SETS = process.env.HEADCOUNT_LONG ? 5_000 : 300;
+const TIMEOUT_MS = SETS * 400;
 const SEED = Number(process.env.HEADCOUNT_SEED ?? 42);
 
 let hostile: Person[];
@@ -59,14 +60,22 @@ async function compare(engine: Engine, people: readonly Person[], sets: number, 
   return nonEmpty;
 }
 
-test("hostile values: count, ids and order are those of a naive matcher", async () => {
-  expect(await compare(hostileEngine, hostile, SETS, SEED)).toBeGreaterThan(SETS / 3);
-});
+test(
+  "hostile values: count, ids and order are those of a naive matcher",
+  async () => {
+    expect(await compare(hostileEngine, hostile, SETS, SEED)).toBeGreaterThan(SETS / 3);
+  },
+  TIMEOUT_MS,
+);
 
-test("generated people: count, ids and order are those of a naive matcher", async () => {
-  expect(generated).toEqual(publicOrder(generated));
-  expect(await compare(generatedEngine, generated, SETS, SEED + 1)).toBeGreaterThan(SETS / 3);
-});
+test(
+  "generated people: count, ids and order are those of a naive matcher",
+  async () => {
+    expect(generated).toEqual(publicOrder(generated));
+    expect(await compare(generatedEngine, generated, SETS, SEED + 1)).toBeGreaterThan(SETS / 3);
+  },
+  TIMEOUT_MS,
+);
 
 test("the pages of a segment are its people once each, whatever the page size", async () => {
   const random = seededRandom(SEED + 2);
