@@ -127,8 +127,8 @@ describe("README", () => {
   const blocks = [...readme.matchAll(/```sh\n([\s\S]*?)```/g)].map((match) => match[1] ?? "");
 
   test("opens with the two blocks that a stranger runs", () => {
-    expect(blocks[0]).toContain("npm ci");
-    expect(blocks[1]).toContain("npm ci");
+    expect(blocks[0]).toContain("npm install");
+    expect(blocks[1]).toContain("npm install");
     expect(blocks.length).toBeGreaterThan(4);
   });
 
