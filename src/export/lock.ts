@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, open, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { link, open, readFile, unlink, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { kill } from "node:process";
 import { CliError, EXIT } from "../errors.ts";
@@ -56,7 +56,8 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
     if (await create(path, text, mine.token)) return { path, release: () => release(path, mine.token) };
     const holder = await readHolder(path);
     if (holder !== undefined && (await isGone(holder))) {
-      await takeAway(path, holder.token, mine.token);
+      await takeAway(path, holder.token, text, mine.token);
+      await options.sleep(1, options.signal);
       continue;
     }
     if (options.wait !== true) throw lockedError(path, options.what, holder);
@@ -130,20 +131,21 @@ async function createExclusive(path: string, text: string): Promise<boolean> {
 }
 
 /**
- * Moves a stale lock aside. Two processes may have seen the same stale lock, and one of them may hold a new one by now: what
- * was moved is looked at again, and a lock that is not the stale one goes back.
+ * Removes a stale lock. Several processes may have seen the same one, and one of them may hold a new lock by now: they take
+ * turns, and each looks again in its turn, so that only the stale lock itself is ever removed.
  */
-async function takeAway(path: string, stale: string, token: string): Promise<void> {
-  const aside = `${path}.${token}.stale`;
-  try {
-    await rename(path, aside);
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return;
-    throw error;
+async function takeAway(path: string, stale: string, text: string, token: string): Promise<void> {
+  const turn = `${path}.takeover`;
+  if (!(await create(turn, text, token))) {
+    const other = await readHolder(turn);
+    if (other !== undefined && (await isGone(other))) await unlink(turn).catch(() => undefined);
+    return;
   }
-  const moved = await readHolder(aside);
-  if (moved?.token !== stale) await link(aside, path).catch(() => undefined);
-  await unlink(aside).catch(() => undefined);
+  try {
+    if ((await readHolder(path))?.token === stale) await unlink(path).catch(() => undefined);
+  } finally {
+    await unlink(turn).catch(() => undefined);
+  }
 }
 
 async function release(path: string, token: string): Promise<void> {

@@ -68,6 +68,10 @@ test("a living holder's lock, one of another machine and an unreadable one are n
 });
 
 test("of many that find the same stale lock exactly one gets it at a time", async () => {
+  for (let round = 0; round < 10; round++) await oneStaleLock();
+});
+
+async function oneStaleLock(): Promise<void> {
   const path = lockFile();
   writeFileSync(path, holder({ started: "another-boot/1" }));
   let inside = 0;
@@ -83,4 +87,4 @@ test("of many that find the same stale lock exactly one gets it at a time", asyn
   };
   await Promise.all(Array.from({ length: 20 }, work));
   expect({ most, turns }).toEqual({ most: 1, turns: 20 });
-});
+}
