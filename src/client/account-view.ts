@@ -6,14 +6,19 @@ type Fields = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-/** The first of several dotted paths that leads to a value. */
+/** The first of several dotted paths that leads to a value. A name may have a dot of its own (`costs["person.search"]`). */
 function find(from: Fields, paths: readonly string[]): unknown {
   for (const path of paths) {
-    let value: unknown = from;
-    for (const part of path.split(".")) value = isObject(value) ? value[part] : undefined;
+    const value = at(from, path.split("."));
     if (value !== undefined && value !== null) return value;
   }
   return undefined;
+}
+
+function at(from: unknown, parts: readonly string[]): unknown {
+  if (parts.length === 0 || !isObject(from)) return parts.length === 0 ? from : undefined;
+  const own = parts.length === 1 ? undefined : from[parts.join(".")];
+  return own ?? at(from[parts[0] ?? ""], parts.slice(1));
 }
 
 const text = (value: unknown): string | undefined =>

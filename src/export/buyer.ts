@@ -62,6 +62,8 @@ export interface BuyerOptions extends Clock {
   readonly datasetVersion: string | null;
   /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
+  /** Asked after each page that was handed on: whether what came is reason to buy no more. */
+  readonly enough?: (() => boolean) | undefined;
   readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
   readonly onNotice?: ((text: string) => void) | undefined;
 }
@@ -287,7 +289,7 @@ export class Buyer {
     const { run, price, now } = this.#o;
     const idle = this.#active.size > 0 || this.#pending.length > 0 ? "wait" : "end";
     let room = this.#rowRoom();
-    if (room < 1) return idle;
+    if (room < 1 || this.#o.enough?.() === true) return idle;
     const slot = this.#agenda.next((target) => this.#isBusy(target));
     if (slot === undefined) return idle;
     if (this.#balance !== undefined) {

@@ -259,12 +259,14 @@ function identityOf(target: Target, output: string | null, account: AccountView,
   };
 }
 
-const priceFor = (target: Target, { costs }: AccountView): Credits =>
-  target.kind === "search"
-    ? costs.personSearch
-    : target.kind === "employees"
-      ? costs.companyEmployees
-      : costs.companyEnrich;
+/** The call that a target buys by, as the account names it, and its price there. */
+const PAID_CALLS = {
+  search: { call: "person_search", cost: "personSearch" },
+  employees: { call: "company_employees", cost: "companyEmployees" },
+  enrich: { call: "company_enrich", cost: "companyEnrich" },
+} as const;
+
+const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
 
 /** Above this many companies the free counts would cost more calls than the pages themselves. */
 const MAX_COUNTS = 100;
@@ -296,7 +298,8 @@ function quoteFor(
   deps: ExportDeps,
   state: Pick<Run["state"], "rows" | "settled" | "uncertain"> | undefined,
 ): Quote {
-  for (const call of account.unknownCosts) {
+  const { call } = PAID_CALLS[target.kind];
+  if (account.unknownCosts.includes(call)) {
     deps.onNotice(`warning: the account does not tell what ${call} costs; counted as 1 credit`);
   }
   return makeQuote({
@@ -376,6 +379,8 @@ async function buyAndWrite(
       balance: account.balance,
       datasetVersion: run.plan.dataset_version,
       commit: async (page) => sink.write(distinct.take(page)),
+      // One page that comes again may be a slip. Two are a service that does not turn pages: it would sell the same rows for ever.
+      enough: () => run.plan.target.kind === "search" && distinct.repeatedPages > 1,
       onProgress: deps.onProgress,
       onNotice: deps.onNotice,
     });
@@ -384,8 +389,13 @@ async function buyAndWrite(
     if (missed !== undefined) throw companyNotFound(missed);
     const { balance } = bought;
     const receipt = buildReceipt({ run, quote, distinct, bought, balance, finishedAt: now() });
+    const copyReceipt = async (copy: Receipt): Promise<void> => {
+      if (options.receipt === undefined) return;
+      await deps.disk.replaceFile(options.receipt, `${JSON.stringify(copy, null, 2)}\n`, "receipt copy");
+    };
     if (receipt.shortfall !== null) {
       await run.writeReceipt(receipt);
+      await copyReceipt(receipt);
       throw new CliError({
         code: "incomplete",
         category: "incomplete",
@@ -395,6 +405,7 @@ async function buyAndWrite(
     }
     if (options.requireComplete && !receipt.complete) {
       await run.writeReceipt(receipt);
+      await copyReceipt(receipt);
       throw notComplete(receipt);
     }
     const file = await sink.prepare(() => distinctPages(run));
@@ -408,9 +419,7 @@ async function buyAndWrite(
     if (options.misses !== undefined) {
       await deps.disk.replaceFile(options.misses, misses.map((line) => `${line}\n`).join(""), "misses");
     }
-    if (options.receipt !== undefined) {
-      await deps.disk.replaceFile(options.receipt, `${JSON.stringify(whole, null, 2)}\n`, "receipt copy");
-    }
+    await copyReceipt(whole);
     await sink.publish();
     written = undefined;
     await store.finish(run, now());

@@ -1,0 +1,232 @@
+import { existsSync, mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterEach, describe, expect, test } from "vitest";
+import type { Dialect } from "../../src/client/types.ts";
+import { type Ran, readCsv, type User, user } from "../support/export.ts";
+import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// Our client at a service that we did not write: what counts is what its books say.
+
+const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes", "--receipt", "r.json"];
+const open: ForeignService[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((service) => service.close()));
+});
+
+interface Scene {
+  readonly service: ForeignService;
+  readonly u: User;
+  run(...argv: string[]): Promise<Ran>;
+  ids(): string[];
+  receipt(): Record<string, unknown>;
+}
+
+async function scene(change: Partial<ForeignOptions> = {}, dialect?: Dialect): Promise<Scene> {
+  const service = await startForeignService(change);
+  open.push(service);
+  const u = user(service.url, service.key);
+  if (dialect !== undefined) {
+    mkdirSync(join(u.dir, "config"));
+    const config = { connections: { work: { baseUrl: service.url, dialect } } };
+    writeFileSync(join(u.dir, "config", "config.json"), JSON.stringify(config));
+  }
+  return {
+    service,
+    u,
+    run: (...argv) => u.run(dialect === undefined ? argv : ["-c", "work", ...argv]),
+    ids: () => readCsv(u.read("o.csv")).map(({ id }) => id ?? ""),
+    receipt: () => JSON.parse(u.read("r.json")) as Record<string, unknown>,
+  };
+}
+
+/** Everything that keeps books says the same: the service, the receipt, the local ledger. */
+async function expectBooks(s: Scene, credits: number, uncertain = 0): Promise<void> {
+  expect(s.service.charged()).toBe(credits + uncertain);
+  expect(s.receipt()).toMatchObject({ credits, uncertain_credits: uncertain });
+  const spend = JSON.parse((await s.run("spend", "--json")).stdout) as { total: object };
+  expect(spend.total).toMatchObject({ settled: credits, uncertain, foreign: 0 });
+}
+
+describe("where the contract is silent", () => {
+  test("a count is read as a bare number and under every usual name", async () => {
+    for (const countUnder of [undefined, "count", "total", "total_results", "total_count", "results_count"]) {
+      const s = await scene({ countUnder });
+      expect(await s.run("count", "--country", "x")).toMatchObject({ code: 0, stdout: "260\n" });
+    }
+  });
+
+  test("a page is read under every usual name, and every field is kept", async () => {
+    for (const rowsUnder of [undefined, "profiles", "people", "persons", "results", "items", "data", "employees"]) {
+      const s = await scene({ rowsUnder, people: 30 });
+      expect(await s.run(...BUY)).toMatchObject({ code: 0, stdout: "" });
+      expect(s.ids()).toEqual(s.service.ids());
+      expect(readCsv(s.u.read("o.csv"))[4]).toMatchObject({
+        name: "Person 4",
+        title: 'Sales, "Lead"',
+        nickname: "P4",
+        "current.since.year": "2004",
+        skills: "a; b;4",
+      });
+      await expectBooks(s, 30);
+    }
+  });
+
+  test("balance, limits and prices are found under other names, and only the price that matters is missed aloud", async () => {
+    const s = await scene({ price: 0.25 });
+    const account = JSON.parse((await s.run("account", "--json")).stdout) as Record<string, unknown>;
+    expect(account).toMatchObject({
+      credits: { remaining: 5_000 },
+      rate_limits: { per_minute: 6_000, per_day: 100_000 },
+      costs: { person_search: 0.25, company_enrich: 0.25, company_employees: 0.25 },
+    });
+    const quiet = await scene({ tellsCosts: false });
+    const ran = await quiet.run(...BUY);
+    expect(ran.code).toBe(0);
+    expect(ran.stderr.match(/does not tell what \w+ costs/g)).toEqual(["does not tell what person_search costs"]);
+  });
+
+  test.each<Dialect>([
+    { paging: "page", firstPage: 0 },
+    { paging: "offset", firstPage: 1 },
+    { paging: "cursor", firstPage: 1 },
+  ])("paging by $paging from $firstPage, whole and up to a cap", async (dialect) => {
+    const s = await scene(dialect, dialect);
+    expect(await s.run(...BUY, "--per-page", "30")).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids());
+    await expectBooks(s, 260);
+    expect(await s.run(...BUY, "--per-page", "30", "--max-credits", "77", "--overwrite")).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids().slice(0, 77));
+    expect(s.service.charged()).toBe(260 + 77);
+  });
+
+  test.each([{ maxPerPage: 25 }, { maxPerPage: 25, tellsMaxPerPage: true }, { maxPerPage: 25, clamp: true }])(
+    "a largest page that is refused, told or clamped: %o",
+    async (change) => {
+      const s = await scene(change);
+      expect(await s.run(...BUY)).toMatchObject({ code: 0 });
+      expect(s.ids()).toEqual(s.service.ids());
+      await expectBooks(s, 260);
+    },
+  );
+
+  test("companies: a match in a wrapper, a free miss, employees up to a limit", async () => {
+    const s = await scene();
+    const found = await s.run("enrich", "globex.example", "--yes", "--json");
+    expect({ code: found.code, name: JSON.parse(found.stdout).name }).toEqual({ code: 0, name: "Globex" });
+    expect(await s.run("enrich", "missing.example", "--yes")).toMatchObject({ code: 6, stdout: "" });
+    expect(await s.run("employees", "missing.example", "--limit", "5", "--yes")).toMatchObject({ code: 6, stdout: "" });
+    expect(s.service.charged()).toBe(1);
+    const people = await s.run("employees", "globex.example", "--limit", "41", "--yes", "--per-page", "20");
+    expect({ code: people.code, rows: people.stdout.trim().split("\n").length }).toEqual({ code: 0, rows: 41 });
+    expect(s.service.charged()).toBe(42);
+  });
+});
+
+describe("caps land exactly on the service's own books", () => {
+  test.each([1, 3, 8])("1,007 credits with %i pages in flight", async (concurrency) => {
+    const s = await scene({ people: 1_500 });
+    const ran = await s.run(...BUY, "--max-credits", "1007", "--per-page", "100", "--concurrency", String(concurrency));
+    expect(ran).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids().slice(0, 1_007));
+    await expectBooks(s, 1_007);
+  });
+
+  test.each([
+    ["0.75", 3],
+    ["3.5", 14],
+    ["0.26", 1],
+    ["0.2", 0],
+  ] as const)("%s credits at 0.25 a profile buy %i", async (cap, rows) => {
+    const s = await scene({ price: 0.25 });
+    expect(await s.run(...BUY, "--max-credits", cap)).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids().slice(0, rows));
+    await expectBooks(s, rows / 4);
+  });
+
+  test("more than the balance is refused before anything is spent, with the limit that fits", async () => {
+    const s = await scene({ price: 0.25, balance: 10 });
+    const ran = await s.run(...BUY);
+    expect(ran).toMatchObject({ code: 4, stdout: "" });
+    expect(ran.stderr).toContain("--limit 40 would fit");
+    expect(s.service.paidCalls()).toBe(0);
+    expect(await s.run(...BUY, "--limit", "40")).toMatchObject({ code: 0 });
+    await expectBooks(s, 10);
+  });
+});
+
+describe("what goes wrong on the way", () => {
+  test.each(["503", "500", "429-date", "429-ms"] as const)(
+    "a %s is waited out and nothing is bought twice",
+    async (mishap) => {
+      const s = await scene({ mishap: (call) => (call === 3 ? mishap : undefined) });
+      expect(await s.run(...BUY, "--per-page", "50")).toMatchObject({ code: 0, stdout: "" });
+      expect(s.ids()).toEqual(s.service.ids());
+      await expectBooks(s, 260);
+    },
+  );
+
+  test.each(["drop", "cut"] as const)(
+    "a reply that was charged and lost (%s) is booked as uncertain, inside the cap",
+    async (mishap) => {
+      for (const concurrency of ["1", "4"]) {
+        const s = await scene({ mishap: (call) => (call === 3 ? mishap : undefined) });
+        const ran = await s.run(...BUY, "--per-page", "50", "--max-credits", "200", "--concurrency", concurrency);
+        expect({ code: ran.code, file: existsSync(s.u.file("o.csv")) }).toEqual({ code: 5, file: false });
+        expect(ran.stderr).toContain("50 credits may have been charged");
+        await expectBooks(s, 150, 50);
+        // A higher cap goes on with the same run: what came is not bought again.
+        expect(await s.run(...BUY, "--per-page", "50", "--max-credits", "310")).toMatchObject({ code: 0 });
+        expect(s.ids()).toEqual(s.service.ids());
+        await expectBooks(s, 260, 50);
+      }
+    },
+  );
+
+  test("a service that is down ends in bounded time: exit 8, stdout empty, nothing charged", async () => {
+    const s = await scene({ mishap: () => "503" });
+    const ran = await s.run(...BUY);
+    expect(ran).toMatchObject({ code: 8, stdout: "" });
+    expect(ran.stderr).not.toContain("\u001b");
+    expect(s.service.charged()).toBe(0);
+    expect(s.service.paidCalls()).toBeLessThanOrEqual(12);
+  });
+});
+
+describe("complete or said", () => {
+  test("rows that come twice: exit 5, no file, and a receipt that says so", async () => {
+    const s = await scene({ duplicateEvery: 10 });
+    const ran = await s.run(...BUY, "--per-page", "50");
+    expect({ code: ran.code, file: existsSync(s.u.file("o.csv")) }).toEqual({ code: 5, file: false });
+    expect(s.receipt()).toMatchObject({ received: 260, distinct: 234, duplicates: 26, complete: false, output: null });
+    const kept = await s.run("runs", "export", "last", "--format", "ndjson");
+    expect(
+      new Set(
+        kept.stdout
+          .trim()
+          .split("\n")
+          .map((line) => JSON.parse(line).id),
+      ).size,
+    ).toBe(234);
+    await expectBooks(s, 260);
+  });
+
+  test("fewer than were counted: exit 5, and nothing is asked for again and again", async () => {
+    const s = await scene({ countedTooMany: 30 });
+    expect(await s.run(...BUY, "--per-page", "50")).toMatchObject({ code: 5 });
+    expect(s.receipt()).toMatchObject({ count: 290, received: 260, complete: false });
+    await expectBooks(s, 260);
+  });
+
+  test("a service that never turns the page is stopped, not paid to the end", async () => {
+    // It pages by offset, and nobody told us: `page` is ignored and every page is the first.
+    const s = await scene({ people: 2_000, paging: "offset" });
+    const ran = await s.run(...BUY, "--per-page", "20", "--concurrency", "2");
+    expect(ran.code).toBe(5);
+    expect(ran.stderr).toContain("pages twice");
+    expect(s.service.paidCalls()).toBeLessThanOrEqual(8);
+    expect(s.receipt()).toMatchObject({ distinct: 20, complete: false });
+    const before = s.service.charged();
+    expect((await s.run(...BUY, "--per-page", "20")).code).toBe(5);
+    expect(s.service.charged()).toBe(before);
+  });
+});

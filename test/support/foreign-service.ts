@@ -1,0 +1,292 @@
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+
+// A service of somebody else, who read the contract and chose otherwise wherever it is silent. It shares no code with src/, so
+// that a mistake that our client and our service share cannot hide. Money is kept as whole thousandths of a credit.
+
+/** What goes wrong with one paid call. A dropped or cut reply was charged before it was lost. */
+export type Mishap = "drop" | "cut" | "503" | "500" | "429-date" | "429-ms" | "402" | undefined;
+
+export interface ForeignOptions {
+  people: number;
+  balance: number;
+  price: number;
+  paging: "page" | "offset" | "cursor";
+  firstPage: 0 | 1;
+  /** The array is under this name; undefined: `result` is the array. */
+  rowsUnder: string | undefined;
+  /** undefined: the bare number. */
+  countUnder: string | undefined;
+  /** More than this is a 422; with `clamp` the page is just smaller. */
+  maxPerPage: number;
+  clamp: boolean;
+  /** Whether `account` tells prices and the largest page. */
+  tellsCosts: boolean;
+  tellsMaxPerPage: boolean;
+  /** Every n-th row is the row before it once more; 0: none. */
+  duplicateEvery: number;
+  /** What the count says beyond what there is. */
+  countedTooMany: number;
+  /** What befalls the n-th paid call, from 1. */
+  mishap: (call: number) => Mishap;
+  /** Remembers Idempotency-Key, as the contract does not ask it to. */
+  idempotent: boolean;
+  delayMs: number;
+}
+
+export interface ForeignService {
+  readonly url: string;
+  readonly key: string;
+  /** May be changed while it runs. */
+  readonly options: ForeignOptions;
+  /** Credits charged, by this service's own books. */
+  charged(): number;
+  /** Rows handed out and paid, those of lost replies included. */
+  rowsSold(): number;
+  paidCalls(): number;
+  readonly seen: {
+    readonly path: string;
+    readonly status: number;
+    readonly size: number;
+    readonly key: string | undefined;
+  }[];
+  /** The id of each row in its order, with duplicates. */
+  ids(): string[];
+  close(): Promise<void>;
+}
+
+const FILTERS = new Set(
+  "country state city location title seniority seniority_level functional_area industry first_name last_name name network_url title_prefix headline_prefix location_prefix name_prefix industry_prefix connections_min connections_max followers_min followers_max company_network_url department".split(
+    " ",
+  ),
+);
+
+export async function startForeignService(change: Partial<ForeignOptions> = {}): Promise<ForeignService> {
+  const options: ForeignOptions = {
+    people: 260,
+    balance: 5_000,
+    price: 1,
+    paging: "page",
+    firstPage: 1,
+    rowsUnder: "people",
+    countUnder: "total_results",
+    maxPerPage: 1_000,
+    clamp: false,
+    tellsCosts: true,
+    tellsMaxPerPage: false,
+    duplicateEvery: 0,
+    countedTooMany: 0,
+    mishap: () => undefined,
+    idempotent: false,
+    delayMs: 0,
+    ...change,
+  };
+  const key = "acme_live_0123456789abcdefghij";
+  let left = Math.round(options.balance * 1_000);
+  const granted = left;
+  let calls = 0;
+  let sold = 0;
+  const seen: { path: string; status: number; size: number; key: string | undefined }[] = [];
+  const stored = new Map<string, string>();
+
+  const person = (at: number): Record<string, unknown> => ({
+    id: 1_000_000 + at,
+    name: `Person ${at}`,
+    title: at % 7 === 0 ? '=HYPERLINK("http://x.example")' : 'Sales, "Lead"',
+    followers: at * 3,
+    connections: at % 5 === 0 ? null : at,
+    current: { company: "Globex", since: { year: 2000 + (at % 20) } },
+    skills: ["a", `b;${at}`],
+    ...(at % 4 === 0 ? { nickname: `P${at}` } : {}),
+  });
+  const rowAt = (index: number): Record<string, unknown> =>
+    options.duplicateEvery > 0 && index % options.duplicateEvery === options.duplicateEvery - 1
+      ? person(index - 1)
+      : person(index);
+
+  function answer(
+    response: ServerResponse,
+    status: number,
+    body: unknown,
+    headers: Record<string, string> = {},
+  ): undefined {
+    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.end(JSON.stringify(body));
+  }
+  const envelope = (result: unknown, used = 0): unknown => ({
+    status: true,
+    detail: ["ok"],
+    result,
+    credits_used: used / 1_000,
+    credits_remaining: left / 1_000,
+    took_ms: 3,
+  });
+  const refusal = (...detail: string[]): unknown => ({
+    status: false,
+    detail,
+    result: null,
+    credits_used: 0,
+    credits_remaining: left / 1_000,
+  });
+
+  async function handle(request: IncomingMessage, response: ServerResponse): Promise<undefined> {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    if (options.delayMs > 0) await new Promise((done) => setTimeout(done, options.delayMs));
+    const url = new URL(request.url ?? "/", "http://foreign");
+    const idempotencyKey = request.headers["idempotency-key"] as string | undefined;
+    const entry = { path: url.pathname, status: 0, size: 0, key: idempotencyKey };
+    seen.push(entry);
+    response.on("close", () => {
+      entry.status = response.statusCode;
+    });
+    if (request.headers.authorization !== `Bearer ${key}`) return answer(response, 401, refusal("Unauthenticated."));
+    const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
+    const unknown = Object.keys((body.filters ?? {}) as object).filter((name) => !FILTERS.has(name));
+    if (unknown.length > 0) {
+      return answer(
+        response,
+        422,
+        refusal(`Unknown filters: ${unknown.join(", ")}. Valid: ${[...FILTERS].join(", ")}`),
+      );
+    }
+    if (url.pathname === "/v1/account") {
+      const costs = { "person/search": options.price, enrich: options.price, "company.employees": options.price };
+      return answer(
+        response,
+        200,
+        envelope({
+          email: "ada@example.com",
+          balance: left / 1_000,
+          plan: { name: "Growth", rate_limit: { rpm: 6_000, rpd: 100_000 } },
+          ...(options.tellsCosts ? { costs } : {}),
+          ...(options.tellsMaxPerPage ? { limits: { max_per_page: options.maxPerPage } } : {}),
+        }),
+      );
+    }
+    if (url.pathname === "/v1/person/count") {
+      const none = (body.filters as Record<string, unknown> | undefined)?.country === "nowhere";
+      const count = none ? 0 : options.people + options.countedTooMany;
+      return answer(
+        response,
+        200,
+        envelope(options.countUnder === undefined ? count : { [options.countUnder]: count }),
+      );
+    }
+    const isEnrich = url.pathname === "/v1/company/enrich";
+    if (!isEnrich && url.pathname !== "/v1/person/search" && url.pathname !== "/v1/company/employees") {
+      return answer(response, 404, refusal("Not found."));
+    }
+    return sell(isEnrich, url, body, idempotencyKey, response, entry);
+  }
+
+  function sell(
+    isEnrich: boolean,
+    url: URL,
+    body: Record<string, unknown>,
+    idempotencyKey: string | undefined,
+    response: ServerResponse,
+    entry: { size: number },
+  ): undefined {
+    const query = url.searchParams;
+    if (!url.pathname.includes("person") && (query.get("domain") ?? "").startsWith("missing")) {
+      return answer(response, 404, refusal("No such company."));
+    }
+    const wanted = (name: string): unknown => body[name] ?? query.get(name) ?? undefined;
+    const asked = isEnrich ? 1 : Number(wanted("per_page") ?? 20);
+    entry.size = asked;
+    if (asked > options.maxPerPage && !options.clamp) {
+      return answer(response, 422, refusal(`The per_page field must not be greater than ${options.maxPerPage}.`));
+    }
+    calls += 1;
+    const mishap = options.mishap(calls);
+    if (mishap === "503") {
+      response.writeHead(503, { "content-type": "text/html" });
+      response.end(
+        "<html><head><title>503 Service Unavailable</title></head><body>\u001b[31m<h1>nginx</h1></body></html>",
+      );
+      return;
+    }
+    if (mishap === "500") return answer(response, 500, { message: "Server Error" });
+    if (mishap === "429-date") {
+      return answer(response, 429, refusal("Slow down."), {
+        "retry-after": new Date(Date.now() + 1_000).toUTCString(),
+      });
+    }
+    if (mishap === "429-ms") {
+      return answer(response, 429, refusal("Slow down."), {
+        "x-ratelimit-limit": "100",
+        "x-ratelimit-remaining": "0",
+        "x-ratelimit-reset": String(Date.now() + 300),
+      });
+    }
+    const replay = options.idempotent && idempotencyKey !== undefined ? stored.get(idempotencyKey) : undefined;
+    let text = replay;
+    if (text === undefined) {
+      const perPage = Math.min(asked, options.maxPerPage);
+      if (mishap === "402" || left < Math.round(perPage * options.price * 1_000)) {
+        return answer(response, 402, refusal("Insufficient credits."));
+      }
+      const offset = isEnrich
+        ? 0
+        : options.paging === "offset"
+          ? Number(wanted("offset") ?? 0)
+          : options.paging === "cursor"
+            ? Number(String(wanted("cursor") ?? "c0").slice(1))
+            : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
+      const size = isEnrich ? 1 : Math.max(0, Math.min(perPage, options.people - offset));
+      const rows = Array.from({ length: size }, (_, at) => rowAt(offset + at));
+      const cost = Math.round(rows.length * options.price * 1_000);
+      left -= cost;
+      sold += rows.length;
+      const more = offset + size < options.people;
+      const page =
+        options.rowsUnder === undefined
+          ? rows
+          : {
+              [options.rowsUnder]: rows,
+              ...(options.paging === "cursor" ? { next_cursor: more ? `c${offset + size}` : null } : {}),
+            };
+      const company = {
+        id: 9,
+        name: "Globex",
+        domain: query.get("domain"),
+        hq: { city: "Springfield" },
+        tags: ["x", "y"],
+      };
+      text = JSON.stringify(envelope(isEnrich ? { company } : page, cost));
+      if (idempotencyKey !== undefined) stored.set(idempotencyKey, text);
+    }
+    if (mishap === "drop") {
+      response.destroy();
+      return;
+    }
+    response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
+    if (mishap === "cut") {
+      response.write(text.slice(0, Math.floor(text.length / 2)));
+      setImmediate(() => response.destroy());
+    } else response.end(text);
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch((error: unknown) => {
+      if (!response.headersSent) answer(response, 500, { message: String(error) });
+    });
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    key,
+    options,
+    charged: () => (granted - left) / 1_000,
+    rowsSold: () => sold,
+    paidCalls: () => calls,
+    seen,
+    ids: () => Array.from({ length: options.people }, (_, at) => String(rowAt(at).id)),
+    close: () =>
+      new Promise((done) => {
+        server.close(() => done());
+        server.closeAllConnections();
+      }),
+  };
+}
