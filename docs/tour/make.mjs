@@ -114,10 +114,10 @@ function svgOf(terminal, command) {
   const [width, height, pad] = [8.4, 18, 16];
   const lines = screen(terminal);
   while (lines.at(-1) === "") lines.pop();
-  const escape = (text) =>
+  const escaped = (text) =>
     text.replace(/[&<>]/g, (character) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[character]);
   const text = (x, y, fill, bold, content) =>
-    `<text x="${(pad + x * width).toFixed(1)}" y="${(pad + (y + 1) * height - 5).toFixed(1)}" fill="${fill}"${bold ? ' font-weight="bold"' : ""}>${escape(content)}</text>`;
+    `<text x="${(pad + x * width).toFixed(1)}" y="${(pad + (y + 1) * height - 5).toFixed(1)}" fill="${fill}"${bold ? ' font-weight="bold"' : ""}>${escaped(content)}</text>`;
   const parts = [text(0, 0, "#8fb573", true, "$"), text(2, 0, "#eceff4", false, command)];
   lines.forEach((_, row) => {
     const line = terminal.buffer.active.getLine(row);
@@ -140,7 +140,7 @@ function svgOf(terminal, command) {
   });
   const size = { width: pad * 2 + COLUMNS * width, height: pad * 2 + (lines.length + 1) * height };
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width.toFixed(0)} ${size.height}" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14" xml:space="preserve" role="img">
-<title>${escape(command)}</title>
+<title>${escaped(command)}</title>
 <rect width="100%" height="100%" rx="8" fill="#22272e"/>
 ${parts.join("\n")}
 </svg>

@@ -86,7 +86,8 @@ function shard(folder: string, port: { http: number; tcp: number; interserver: n
       child = spawn(SERVER, [`--config-file=${config}`], { cwd: folder, stdio: "ignore" });
       const started = child;
       for (let attempt = 0; ; attempt++) {
-        if (started.exitCode !== null) throw new Error(`clickhouse-server ended with ${started.exitCode}; see ${folder}`);
+        if (started.exitCode !== null)
+          throw new Error(`clickhouse-server ended with ${started.exitCode}; see ${folder}`);
         const answer = await fetch(`http://127.0.0.1:${port.http}/ping`).catch(() => undefined);
         if (answer?.ok) return;
         if (attempt > 300) throw new Error(`clickhouse-server does not answer; see ${folder}`);
