@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/contract/records.ts";
 import { EXIT } from "../../src/errors.ts";
+import { main } from "../../src/main.ts";
 import { buildProgram } from "../../src/program.ts";
 import { testContext } from "../support/client.ts";
 
@@ -42,6 +43,23 @@ describe("promises", () => {
       interrupted: 130,
       pipeClosed: 141,
     });
+  });
+
+  test.each([
+    ["a filter that is none", ["count", "--department", "Slaes"], 2],
+    ["an unknown command", ["conut"], 2],
+    ["an unknown flag", ["count", "--departmnt", "Sales"], 2],
+    ["no key", ["account"], 3],
+    ["no such topic", ["help", "nothing"], 2],
+  ])("the JSON of an error: %s", async (_, argv, exitCode) => {
+    const run = testContext({});
+    expect(await main([...argv, "--json"], run.context)).toBe(exitCode);
+    expect(run.stdout()).toBe("");
+    const { error } = JSON.parse(run.stderr()) as { error: Record<string, unknown> };
+    // Every key is always there; what does not apply is null.
+    expect(Object.keys(error)).toEqual(["code", "message", "exit_code", "status", "request_id", "hint"]);
+    expect(error).toMatchObject({ exit_code: exitCode, status: null, request_id: null });
+    expect(error.message).not.toBe("");
   });
 
   test("CSV columns of both records, in published order", async () => {
