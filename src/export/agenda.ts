@@ -164,7 +164,9 @@ export class Agenda {
     else this.#open.add(target);
   }
 
+  /** Moves on to the first target that was not begun and may have rows. */
   #skipBegun(): void {
-    while (this.#nextTarget < this.#source.targets && this.#gaps.has(this.#nextTarget)) this.#nextTarget++;
+    const isPast = (target: number): boolean => this.#gaps.has(target) || this.#source.size(target) === 0;
+    while (this.#nextTarget < this.#source.targets && isPast(this.#nextTarget)) this.#nextTarget++;
   }
 }

@@ -93,6 +93,19 @@ describe("an agenda", () => {
     );
   });
 
+  test("a target without rows does not hide the ones after it", () => {
+    const world = {
+      paging: "page",
+      perPage: 5,
+      clamp: 1_000,
+      tellsTotal: false,
+      counted: true,
+      concurrency: 1,
+      seed: 0,
+    } as const;
+    expect(workOff({ ...world, rows: [0, 0, 3, 0, 7] }).got.map((rows) => rows.length)).toEqual([0, 0, 3, 0, 7]);
+  });
+
   test("of a service that silently gives smaller pages, too", () => {
     const clamped = fc.record({
       ...{
