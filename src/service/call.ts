@@ -80,8 +80,9 @@ export function send(request: FastifyRequest, reply: FastifyReply, rate: RateSta
   const headers = standardHeaders(call.requestId, rate);
   Object.assign(headers, answer.headers);
   // So that the client opens no further request on a connection that is about to go. Fastify asks for it after a body that was not
-  // read to its end.
-  if (server.lifecycle.draining || reply.hasHeader("connection")) headers.connection = "close";
+  // read to its end: where that end is near, it is read past, since many clients look for an answer only when all is sent.
+  const unread = reply.hasHeader("connection") && !isSkippable(request);
+  if (server.lifecycle.draining || unread) headers.connection = "close";
   headers["content-length"] = String(Buffer.byteLength(answer.body));
   server.lifecycle.observe?.(request, answer, headers);
   reply.hijack();
@@ -93,6 +94,13 @@ export function send(request: FastifyRequest, reply: FastifyReply, rate: RateSta
   }
   return reply;
 }
+
+/** The most bytes of a body that are read past after it was refused; the request's timeout holds all the same. */
+const MAX_SKIPPED_BYTES = 64 * 1_024 * 1_024;
+
+/** Whether the rest of a refused body is worth reading past. Node does it by itself on a connection that stays. */
+const isSkippable = ({ headers }: FastifyRequest): boolean =>
+  Number(headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES;
 
 /** Sends the first bytes of the body, if any, and cuts the connection. */
 function lose(raw: ServerResponse, answer: Answer, headers: Record<string, string>, bytes: number): void {

@@ -299,6 +299,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     log.event("draining");
     clearInterval(flushTimer);
     lifecycle.draining = true;
+    await takeWhatCame(app.server);
     // A connection becomes idle when its call is answered, which Node does not look at again by itself.
     const idle = setInterval(() => app.server.closeIdleConnections(), 50);
     const cut = setTimeout(() => app.server.closeAllConnections(), timeouts.drain);
@@ -324,6 +325,21 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       return closing;
     },
   };
+}
+
+/** What clients sent before the signal may still be in the kernel: a turn of the loop takes one connection, the next its request. */
+async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
+  let arrived = 0;
+  const count = (): void => {
+    arrived += 1;
+  };
+  server.on("connection", count);
+  for (let quiet = 0, turns = 0; quiet < 3 && turns < 5_000; turns++) {
+    const before = arrived;
+    await new Promise(setImmediate);
+    quiet = arrived === before ? quiet + 1 : 0;
+  }
+  server.off("connection", count);
 }
 
 function worlds(options: ServiceOptions, now: () => number, monotonic: () => number) {
