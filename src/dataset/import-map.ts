@@ -31,7 +31,8 @@ export const identityOf = (kind: ImportKind): readonly string[] =>
     : ["id", "company_network_url", "domain", "name"];
 
 /**
- * Reads a map: `{"people": {"title": "Job Title", ...}, "companies": {...}}`, or flat, which is for people.
+ * Reads a map: `{"people": {"title": "Job Title", ...}, "companies": {...}}`, or flat (people). The other way round
+ * (`{"Job Title": "title"}`) is understood too.
  * @param source the file's name, for messages
  * @throws InputError
  */
@@ -62,7 +63,7 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
   if (!isObject(value)) throw new InputError(`${source}: "${kind}" must be an object of field: column`);
   const fields = fieldsOf(kind);
   const columns: Record<string, string | null> = {};
-  for (const [field, column] of Object.entries(value)) {
+  for (const [field, column] of Object.entries(turned(value, fields))) {
     if (!fields.includes(field)) {
       const near = nearest(field, fields);
       const hint = near === undefined ? `fields: ${fields.join(", ")}` : `did you mean "${near}"?`;
@@ -76,6 +77,17 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
     columns[field] = column;
   }
   return columns;
+}
+
+/** A map that was written the other way round, column to field, is plain to see: all its values are fields, not all its names. */
+function turned(value: Record<string, unknown>, fields: readonly string[]): Record<string, unknown> {
+  const entries = Object.entries(value);
+  const named = new Set(entries.map(([, field]) => field));
+  const isTurned =
+    entries.some(([column]) => !fields.includes(column)) &&
+    named.size === entries.length &&
+    entries.every(([, field]) => typeof field === "string" && fields.includes(field));
+  return isTurned ? Object.fromEntries(entries.map(([column, field]) => [String(field), column])) : value;
 }
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
