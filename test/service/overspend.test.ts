@@ -54,6 +54,10 @@ test(
         ),
       );
       const statuses = answers.map(({ status }) => status);
+      expect(
+        statuses.filter((status) => status === 200 || status === 402).length,
+        `${name}: ${statuses.join(" ")}`,
+      ).toBe(load);
       expect(statuses.filter((status) => status === 200).length, name).toBe(Math.min(load, fits));
       expect(statuses.filter((status) => status === 402).length, name).toBe(load - Math.min(load, fits));
       const used = answers.reduce((sum, { json }) => sum + json.credits_used, 0);
