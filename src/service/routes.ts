@@ -258,12 +258,14 @@ function boughtPage(found: RecordPage, paging: Paging, version: string, segment:
   const rows = found.records.length;
   const next = paging.offset + rows;
   if (rows > 0 && next < found.total) {
-    headers["x-next-cursor"] = writeCursor({ version, segment: segmentHash(segment), offset: next });
-    const page = paging.page + 1;
+    const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
+    headers["x-next-cursor"] = cursor;
+    // After a cursor no page of this size may begin where this one ends.
+    const [name, value] = next === paging.page * paging.perPage ? ["page", paging.page + 1] : ["cursor", cursor];
     // A GET can be followed as it stands. A POST has no address for its next page: the attributes say what to put into the body.
     headers.link = target.includes("?")
-      ? `<${target}&page=${page}&per_page=${paging.perPage}>; rel="next"`
-      : `<${target}>; rel="next"; page="${page}"; per_page="${paging.perPage}"`;
+      ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
+      : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;
   }
   return { rows, resultJson: `[${found.records.join(",")}]`, headers };
 }

@@ -67,3 +67,12 @@ test("what was sent before the service is told to stop is answered", async () =>
   expect((await Promise.all(answers)).map(statusOf)).toEqual(sockets.map(() => 200));
   await closed;
 });
+
+test("`Link` leads on from where the page ended, also after a cursor between two pages", async () => {
+  const body = { filters: {}, per_page: 3 };
+  const first = await service.call("/v1/person/search", { body });
+  expect(first.headers.get("link")).toContain('page="2"; per_page="3"');
+  const cursor = first.headers.get("x-next-cursor");
+  const second = await service.call("/v1/person/search", { body: { filters: {}, per_page: 7, cursor } });
+  expect(second.headers.get("link")).toContain(`cursor="${second.headers.get("x-next-cursor")}"; per_page="7"`);
+});
