@@ -146,8 +146,9 @@ describe("slow sockets are cut", () => {
     expect(answers.map(({ status }) => status)).toEqual([408]);
   });
 
-  test("200 of them at once do not keep others from being served", async () => {
-    const slow = Array.from({ length: 200 }, () => exchange(service.port, ["GET /v1/acc"], { deadlineMs: 10_000 }));
+  const SLOW = process.env.HEADCOUNT_LONG === "1" ? 1_000 : 200;
+  test(`${SLOW} of them at once do not keep others from being served`, async () => {
+    const slow = Array.from({ length: SLOW }, () => exchange(service.port, ["GET /v1/acc"], { deadlineMs: 10_000 }));
     await new Promise((resolve) => setTimeout(resolve, 50));
     expect((await service.call("/v1/account")).status).toBe(200);
     const ends = await Promise.all(slow);
