@@ -156,11 +156,12 @@ describe("slow sockets are cut", () => {
   });
 
   test("a request that comes a byte at a time, in time, is answered", async () => {
-    const { answers } = await exchange(service.port, [...post("Content-Length: 14\r\n", FILTERS)], {
-      pauseMs: 0,
-      answers: 1,
-    });
+    // With the limits of a real service: those of this file are so short that a busy machine alone exceeds them.
+    const patient = await startTestService();
+    const request = post("Content-Length: 14\r\n", FILTERS).replaceAll(service.key, patient.key);
+    const { answers } = await exchange(patient.port, [...request], { pauseMs: 0, answers: 1 });
     expect(answers[0]?.status).toBe(200);
+    await patient.close();
   });
 
   test("a connection that closes in the middle of a body charges nothing and hurts nobody", async () => {
