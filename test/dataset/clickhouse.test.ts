@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { createClient } from "@clickhouse/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from "../../src/contract/filters.ts";
@@ -15,7 +13,7 @@ import {
   openClickHouse,
 } from "../../src/dataset/clickhouse/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { type DatasetMeta, FILES, readPointer } from "../../src/dataset/layout.ts";
+import { currentVersion, type DatasetMeta } from "../../src/dataset/layout.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 
@@ -86,16 +84,13 @@ function filterSets(people: readonly Person[], count: number): CanonicalFilters[
 }
 
 let embedded: Engine;
-let source: { folder: string; meta: DatasetMeta };
+let source: { readonly folder: string; readonly meta: DatasetMeta };
 let everyone: Person[];
 
 beforeAll(async () => {
   const datasetDir = await smallDatasetFolder(PEOPLE, SEED);
   embedded = await smallDataset(PEOPLE, SEED);
-  const pointer = await readPointer(datasetDir);
-  if (pointer === undefined) throw new Error("no dataset");
-  const folder = join(datasetDir, pointer.folder);
-  source = { folder, meta: JSON.parse(readFileSync(join(folder, FILES.meta), "utf8")) as DatasetMeta };
+  source = await currentVersion(datasetDir);
   const all = await embedded.people(canonical({}), { offset: 0, limit: PEOPLE });
   everyone = all.records.map((record) => JSON.parse(record) as Person);
 });

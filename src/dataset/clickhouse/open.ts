@@ -57,16 +57,18 @@ export async function connectClickHouse(address: string, password = ""): Promise
       dialect: Number(major) < 21 ? LITERAL_TEST : MODERN,
     };
   }
-  for (const client of clients) await client.close();
+  await closeAll(clients);
   throw new Error(`no ClickHouse server answers: ${failures.join("; ")}`);
+}
+
+async function closeAll(clients: readonly ClickHouseClient[]): Promise<void> {
+  for (const client of clients) await client.close();
 }
 
 /** The engine over the dataset version that was activated last. It stays on that version. */
 export async function openClickHouse(address: string, password = ""): Promise<Engine> {
   const servers = await connectClickHouse(address, password);
-  const close = async (): Promise<void> => {
-    for (const client of servers.clients) await client.close();
-  };
+  const close = (): Promise<void> => closeAll(servers.clients);
   try {
     const [client] = servers.clients;
     const engine = await openClickHouseEngine({ client, topology: servers.topology, dialect: servers.dialect });
@@ -89,9 +91,7 @@ export async function followClickHouse(address: string, password: string, option
     if (active === "") throw new NoDatasetError("this ClickHouse has lost its dataset; the one that is open goes on");
     return active;
   };
-  const stop = async (): Promise<void> => {
-    for (const client of watch.clients) await client.close();
-  };
+  const stop = (): Promise<void> => closeAll(watch.clients);
   try {
     const place = { stamp, version, open: () => openClickHouse(address, password) };
     const engine = await ReloadingEngine.follow(place, { everyMs: LOOK_EVERY_MS, ...options });
