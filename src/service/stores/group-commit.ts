@@ -1,6 +1,6 @@
 import { setTimeout as setTimer } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { StoreUnavailableError } from "../store.ts";
+import { LedgerInvariantError, StoreUnavailableError } from "../store.ts";
 
 export interface GroupCommitOptions {
   /** The longest that a durable change waits for company, in ms. */
@@ -17,7 +17,7 @@ export interface GroupCommitOptions {
   readonly schemaVersion: number;
 }
 
-/** State that the changes of one transaction share, so that a sum is written once and not once per change. */
+/** State that the changes of one transaction share, so that what is the same for all is written once and not once per change. */
 export interface BatchState {
   /** A transaction starts: forget everything. */
   begin(): void;
@@ -25,15 +25,24 @@ export interface BatchState {
   beginOne(): void;
   /** The change that started last failed: forget what it did. */
   undoOne(): void;
-  /** All changes are in: write what is still only in memory. */
+  /** Write the rows that are still only in memory. Throws where one of them is refused, whichever change it belongs to. */
+  flush(): void;
+  /** All changes are in: write what is still only in memory, sums too. */
   finish(): void;
 }
 
+/** What light work returns where it cannot go on without a savepoint of its own. It has changed nothing. */
+export const ALONE = Symbol("alone");
+
 interface Job {
-  readonly work: () => unknown;
+  readonly work: (light: boolean) => unknown;
+  /** The work reads, changes {@link BatchState} and writes nothing, unless it is told that it has a savepoint. */
+  readonly light: boolean;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
+
+type JobOutcome = { readonly ok: boolean; readonly value: unknown };
 
 /** How long one attempt blocks on a lock of another process; longer waits happen outside, where the event loop runs. */
 const LOCK_WAIT_MS = 20;
@@ -59,9 +68,15 @@ export function translateError(error: unknown): unknown {
   return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
 }
 
+/** Refused for what it is, by the rules or by the schema, and not because the file cannot be used. */
+const isOfOneChange = (error: unknown): boolean =>
+  error instanceof LedgerInvariantError || resultCode(error) === SQLITE_CONSTRAINT;
+
 /**
- * The one writer of a process. Changes that come together share a transaction and its sync: every change runs in its own
- * savepoint, so one that fails takes nothing with it, and every promise settles only after the commit.
+ * The one writer of a process. Changes that come together share a transaction and its sync, and every promise settles only after
+ * the commit. A change that fails takes nothing with it: what it did in memory is undone there, what it wrote is behind a savepoint
+ * of its own. The common changes (*light* ones) only gather rows in memory, which are written many at a time; where the database
+ * then refuses a row, the transaction is done again with a savepoint for each change, and only the culprit fails.
  *
  * Two kinds of change, because a sync is what costs: a *durable* one (a charge, a grant, a key) is synced before it is
  * acknowledged. A *volatile* one (a hold, its release) is committed, hence visible to every process and safe against a crash
@@ -97,8 +112,21 @@ export class GroupCommit {
 
   /** Runs `work` inside a transaction; resolves with its value after the commit. `work` must be synchronous. */
   run<T>(durability: "durable" | "volatile", work: () => T): Promise<T> {
+    return this.#add(durability, work, false);
+  }
+
+  /**
+   * As {@link run}, for work that without a savepoint leaves its rows to {@link BatchState}. It may run twice, so it must not
+   * change anything else.
+   * @param work is told whether it runs without a savepoint; it may then return {@link ALONE} to get one
+   */
+  runLight<T>(durability: "durable" | "volatile", work: (light: boolean) => T | typeof ALONE): Promise<T> {
+    return this.#add(durability, work, true);
+  }
+
+  #add<T>(durability: "durable" | "volatile", work: Job["work"], light: boolean): Promise<T> {
     const promise = new Promise<T>((resolve, reject) => {
-      const job: Job = { work, resolve: resolve as (value: unknown) => void, reject };
+      const job: Job = { work, light, resolve: resolve as (value: unknown) => void, reject };
       (durability === "durable" ? this.#durable : this.#volatile).push(job);
     });
     this.#schedule();
@@ -169,10 +197,13 @@ export class GroupCommit {
     this.#schedule();
   }
 
-  /** @returns false where the lock could not be had; in every other case the jobs are settled */
-  #attempt(jobs: readonly Job[], durable: boolean): boolean {
+  /**
+   * @param together false: every change gets a savepoint and its rows are written at once
+   * @returns false where the lock could not be had; in every other case the jobs are settled
+   */
+  #attempt(jobs: readonly Job[], durable: boolean, together = true): boolean {
     const database = this.#database;
-    const outcomes: { readonly ok: boolean; readonly value: unknown }[] = [];
+    const outcomes: JobOutcome[] = [];
     try {
       const level = durable ? this.#options.synchronous : "NORMAL";
       if (level !== this.#level) {
@@ -187,11 +218,12 @@ export class GroupCommit {
     }
     try {
       this.#state.begin();
-      for (const job of jobs) outcomes.push(this.#runOne(job));
+      for (const job of jobs) outcomes.push((together && job.light && this.#runLight(job)) || this.#runAlone(job));
       this.#state.finish();
       this.#statements.commit.run();
     } catch (error) {
       this.#rollback();
+      if (together && isOfOneChange(error)) return this.#attempt(jobs, durable, false);
       for (const job of jobs) job.reject(translateError(error));
       return true;
     }
@@ -203,23 +235,48 @@ export class GroupCommit {
     return true;
   }
 
-  /** @throws where the whole transaction is lost: the disk is full, or cannot be read or written */
-  #runOne(job: Job): { readonly ok: boolean; readonly value: unknown } {
-    const { save, keep, back } = this.#statements;
-    save.run();
+  /**
+   * @returns undefined where the change needs a savepoint
+   * @throws where the whole transaction is lost
+   */
+  #runLight(job: Job): JobOutcome | undefined {
+    this.#state.beginOne();
     try {
-      this.#state.beginOne();
-      const value = job.work();
+      const value = job.work(true);
+      return value === ALONE ? undefined : { ok: true, value };
+    } catch (error) {
+      this.#assertUsable(error);
+      this.#state.undoOne();
+      // Light work believes what this process remembers; with a savepoint it looks.
+      return error instanceof LedgerInvariantError ? undefined : { ok: false, value: error };
+    }
+  }
+
+  /** @throws where the whole transaction is lost: the disk is full, or cannot be read or written */
+  #runAlone(job: Job): JobOutcome {
+    const { save, keep, back } = this.#statements;
+    // What came before must stay when this change goes back, and must be seen when it reads.
+    this.#state.flush();
+    save.run();
+    this.#state.beginOne();
+    try {
+      const value = job.work(false);
+      this.#state.flush();
       keep.run();
       return { ok: true, value };
     } catch (error) {
-      const code = resultCode(error);
-      if (!this.#database.isTransaction || (code !== undefined && code !== SQLITE_CONSTRAINT)) throw error;
+      this.#assertUsable(error);
       back.run();
       keep.run();
       this.#state.undoOne();
       return { ok: false, value: error };
     }
+  }
+
+  /** Throws the error again unless it concerns one change and the transaction goes on. */
+  #assertUsable(error: unknown): void {
+    const code = resultCode(error);
+    if (!this.#database.isTransaction || (code !== undefined && code !== SQLITE_CONSTRAINT)) throw error;
   }
 
   /**
