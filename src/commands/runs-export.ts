@@ -4,7 +4,7 @@ import { usageError } from "../errors.ts";
 import { Disk } from "../export/disk.ts";
 import { checkOutput, exists, FileOutput, type Output, StreamOutput } from "../export/output.ts";
 import { distinctPages, kindOf } from "../export/rows.ts";
-import type { RunReader } from "../export/run-store.ts";
+import type { RunReader } from "../export/run.ts";
 import {
   checkFields,
   chooseFormat,

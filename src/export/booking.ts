@@ -1,10 +1,18 @@
 import type { Credits } from "../contract/money.ts";
 import { creditsOf, creditText, type SettledRecord } from "./journal.ts";
 import type { LedgerEntry } from "./ledger.ts";
-import type { Run } from "./run-store.ts";
+import type { RunReader } from "./run.ts";
+
+type Booked = Pick<RunReader, "plan" | "state">;
 
 /** A line of the ledger for something that happened in a run. `n`: its unit, 0 for none. */
-export function ledgerEntry(run: Run, t: LedgerEntry["t"], n: number, amount: Credits, at: number): LedgerEntry {
+export function ledgerEntry(
+  run: Pick<Booked, "plan">,
+  t: LedgerEntry["t"],
+  n: number,
+  amount: Credits,
+  at: number,
+): LedgerEntry {
   const { id, connection, account_id, key_mode, command } = run.plan;
   return {
     t,
@@ -22,7 +30,7 @@ export function ledgerEntry(run: Run, t: LedgerEntry["t"], n: number, amount: Cr
   };
 }
 
-export function settledEntry(run: Run, record: SettledRecord): LedgerEntry {
+export function settledEntry(run: Pick<Booked, "plan">, record: SettledRecord): LedgerEntry {
   return {
     ...ledgerEntry(run, "settled", record.n, creditsOf(record.used), record.at),
     rows: record.rows,
@@ -32,11 +40,11 @@ export function settledEntry(run: Run, record: SettledRecord): LedgerEntry {
 }
 
 /** Everything of a run's journal as lines of the ledger, for {@link Ledger.reconcile}. */
-export function ledgerEntriesOf(run: Run): LedgerEntry[] {
+export function ledgerEntriesOf(run: Booked): LedgerEntry[] {
   const entries: LedgerEntry[] = [];
-  for (const { settled, uncertain, intent } of run.state.units.values()) {
+  for (const { settled } of run.state.units.values()) {
     if (settled !== undefined && settled.miss !== true) entries.push(settledEntry(run, settled));
-    if (uncertain > 0n) entries.push(ledgerEntry(run, "uncertain", intent.n, uncertain, intent.at));
   }
+  for (const { t, n, amount, at } of run.state.bookings) entries.push(ledgerEntry(run, t, n, amount, at));
   return entries;
 }

@@ -9,11 +9,19 @@ import { CliError, EXIT } from "../errors.ts";
 import { Agenda, type Targets } from "./agenda.ts";
 import { ledgerEntry, settledEntry } from "./booking.ts";
 import { freeBytes } from "./disk.ts";
-import { creditsOf, creditText, type IntentRecord, pendingUnits, type SettledRecord, type Unit } from "./journal.ts";
+import {
+  creditsOf,
+  creditText,
+  type IntentRecord,
+  newUnit,
+  pendingUnits,
+  replyLength,
+  type SettledRecord,
+  type Unit,
+} from "./journal.ts";
 import type { Ledger } from "./ledger.ts";
-import { checksum } from "./log.ts";
 import { asLost, smallerPage, wholeReply } from "./replies.ts";
-import type { Run } from "./run-store.ts";
+import type { Run } from "./run.ts";
 import { Page } from "./views/page.ts";
 
 /** What a run asks for, target by target: one for a search, one for each company otherwise. */
@@ -207,7 +215,7 @@ export class Buyer {
   /** An intent without an end: its reply may be on the disk, it may have been charged, or it was never sent. */
   async #recover(unit: Unit): Promise<void> {
     const { run, now } = this.#o;
-    const body = await run.readUnsettled(unit.intent.n);
+    const body = run.readOldPage(unit.intent.n);
     const kept = body === undefined ? undefined : wholeReply(body, now());
     const cursorLost = this.#paging === "cursor" && unit.next === undefined;
     if (body !== undefined && kept !== undefined && !cursorLost) {
@@ -374,7 +382,7 @@ export class Buyer {
         await this.#change();
         continue;
       }
-      await this.#launchWhenFree(await this.#prepare(next));
+      await this.#prepare(next);
     }
   }
 
@@ -386,18 +394,22 @@ export class Buyer {
     if (this.#balance !== undefined && affordableRows(this.#balance, price) < 1) throw this.#outOfCredits(undefined);
   }
 
-  async #prepare(intent: IntentRecord): Promise<Active> {
+  /**
+   * Writes an intent down, to be synced with whatever is written next, or as soon as it is needed.
+   * @returns undefined where nothing was begun; the failure is thrown
+   */
+  async #prepare(intent: IntentRecord): Promise<void> {
     const { run } = this.#o;
-    const active: Active = {
-      unit: { intent, settled: undefined, voided: false, uncertain: ZERO, next: undefined },
-      hold: creditsOf(intent.hold),
-      phase: "ready",
-      sent: false,
-    };
+    const active: Active = { unit: newUnit(intent), hold: creditsOf(intent.hold), phase: "ready", sent: false };
     this.#active.set(intent.n, active);
     try {
       await this.#requireDisk(intent.perPage);
-      await run.append(intent);
+      const kept = run.appendLater(intent);
+      // Awaited below; where waiting for a free slot fails first, this failure is no other one.
+      kept.catch(() => undefined);
+      await this.#untilFree();
+      run.hurry();
+      await kept;
     } catch (error) {
       // Not on the disk, so not sent: its rows are simply still to be bought.
       this.#active.delete(intent.n);
@@ -408,12 +420,16 @@ export class Buyer {
     if (unit === undefined) throw new Error(`the journal lost intent ${intent.n}`);
     const known: Active = { ...active, unit };
     this.#active.set(intent.n, known);
-    return known;
+    await this.#launchWhenFree(known);
+  }
+
+  async #untilFree(): Promise<void> {
+    while (!this.#stopped && !this.#slotFree()) await this.#change();
   }
 
   async #launchWhenFree(active: Active): Promise<void> {
     const { intent } = active.unit;
-    while (!this.#stopped && !this.#slotFree()) await this.#change();
+    await this.#untilFree();
     const outdated =
       !active.sent &&
       (intent.perPage > this.#agenda.perPage || this.#agenda.isPastEnd(intent) || !this.#covered(active));
@@ -679,9 +695,6 @@ export class Buyer {
     }
     const rows = page?.length ?? 0;
     try {
-      if (this.#paging === "cursor") {
-        await this.#o.run.append({ t: "cursor", n: unit.intent.n, next: reply.nextCursor ?? null });
-      }
       await this.#settle(unit, {
         body: reply.body,
         rows,
@@ -745,11 +758,11 @@ export class Buyer {
   #check(unit: Unit, rows: number, used: Credits, problem: unknown): void {
     const { intent } = unit;
     if (problem !== undefined) {
-      const file = this.#o.run.pagePath(intent.n);
+      const place = this.#o.run.placeOf(unit);
       this.#stop(
         incomplete(
           "unreadable_page",
-          `a paid reply holds no list of profiles: ${(problem as Error).message}; it is kept as ${file}`,
+          `a paid reply holds no list of profiles: ${(problem as Error).message}; it is kept as ${place}`,
         ),
       );
     } else if (rows > intent.perPage) {
@@ -795,16 +808,13 @@ export class Buyer {
   ): Promise<void> {
     const { run, now } = this.#o;
     const { n } = unit.intent;
-    if (reply.body !== undefined) await run.writePage(n, reply.body);
     const refunded = reply.replayed === true ? unit.uncertain : ZERO;
-    const record: SettledRecord = {
+    const unkept: SettledRecord = {
       t: "settled",
       n,
       rows: reply.rows,
       used: creditText(reply.used),
       ...(reply.remaining === undefined ? {} : { remaining: creditText(reply.remaining) }),
-      bytes: reply.body?.length ?? 0,
-      crc: reply.body === undefined ? "" : checksum(reply.body),
       ...(reply.next === undefined ? {} : { next: reply.next }),
       ...(reply.total === undefined ? {} : { total: reply.total }),
       ...(reply.version === undefined ? {} : { version: reply.version }),
@@ -813,7 +823,7 @@ export class Buyer {
       ...(reply.miss === true ? { miss: true } : {}),
       at: now(),
     };
-    await run.append(record);
+    const record = await run.settle(unkept, reply.body);
     this.#o.ledger.add(
       ...(refunded > 0n ? [ledgerEntry(run, "refunded", n, refunded, record.at)] : []),
       ...(reply.miss === true ? [] : [settledEntry(run, record)]),
@@ -903,8 +913,8 @@ export class Buyer {
     if (first === undefined) return true;
     try {
       const { settled } = first.unit;
-      if (settled !== undefined && settled.bytes > 0) {
-        await this.#o.commit(first.page ?? Page.read(await this.#o.run.readPage(settled)), first.unit);
+      if (settled !== undefined && replyLength(settled) > 0) {
+        await this.#o.commit(first.page ?? Page.read(this.#o.run.readReply(first.unit)), first.unit);
       } else await this.#o.commit(Page.read(EMPTY_REPLY), first.unit);
     } catch (error) {
       this.#stop(error);

@@ -1,3 +1,4 @@
+import { fdatasync, writevSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm, statfs } from "node:fs/promises";
 import { dirname } from "node:path";
 
@@ -6,8 +7,8 @@ export const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
 
 /**
- * Called at every step of a durable write: `before`, `half` (some bytes are out), `written`, `synced`, `renamed`. Tests kill
- * the process here.
+ * Called at every step of a durable write: `before`, then for each of its pieces `half` (some bytes are out) and `written`, then
+ * `synced` or `renamed`. Tests kill the process here.
  */
 export type DiskStep = (what: string, step: "before" | "half" | "written" | "synced" | "renamed") => void;
 
@@ -23,17 +24,6 @@ export class Disk {
   async makeFolder(path: string): Promise<void> {
     const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
     if (first !== undefined) await syncFolder(dirname(first));
-    await syncFolder(dirname(path));
-  }
-
-  /** Writes a file of its own name, replacing what an earlier torn write left there. `what` names it for tests. */
-  async writeFile(path: string, data: Buffer | string, what: string): Promise<void> {
-    const file = await open(path, "w", FILE_MODE);
-    try {
-      await this.#write(file, data, what);
-    } finally {
-      await file.close();
-    }
     await syncFolder(dirname(path));
   }
 
@@ -57,34 +47,58 @@ export class Disk {
     this.#step?.(what, "renamed");
   }
 
-  /** Appends to an open file and syncs it. */
-  async append(file: FileHandle, data: Buffer | string, what: string): Promise<void> {
-    await this.#write(file, data, what);
+  /**
+   * Appends to an open file and syncs it. The bytes go to the system at once, in this thread: that takes microseconds, and a
+   * hand-over to another thread several times as long. Only the sync, which waits for the disk, is asynchronous.
+   */
+  async append(file: FileHandle, parts: readonly Buffer[], what: string): Promise<void> {
+    this.#put(file.fd, parts, what);
+    await syncData(file.fd);
+    this.#step?.(what, "synced");
   }
 
   async #write(file: FileHandle, data: Buffer | string, what: string): Promise<void> {
-    const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
-    if (this.#step === undefined) await writeAll(file, bytes);
-    else {
-      // In two halves, so that a test can leave a torn write behind.
-      this.#step(what, "before");
-      const half = bytes.length >> 1;
-      await writeAll(file, bytes.subarray(0, half));
-      this.#step(what, "half");
-      await writeAll(file, bytes.subarray(half));
-      this.#step(what, "written");
-    }
+    this.#put(file.fd, [typeof data === "string" ? Buffer.from(data, "utf8") : data], what);
     await file.sync();
     this.#step?.(what, "synced");
   }
-}
 
-async function writeAll(file: FileHandle, bytes: Buffer): Promise<void> {
-  for (let done = 0; done < bytes.length; ) {
-    const { bytesWritten } = await file.write(bytes, done, bytes.length - done);
-    done += bytesWritten;
+  #put(file: number, parts: readonly Buffer[], what: string): void {
+    if (this.#step === undefined) {
+      writeAll(file, parts);
+      return;
+    }
+    this.#step(what, "before");
+    // In two halves, so that a test can leave a torn write behind.
+    for (const part of parts) {
+      const half = part.length >> 1;
+      writeAll(file, [part.subarray(0, half)]);
+      this.#step(what, "half");
+      writeAll(file, [part.subarray(half)]);
+      this.#step(what, "written");
+    }
   }
 }
+
+/** Writes everything, where the file stands. */
+function writeAll(file: number, parts: readonly Buffer[]): void {
+  let left = parts.filter(({ length }) => length > 0);
+  while (left.length > 0) {
+    let written = writevSync(file, left);
+    const rest: Buffer[] = [];
+    for (const part of left) {
+      if (written < part.length) rest.push(part.subarray(written));
+      written = Math.max(0, written - part.length);
+    }
+    left = rest;
+  }
+}
+
+/** The bytes of a file, and its length, on the disk. */
+const syncData = (file: number): Promise<void> =>
+  new Promise((resolve, reject) => {
+    fdatasync(file, (error) => (error === null ? resolve() : reject(error)));
+  });
 
 /** Makes names in a folder durable. Windows has no such call; there the file system does it. */
 export async function syncFolder(path: string): Promise<void> {

@@ -18,7 +18,8 @@ import { describeTarget, type Plan, type RunCommand, type RunIdentity, type Targ
 import { consentedCap, makeQuote, type Quote, requireBalance } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
 import { Distinct, distinctPages, kindOf } from "./rows.ts";
-import { type Run, RunStore } from "./run-store.ts";
+import type { Run } from "./run.ts";
+import { RunStore } from "./run-store.ts";
 import { sourceOf } from "./source.ts";
 import { FORMATS, type Format, type RowsTable } from "./views/types.ts";
 

@@ -1,5 +1,5 @@
 import { type Credits, credits, formatCredits, parseCredits, ZERO } from "../contract/money.ts";
-import type { LogRecord } from "./log.ts";
+import type { LogEntry, LogRecord } from "./log-lines.ts";
 
 /** An amount of credits as it stands in plan, journal and ledger: a decimal as text, exact. */
 export type CreditText = string;
@@ -11,7 +11,7 @@ export const creditsOf = (text: CreditText | undefined): Credits =>
 /** What is to be asked for: synced before the request goes out, with the key that makes it safe to repeat. */
 export interface IntentRecord extends LogRecord {
   readonly t: "intent";
-  /** Number of the unit in its run, from 1; names its page file. */
+  /** Number of the unit in its run, from 1. */
   readonly n: number;
   /** Which of the run's targets: always 0 for a search, else the index of the company. */
   readonly target: number;
@@ -27,14 +27,14 @@ export interface IntentRecord extends LogRecord {
   readonly at: number;
 }
 
-/** Where the page after this one begins; written before the page, so that a crash in between does not lose it. */
+/** Runs of version 1: where the page after this one begins; written before its page, so that a crash in between does not lose it. */
 export interface CursorRecord extends LogRecord {
   readonly t: "cursor";
   readonly n: number;
   readonly next: string | null;
 }
 
-/** A reply that is on the disk. */
+/** A reply that is on the disk: its bytes follow the line. */
 export interface SettledRecord extends LogRecord {
   readonly t: "settled";
   readonly n: number;
@@ -42,9 +42,8 @@ export interface SettledRecord extends LogRecord {
   readonly used: CreditText;
   /** Balance after it, as the service told. */
   readonly remaining?: CreditText;
-  /** Of the page file. 0 bytes: there is none (a free miss). */
-  readonly bytes: number;
-  readonly crc: string;
+  /** Runs of version 1 kept each reply in a file of its own: its length; its checksum is `crc`. */
+  readonly bytes?: number;
   readonly next?: string;
   readonly version?: string;
   readonly requestId?: string;
@@ -98,9 +97,23 @@ export interface LearnedRecord extends LogRecord {
   readonly perPageMax: number;
 }
 
+/** What a run adds up to. */
+export interface Sums {
+  readonly rows: number;
+  readonly misses: number;
+  readonly settled: CreditText;
+  readonly uncertain: CreditText;
+  readonly foreign: CreditText;
+  /** Rows that the last session meant to have; null: unknown. */
+  readonly expected: number | null;
+}
+
 /** The run is over: its output was written whole. */
 export interface DoneRecord extends LogRecord {
   readonly t: "done";
+  /** With the run's id, which no service knows: so that a list of many runs can believe this line without those before it. */
+  readonly run?: string;
+  readonly sums?: Sums;
   readonly at: number;
 }
 
@@ -119,15 +132,27 @@ export type JournalRecord =
 export interface Unit {
   readonly intent: IntentRecord;
   settled: SettledRecord | undefined;
+  /** Where in the journal its reply begins. */
+  replyAt: number;
   voided: boolean;
   /** Credits that lost replies of this unit may have cost. */
   uncertain: Credits;
   next: string | null | undefined;
 }
 
+/** An amount that stands in the ledger beside what was settled, in the order in which it was booked. */
+export interface Booking {
+  readonly t: "uncertain" | "refunded" | "foreign";
+  /** The unit; 0 for none. */
+  readonly n: number;
+  readonly amount: Credits;
+  readonly at: number;
+}
+
 /** What a journal adds up to. */
 export interface RunState {
   readonly units: Map<number, Unit>;
+  readonly bookings: Booking[];
   nextN: number;
   settled: Credits;
   uncertain: Credits;
@@ -145,6 +170,7 @@ export interface RunState {
 export function emptyState(): RunState {
   return {
     units: new Map(),
+    bookings: [],
     nextN: 1,
     settled: ZERO,
     uncertain: ZERO,
@@ -158,18 +184,27 @@ export function emptyState(): RunState {
   };
 }
 
-/** Takes one record into account. The journal and the running program build their state with this same function. */
-export function apply(state: RunState, record: JournalRecord): void {
+export const newUnit = (intent: IntentRecord): Unit => ({
+  intent,
+  settled: undefined,
+  replyAt: 0,
+  voided: false,
+  uncertain: ZERO,
+  next: undefined,
+});
+
+/** Bytes of a kept reply; 0: there is none (a free miss). */
+export const replyLength = ({ follows, bytes }: SettledRecord): number => follows ?? bytes ?? 0;
+
+/**
+ * Takes one record into account. The journal and the running program build their state with this same function.
+ * @param end where in the journal the record's line ends
+ */
+export function apply(state: RunState, record: JournalRecord, end = 0): void {
   if ("at" in record) state.lastAt = record.at;
   switch (record.t) {
     case "intent":
-      state.units.set(record.n, {
-        intent: record,
-        settled: undefined,
-        voided: false,
-        uncertain: ZERO,
-        next: undefined,
-      });
+      state.units.set(record.n, newUnit(record));
       state.nextN = Math.max(state.nextN, record.n + 1);
       return;
     case "cursor": {
@@ -181,11 +216,13 @@ export function apply(state: RunState, record: JournalRecord): void {
       const unit = state.units.get(record.n);
       if (unit === undefined || unit.settled !== undefined) return;
       unit.settled = record;
+      unit.replyAt = end;
       state.rows += record.rows;
       if (record.miss === true) state.misses++;
       state.settled = credits(state.settled + creditsOf(record.used));
       // The stored reply of the first attempt: what that attempt cost is known now, and is this charge.
-      if (record.replayed === true) {
+      if (record.replayed === true && unit.uncertain > 0n) {
+        state.bookings.push({ t: "refunded", n: record.n, amount: unit.uncertain, at: record.at });
         state.uncertain = credits(state.uncertain - unit.uncertain);
         unit.uncertain = ZERO;
       }
@@ -198,13 +235,18 @@ export function apply(state: RunState, record: JournalRecord): void {
     }
     case "uncertain": {
       const unit = state.units.get(record.n);
-      if (unit !== undefined) unit.uncertain = credits(unit.uncertain + creditsOf(record.amount));
-      state.uncertain = credits(state.uncertain + creditsOf(record.amount));
+      const amount = creditsOf(record.amount);
+      if (unit !== undefined) unit.uncertain = credits(unit.uncertain + amount);
+      state.uncertain = credits(state.uncertain + amount);
+      state.bookings.push({ t: "uncertain", n: record.n, amount, at: record.at });
       return;
     }
-    case "foreign":
-      state.foreign = credits(state.foreign + creditsOf(record.amount));
+    case "foreign": {
+      const amount = creditsOf(record.amount);
+      state.foreign = credits(state.foreign + amount);
+      state.bookings.push({ t: "foreign", n: 0, amount, at: record.at });
       return;
+    }
     case "session":
       state.session = record;
       state.done = undefined;
@@ -217,9 +259,9 @@ export function apply(state: RunState, record: JournalRecord): void {
   }
 }
 
-export function replay(records: readonly JournalRecord[]): RunState {
+export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
   const state = emptyState();
-  for (const record of records) apply(state, record);
+  for (const { record, end } of entries) apply(state, record, end);
   return state;
 }
 
@@ -233,3 +275,12 @@ export function settledUnits(state: RunState): Unit[] {
     .filter((unit) => unit.settled !== undefined)
     .sort((a, b) => a.intent.target - b.intent.target || a.intent.offset - b.intent.offset);
 }
+
+export const sumsOf = (state: RunState, matches: number | null): Sums => ({
+  rows: state.rows,
+  misses: state.misses,
+  settled: creditText(state.settled),
+  uncertain: creditText(state.uncertain),
+  foreign: creditText(state.foreign),
+  expected: state.session?.rows ?? matches,
+});

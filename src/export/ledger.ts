@@ -1,8 +1,11 @@
 import { join } from "node:path";
-import type { Disk } from "./disk.ts";
+import { ledgerEntriesOf } from "./booking.ts";
+import { Disk } from "./disk.ts";
 import type { CreditText } from "./journal.ts";
 import { acquireLock, type LockOptions } from "./lock.ts";
-import { Log, type LogRecord, readLog } from "./log.ts";
+import { Log, readLog } from "./log.ts";
+import type { LogRecord } from "./log-lines.ts";
+import { RunStore } from "./run-store.ts";
 
 /**
  * One line of `ledger.ndjson`, the book of everything that any run spent:
@@ -29,14 +32,49 @@ export interface LedgerEntry extends LogRecord {
 
 export const ledgerPath = (stateDir: string): string => join(stateDir, "ledger.ndjson");
 
-/** Every line of the ledger, oldest first. */
+/** Lines that are written at once; few enough for {@link Log.openTail}. */
+const GROUP = 100;
+/** How long a line may wait for others. Until then it stands in its run's journal alone, where {@link readLedger} finds it. */
+const GROUP_MS = 2_000;
+
+/**
+ * Every line of the ledger, oldest first, and what runs that are not finished know beyond it: they are at work, or ended before
+ * their last lines were written.
+ */
 export async function readLedger(stateDir: string): Promise<LedgerEntry[]> {
-  return (await readLog<LedgerEntry>(ledgerPath(stateDir))).records;
+  const written = readWritten(stateDir);
+  const store = new RunStore(stateDir, new Disk());
+  for (const id of await store.openIds()) {
+    // One that is damaged or gone hides nothing of the others.
+    const run = await store.open(id).catch(() => undefined);
+    if (run !== undefined) written.push(...missingFrom(written, id, ledgerEntriesOf(run)));
+  }
+  return written;
+}
+
+const readWritten = (stateDir: string): LedgerEntry[] =>
+  readLog<LedgerEntry>(ledgerPath(stateDir)).entries.map(({ record }) => record);
+
+/** What of a run's entries is not among those that were written. */
+function missingFrom(
+  written: readonly LedgerEntry[],
+  run: string,
+  entries: readonly LedgerEntry[],
+): readonly LedgerEntry[] {
+  const known = new Map<string, number>();
+  for (const entry of written) {
+    if (entry.run === run) known.set(lineKey(entry), (known.get(lineKey(entry)) ?? 0) + 1);
+  }
+  return entries.filter((entry) => {
+    const left = known.get(lineKey(entry)) ?? 0;
+    known.set(lineKey(entry), left - 1);
+    return left <= 0;
+  });
 }
 
 /**
- * Adds lines to the ledger that all runs on this machine share: under a lock, synced. Lines that come while a write is under
- * way go out together with the next one.
+ * Adds lines to the ledger that all runs on this machine share: under a lock, synced. Lines wait for others for a while, because
+ * each of them is in its run's journal already.
  */
 export class Ledger {
   readonly #stateDir: string;
@@ -44,6 +82,7 @@ export class Ledger {
   readonly #lock: Omit<LockOptions, "what" | "wait">;
   #queue: LedgerEntry[] = [];
   #writing: Promise<void> | undefined;
+  #writtenAt: number;
   #failure: unknown;
   #made = false;
 
@@ -51,16 +90,18 @@ export class Ledger {
     this.#stateDir = stateDir;
     this.#disk = disk;
     this.#lock = lock;
+    this.#writtenAt = lock.now();
   }
 
   /** Queues lines; `flush` says whether they arrived. */
   add(...entries: readonly LedgerEntry[]): void {
     this.#queue.push(...entries);
-    this.#writing ??= this.#drain();
+    if (this.#queue.length >= GROUP || this.#lock.now() - this.#writtenAt >= GROUP_MS) this.#writing ??= this.#drain();
   }
 
   /** Resolves once everything queued is synced; rejects where it could not be written. */
   async flush(): Promise<void> {
+    if (this.#queue.length > 0) this.#writing ??= this.#drain();
     while (this.#writing !== undefined) await this.#writing;
     if (this.#failure !== undefined) throw this.#failure;
   }
@@ -69,9 +110,8 @@ export class Ledger {
     try {
       await Promise.resolve();
       while (this.#queue.length > 0) {
-        const batch = this.#queue;
-        this.#queue = [];
-        await this.#write(batch);
+        await this.#write(this.#queue.splice(0, GROUP));
+        this.#writtenAt = this.#lock.now();
       }
     } catch (error) {
       this.#failure ??= error;
@@ -103,16 +143,8 @@ export class Ledger {
    */
   async reconcile(run: string, entries: readonly LedgerEntry[]): Promise<void> {
     if (entries.length === 0) return;
-    const known = new Map<string, number>();
-    for (const entry of await readLedger(this.#stateDir)) {
-      if (entry.run === run) known.set(lineKey(entry), (known.get(lineKey(entry)) ?? 0) + 1);
-    }
-    const missing = entries.filter((entry) => {
-      const left = known.get(lineKey(entry)) ?? 0;
-      known.set(lineKey(entry), left - 1);
-      return left <= 0;
-    });
-    if (missing.length > 0) this.add(...missing);
+    const missing = missingFrom(readWritten(this.#stateDir), run, entries);
+    this.#queue.push(...missing);
     await this.flush();
   }
 }

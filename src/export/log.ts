@@ -1,108 +1,78 @@
-import { type FileHandle, open, readFile } from "node:fs/promises";
-import { crc32 } from "node:zlib";
-import { CliError, EXIT } from "../errors.ts";
-import { type Disk, errorCode, FILE_MODE } from "./disk.ts";
+import { closeSync, fstatSync, openSync } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { dirname } from "node:path";
+import { type Disk, errorCode, FILE_MODE, syncFolder } from "./disk.ts";
+import {
+  type DecodedLog,
+  damaged,
+  decodeLine,
+  encodeLine,
+  groupAfter,
+  isTorn,
+  type LogRecord,
+  type Source,
+  scanLog,
+  sourceOf,
+} from "./log-lines.ts";
 
-/** One line of a log: `t` says what happened, the rest is the kind's own. */
-export interface LogRecord {
-  readonly t: string;
-  /** The line's checksum: no record has a member of that name. */
-  readonly sum?: never;
-}
-
-/** More than any line of a shared log. */
+/** More than any group of a shared log. */
 const TAIL_BYTES = 65_536;
-const CHECKSUM = /,"sum":"([0-9a-f]{8})"\}$/;
-const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
-
-/** The CRC-32 of some bytes as eight hexadecimal digits. */
-export const checksum = (data: Buffer | string): string => hex(crc32(data));
-
-/** A record as one line of JSON that ends in a checksum over everything before it. */
-export function encodeLine(record: LogRecord): string {
-  const body = JSON.stringify(record).slice(0, -1);
-  return `${body},"sum":"${checksum(body)}"}\n`;
-}
-
-/** @returns undefined where the line was changed or torn */
-export function decodeLine(line: string): LogRecord | undefined {
-  const match = CHECKSUM.exec(line);
-  if (match === null) return undefined;
-  if (checksum(line.slice(0, match.index)) !== match[1]) return undefined;
-  try {
-    const { sum: _sum, ...record } = JSON.parse(line) as LogRecord;
-    return record;
-  } catch {
-    return undefined;
-  }
-}
-
-export interface DecodedLog<Entry extends LogRecord> {
-  readonly records: Entry[];
-  /** Where the next line goes: a torn last line is not counted. */
-  readonly validBytes: number;
-}
-
-/**
- * Reads a log. A last line that is torn (the writer died) is dropped; a bad line with good ones after it was damaged later,
- * and nothing is built on such a file.
- * @throws CliError `damaged_log` naming the file and the line
- */
-export function decodeLog<Entry extends LogRecord>(bytes: Buffer, path: string): DecodedLog<Entry> {
-  const records: Entry[] = [];
-  let at = 0;
-  for (let line = 1; at < bytes.length; line++) {
-    const end = bytes.indexOf(10, at);
-    const record = end < 0 ? undefined : decodeLine(bytes.toString("utf8", at, end));
-    if (record === undefined) {
-      const torn = end < 0 || (end === bytes.length - 1 && isTorn(bytes.subarray(at, end)));
-      if (torn) return { records, validBytes: at };
-      throw damaged(`${path} is damaged at line ${line}: its checksum does not match`);
-    }
-    records.push(record as Entry);
-    at = end + 1;
-  }
-  return { records, validBytes: bytes.length };
-}
-
-/** A line that was not written to its end. One that has a checksum at its end was, and has changed since. */
-const isTorn = (line: Buffer): boolean => !CHECKSUM.test(line.toString("latin1"));
-
-const damaged = (message: string): CliError =>
-  new CliError({
-    code: "damaged_log",
-    category: "filesystem",
-    exitCode: EXIT.incomplete,
-    message,
-    hint: "nothing was bought or changed; restore the file from a backup, or look at the pages beside it",
-  });
 
 /** Reads a log without opening it for writing; a missing file is an empty log. */
-export async function readLog<Entry extends LogRecord>(path: string): Promise<DecodedLog<Entry>> {
+export function readLog<Kind extends LogRecord>(path: string): DecodedLog<Kind> {
+  let file: number;
   try {
-    return decodeLog<Entry>(await readFile(path), path);
+    file = openSync(path, "r");
   } catch (error) {
-    if (errorCode(error) === "ENOENT") return { records: [], validBytes: 0 };
+    if (errorCode(error) === "ENOENT") return { entries: [], validBytes: 0 };
     throw error;
+  }
+  try {
+    return scanLog<Kind>(sourceOf(file), fstatSync(file).size, path);
+  } finally {
+    closeSync(file);
   }
 }
 
-interface Pending {
-  readonly text: string;
-  readonly resolve: () => void;
+/** The last record of a log where its last line is whole, read without the rest; undefined otherwise. */
+export function readLastRecord(path: string): LogRecord | undefined {
+  let file: number;
+  try {
+    file = openSync(path, "r");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  try {
+    const { size } = fstatSync(file);
+    const length = Math.min(size, 2_048);
+    const tail = sourceOf(file)(size - length, length);
+    if (tail.at(-1) !== 10) return undefined;
+    return decodeLine(tail.subarray(tail.lastIndexOf(10, -2) + 1, -1))?.record;
+  } finally {
+    closeSync(file);
+  }
+}
+
+interface Waiting<Kind extends LogRecord> {
+  readonly records: readonly Kind[];
+  /** Follows the last record. */
+  readonly payload: Buffer | undefined;
+  /** @param at where in the file the payload begins */
+  readonly resolve: (at: number) => void;
   readonly reject: (error: unknown) => void;
 }
 
 /**
- * An append-only log of one writer. `append` resolves once its lines are on the disk; what is appended while a sync is under
- * way goes out together with the next one.
+ * An append-only log of one writer. `append` resolves once its lines are on the disk. What is waiting goes out as one group, in
+ * one write and one sync; what comes while a sync is under way makes the next group.
  */
-export class Log<Entry extends LogRecord> {
+export class Log<Kind extends LogRecord> {
   readonly #disk: Disk;
   readonly #file: FileHandle;
   readonly #what: string;
   #size: number;
-  #queue: Pending[] = [];
+  #queue: Waiting<Kind>[] = [];
   #writing: Promise<void> | undefined;
   #torn = false;
 
@@ -113,56 +83,85 @@ export class Log<Entry extends LogRecord> {
     this.#size = size;
   }
 
-  /** Opens or creates a log, drops a torn last line, and returns what is in it. */
-  static async open<Entry extends LogRecord>(
+  /** Opens or creates a log, drops what is torn at its end, and returns what is in it. */
+  static async open<Kind extends LogRecord>(
     disk: Disk,
     path: string,
     what: string,
-  ): Promise<{ readonly log: Log<Entry>; readonly records: Entry[] }> {
-    const { records, validBytes } = await readLog<Entry>(path);
-    const file = await open(path, "a", FILE_MODE);
-    const { size } = await file.stat();
-    if (size !== validBytes) {
-      await file.truncate(validBytes);
-      await file.sync();
+  ): Promise<{ readonly log: Log<Kind>; readonly decoded: DecodedLog<Kind> }> {
+    const file = await open(path, "a+", FILE_MODE);
+    try {
+      const { size } = await file.stat();
+      if (size === 0) await syncFolder(dirname(path));
+      const decoded = scanLog<Kind>(sourceOf(file.fd), size, path);
+      if (size !== decoded.validBytes) {
+        await file.truncate(decoded.validBytes);
+        await file.sync();
+      }
+      return { log: new Log<Kind>(disk, file, what, decoded.validBytes), decoded };
+    } catch (error) {
+      await file.close();
+      throw error;
     }
-    return { log: new Log<Entry>(disk, file, what, validBytes), records };
   }
 
   /**
-   * Opens a log to append only: reads no more than its last line, which is dropped where it is torn. For logs that many
-   * processes share, under a lock.
+   * Opens a log to append only: reads no more than its last group, of which is dropped what is torn. For logs that many
+   * processes share, under a lock, and whose groups are small.
    */
-  static async openTail<Entry extends LogRecord>(disk: Disk, path: string, what: string): Promise<Log<Entry>> {
+  static async openTail<Kind extends LogRecord>(disk: Disk, path: string, what: string): Promise<Log<Kind>> {
     const file = await open(path, "a+", FILE_MODE);
-    const { size } = await file.stat();
-    const from = Math.max(0, size - TAIL_BYTES);
-    const tail = Buffer.alloc(size - from);
-    await file.read(tail, 0, tail.length, from);
-    const end = tail.lastIndexOf(10);
-    const start = end <= 0 ? 0 : tail.lastIndexOf(10, end - 1) + 1;
-    const whole = end >= 0 && decodeLine(tail.toString("utf8", start, end)) !== undefined;
-    if (end >= 0 && !whole && !isTorn(tail.subarray(start, end))) {
+    try {
+      const { size } = await file.stat();
+      if (size === 0) await syncFolder(dirname(path));
+      const validBytes = soundTail(sourceOf(file.fd), size, path);
+      if (validBytes !== size) await file.truncate(validBytes);
+      return new Log<Kind>(disk, file, what, validBytes);
+    } catch (error) {
       await file.close();
-      throw damaged(`${path} is damaged in its last line: its checksum does not match`);
+      throw error;
     }
-    const validBytes = end < 0 ? from : from + (whole ? end + 1 : start);
-    if (validBytes !== size) await file.truncate(validBytes);
-    return new Log<Entry>(disk, file, what, validBytes);
   }
 
   /** Resolves once the records are synced. Rejects where the disk is full; the log itself stays sound. */
-  append(...records: readonly Entry[]): Promise<void> {
-    const text = records.map(encodeLine).join("");
-    return new Promise((resolve, reject) => {
-      this.#queue.push({ text, resolve, reject });
-      this.#writing ??= this.#drain();
-    });
+  async append(...records: readonly Kind[]): Promise<void> {
+    await this.#add(records, undefined, true);
+  }
+
+  /**
+   * A record, and bytes that follow it as they are; the record tells their length and checksum.
+   * @returns where in the file the bytes begin
+   */
+  appendWith(record: Kind, payload: Buffer): Promise<number> {
+    return this.#add([record], payload, true);
+  }
+
+  /** As {@link append}, for what may wait for the next append, or for {@link hurry}, and share its sync. */
+  async appendLater(...records: readonly Kind[]): Promise<void> {
+    await this.#add(records, undefined, false);
+  }
+
+  /** What waits is needed now. */
+  hurry(): void {
+    if (this.#queue.length > 0) this.#writing ??= this.#drain();
+  }
+
+  /** Bytes of the file. */
+  read(at: number, length: number): Buffer {
+    return sourceOf(this.#file.fd)(at, length);
   }
 
   async close(): Promise<void> {
+    this.hurry();
     await this.#writing;
     await this.#file.close();
+  }
+
+  #add(records: readonly Kind[], payload: Buffer | undefined, now: boolean): Promise<number> {
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ records, payload, resolve, reject });
+      if (now) this.hurry();
+    });
   }
 
   async #drain(): Promise<void> {
@@ -171,19 +170,73 @@ export class Log<Entry extends LogRecord> {
     while (this.#queue.length > 0) {
       const batch = this.#queue;
       this.#queue = [];
-      const data = Buffer.from(batch.map(({ text }) => text).join(""), "utf8");
       try {
         // After a write that failed half way the next line must not be glued to its remains.
         if (this.#torn) await this.#file.truncate(this.#size);
         this.#torn = true;
-        await this.#disk.append(this.#file, data, this.#what);
+        const { parts, payloads, length } = encodeGroup(batch, this.#size);
+        await this.#disk.append(this.#file, parts, this.#what);
         this.#torn = false;
-        this.#size += data.length;
-        for (const { resolve } of batch) resolve();
+        this.#size += length;
+        for (const [index, { resolve }] of batch.entries()) resolve(payloads[index] ?? 0);
       } catch (error) {
         for (const { reject } of batch) reject(error);
       }
     }
     this.#writing = undefined;
   }
+}
+
+/** A group as it is written at a place: as few pieces as its payloads allow. */
+function encodeGroup(
+  batch: readonly Waiting<LogRecord>[],
+  from: number,
+): { readonly parts: Buffer[]; readonly payloads: number[]; readonly length: number } {
+  const parts: Buffer[] = [];
+  const payloads: number[] = [];
+  let length = 0;
+  let first: number | undefined = from;
+  let text = "";
+  const put = (part: Buffer): void => {
+    parts.push(part);
+    length += part.length;
+  };
+  for (const { records, payload } of batch) {
+    for (const record of records) {
+      text += encodeLine(record, first);
+      first = undefined;
+    }
+    if (payload === undefined) {
+      payloads.push(0);
+      continue;
+    }
+    put(Buffer.from(text, "utf8"));
+    payloads.push(from + length);
+    put(payload);
+    text = "\n";
+  }
+  if (text !== "") put(Buffer.from(text, "utf8"));
+  return { parts, payloads, length };
+}
+
+/** Where a shared log's sound part ends, by its last lines alone. */
+function soundTail(read: Source, size: number, path: string): number {
+  const base = Math.max(0, size - TAIL_BYTES);
+  const tail = read(base, size - base);
+  // The tail may begin in the middle of a line.
+  let at = base === 0 ? 0 : tail.indexOf(10) + 1;
+  for (let grouped = false; at < tail.length; ) {
+    const end = tail.indexOf(10, at);
+    const line = end < 0 ? undefined : decodeLine(tail.subarray(at, end));
+    if (line === undefined) {
+      const last = end < 0 || (end === tail.length - 1 && isTorn(tail.subarray(at, end)));
+      if ((!grouped && !last) || groupAfter(read, size, base + at)) {
+        throw damaged(`${path} is damaged near its end: its checksum does not match`);
+      }
+      break;
+    }
+    grouped ||= line.from !== undefined;
+    at = end + 1;
+  }
+  return base + at;
 }

@@ -3,7 +3,7 @@ import type { BuyResult } from "./buyer.ts";
 import { creditsOf } from "./journal.ts";
 import type { Bound, Quote } from "./quote.ts";
 import type { Distinct } from "./rows.ts";
-import type { Run } from "./run-store.ts";
+import type { Run } from "./run.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
 export interface Receipt {

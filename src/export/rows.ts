@@ -1,6 +1,6 @@
 import { canonicalAddress } from "../contract/normalise.ts";
 import { Seen } from "./distinct.ts";
-import type { RunReader } from "./run-store.ts";
+import type { RunReader } from "./run.ts";
 import { Page } from "./views/page.ts";
 import type { RecordKind } from "./views/types.ts";
 

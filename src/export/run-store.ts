@@ -1,56 +1,28 @@
 import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { rowsOf } from "../client/rows.ts";
-import type { Credits } from "../contract/money.ts";
 import { nearest } from "../contract/suggest.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
 import {
-  apply,
+  creditsOf,
+  type DoneRecord,
   type JournalRecord,
   pendingUnits,
   type RunState,
   replay,
-  type SettledRecord,
-  settledUnits,
-  type Unit,
+  type Sums,
+  sumsOf,
 } from "./journal.ts";
-import { acquireLock, isLocked, type Lock, type LockOptions } from "./lock.ts";
-import { checksum, Log, readLog } from "./log.ts";
+import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
+import { readLastRecord } from "./log.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
+import { journalOf, planOf, Run, RunReader, type RunStatus, type RunSummary, stateOf } from "./run.ts";
 
-/** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it can be resumed. */
-export type RunStatus = "finished" | "running" | "unfinished" | "damaged";
-
-/** One line of `runs list`. */
-export interface RunSummary {
-  readonly id: string;
-  readonly status: RunStatus;
-  readonly plan: Plan;
-  readonly rows: number;
-  readonly misses: number;
-  readonly settled: Credits;
-  readonly uncertain: Credits;
-  readonly foreign: Credits;
-  /** Intents whose reply is not known. */
-  readonly pending: number;
-  /** Rows that the last session meant to have; null: unknown. */
-  readonly expected: number | null;
-  /** Epoch milliseconds. */
-  readonly lastAt: number;
-  /** Why it cannot be read, where the status is `damaged`. */
-  readonly problem?: string;
-}
+export type { RunStatus, RunSummary } from "./run.ts";
 
 export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
-
-/** One paid page of a run, in the order of the output. */
-export interface SpooledPage {
-  readonly unit: Unit;
-  readonly settled: SettledRecord;
-  readonly body: Buffer;
-}
 
 /** The runs in a state folder. */
 export class RunStore {
@@ -77,9 +49,9 @@ export class RunStore {
    */
   async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
     const id = `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${randomBytes(3).toString("hex")}`;
-    const whole: Plan = { version: 1, id, created_at: new Date(at).toISOString(), ...plan };
+    const whole: Plan = { version: 2, id, created_at: new Date(at).toISOString(), ...plan };
     const path = this.#path(id);
-    await this.#disk.makeFolder(join(path, "pages"));
+    await this.#disk.makeFolder(path);
     const held = await acquireLock(join(path, "lock"), lock);
     try {
       await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
@@ -105,8 +77,8 @@ export class RunStore {
     }
     try {
       const plan = await this.readPlan(id);
-      const { records } = await readLog<JournalRecord>(join(this.#path(id), "journal.ndjson"));
-      return identityHash(plan) === identityHash(identity) && replay(records).done === undefined ? plan : undefined;
+      if (identityHash(plan) !== identityHash(identity)) return undefined;
+      return stateOf(this.#path(id)).done === undefined ? plan : undefined;
     } catch (error) {
       // Removed by hand: the name alone is left.
       if (errorCode(error) === "ENOENT" || (error instanceof CliError && error.code === "no_such_run"))
@@ -129,33 +101,23 @@ export class RunStore {
 
   /** @throws CliError `no_such_run` (exit 2), or where the plan cannot be read */
   async readPlan(id: string): Promise<Plan> {
-    const path = join(this.#path(id), "plan.json");
-    let text: string;
-    try {
-      text = await readFile(path, "utf8");
-    } catch (error) {
-      if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") throw await this.#noSuchRun(id);
-      throw error;
-    }
-    try {
-      return JSON.parse(text) as Plan;
-    } catch (error) {
-      throw new CliError({
-        code: "damaged_run",
-        category: "filesystem",
-        exitCode: EXIT.incomplete,
-        message: `${path} is damaged: ${(error as Error).message}`,
-        hint: "nothing was bought or changed; the paid pages are in the folder beside it",
-        cause: error,
-      });
-    }
+    const plan = planOf(this.#path(id));
+    if (plan === undefined) throw await this.#noSuchRun(id);
+    return plan;
   }
 
   /** A run to read: its plan, what its journal adds up to, its pages. */
   async open(id: string): Promise<RunReader> {
     const plan = await this.readPlan(id);
-    const { records } = await readLog<JournalRecord>(join(this.#path(id), "journal.ndjson"));
-    return new RunReader(this.#path(id), plan, replay(records));
+    return new RunReader(this.#path(id), plan, stateOf(this.#path(id)));
+  }
+
+  /** Ids of the runs that a command may still continue. */
+  async openIds(): Promise<string[]> {
+    const folder = join(this.folder, ".open");
+    const names = await readdir(folder).catch(() => []);
+    const ids = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8").catch(() => "")));
+    return ids.map((id) => id.trim()).filter((id) => id !== "");
   }
 
   /** Ids of all runs, newest first. */
@@ -185,23 +147,22 @@ export class RunStore {
 
   /** @returns undefined where the folder holds no plan: a run that died before it bought anything */
   async summary(id: string): Promise<RunSummary | undefined> {
-    let plan: Plan;
-    try {
-      plan = await this.readPlan(id);
-    } catch (error) {
-      if (error instanceof CliError && error.code === "no_such_run") return undefined;
-      throw error;
-    }
+    const path = this.#path(id);
+    const plan = planOf(path);
+    if (plan === undefined) return undefined;
+    const lock = join(path, "lock");
+    const running = existsSync(lock) && (await isLocked(lock));
+    const last = running ? undefined : (readLastRecord(journalOf(path)) as JournalRecord | undefined);
+    if (last?.t === "done" && last.run === id && last.sums !== undefined) return finished(plan, last, last.sums);
     let state: RunState;
     let problem: string | undefined;
     try {
-      state = replay((await readLog<JournalRecord>(join(this.#path(id), "journal.ndjson"))).records);
+      state = stateOf(path);
     } catch (error) {
       if (!(error instanceof CliError)) throw error;
       problem = error.message;
       state = replay([]);
     }
-    const running = await isLocked(join(this.#path(id), "lock"));
     const status: RunStatus =
       problem !== undefined ? "damaged" : running ? "running" : state.done === undefined ? "unfinished" : "finished";
     return {
@@ -296,7 +257,7 @@ export class RunStore {
 
   /** Writes the last line of the journal, lets go of the name under which the same command finds the run. */
   async finish(run: Run, at: number): Promise<void> {
-    await run.append({ t: "done", at });
+    await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, run.plan.matches), at });
     await this.#forgetOpen(run.plan);
   }
 
@@ -316,116 +277,19 @@ function identityHash(identity: RunIdentity): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** A run to read. */
-export class RunReader {
-  readonly path: string;
-  readonly plan: Plan;
-  readonly state: RunState;
-
-  constructor(path: string, plan: Plan, state: RunState) {
-    this.path = path;
-    this.plan = plan;
-    this.state = state;
-  }
-
-  get id(): string {
-    return this.plan.id;
-  }
-
-  /** The paid pages in the order of the output, one in memory at a time. Throws where a page file was damaged. */
-  async *pages(): AsyncGenerator<SpooledPage> {
-    for (const unit of settledUnits(this.state)) {
-      if (unit.settled === undefined || unit.settled.bytes === 0) continue;
-      yield { unit, settled: unit.settled, body: await this.readPage(unit.settled) };
-    }
-  }
-
-  /** The rows of all pages as they came, duplicates included. */
-  async *rows(): AsyncGenerator<readonly unknown[]> {
-    for await (const { body } of this.pages()) yield rowsOf(body);
-  }
-
-  /** `receipt.json` of the run, or undefined where it has none yet. */
-  async receipt(): Promise<unknown> {
-    try {
-      return JSON.parse(await readFile(join(this.path, "receipt.json"), "utf8")) as unknown;
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return undefined;
-      throw error;
-    }
-  }
-
-  pagePath(n: number): string {
-    return join(this.path, "pages", `${String(n).padStart(6, "0")}.json`);
-  }
-
-  async readPage(settled: SettledRecord): Promise<Buffer> {
-    const path = this.pagePath(settled.n);
-    let body: Buffer | undefined;
-    try {
-      body = await readFile(path);
-    } catch (error) {
-      if (errorCode(error) !== "ENOENT") throw error;
-    }
-    if (body !== undefined && body.length === settled.bytes && checksum(body) === settled.crc) return body;
-    throw new CliError({
-      code: "damaged_run",
-      category: "filesystem",
-      exitCode: EXIT.incomplete,
-      message: `${path} is ${body === undefined ? "gone" : "damaged"}: its paid rows cannot be read`,
-      hint: "restore the file from a backup; nothing else of the run is touched",
-    });
-  }
-}
-
-/** A run that is being written: its lock is held. */
-export class Run extends RunReader {
-  readonly #disk: Disk;
-  readonly #lock: Lock;
-  readonly #log: Log<JournalRecord>;
-
-  private constructor(disk: Disk, path: string, plan: Plan, lock: Lock, log: Log<JournalRecord>, state: RunState) {
-    super(path, plan, state);
-    this.#disk = disk;
-    this.#lock = lock;
-    this.#log = log;
-  }
-
-  static async open(disk: Disk, path: string, plan: Plan, lock: Lock): Promise<Run> {
-    const { log, records } = await Log.open<JournalRecord>(disk, join(path, "journal.ndjson"), "journal");
-    return new Run(disk, path, plan, lock, log, replay(records));
-  }
-
-  /** Resolves once the records are synced; only then are they part of the state. */
-  async append(...records: readonly JournalRecord[]): Promise<void> {
-    await this.#log.append(...records);
-    for (const record of records) apply(this.state, record);
-  }
-
-  /** Keeps the bytes of a reply. Resolves once they are on the disk. */
-  async writePage(n: number, body: Buffer): Promise<void> {
-    await this.#disk.writeFile(this.pagePath(n), body, "page");
-  }
-
-  /** Bytes that an earlier process wrote for a unit without getting to settle it. */
-  async readUnsettled(n: number): Promise<Buffer | undefined> {
-    try {
-      return await readFile(this.pagePath(n));
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return undefined;
-      throw error;
-    }
-  }
-
-  async writeReceipt(receipt: unknown): Promise<void> {
-    await this.#disk.replaceFile(join(this.path, "receipt.json"), `${JSON.stringify(receipt, null, 2)}\n`, "receipt");
-  }
-
-  async close(): Promise<void> {
-    try {
-      await this.#log.close();
-    } finally {
-      await this.#lock.release();
-    }
-  }
+/** What the last line of a finished run's journal says of it. */
+function finished(plan: Plan, { at }: DoneRecord, sums: Sums): RunSummary {
+  return {
+    id: plan.id,
+    status: "finished",
+    plan,
+    rows: sums.rows,
+    misses: sums.misses,
+    settled: creditsOf(sums.settled),
+    uncertain: creditsOf(sums.uncertain),
+    foreign: creditsOf(sums.foreign),
+    pending: 0,
+    expected: sums.expected,
+    lastAt: at,
+  };
 }

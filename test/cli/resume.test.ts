@@ -82,15 +82,16 @@ test("a damaged journal and a damaged page are said plainly, and nothing is boug
   const before = await charged(service, CREDITS);
   const [id = ""] = runIds(u);
   const folder = join(u.dir, "state", "runs", id);
-  const page = join(folder, "pages", "000002.json");
-  const good = readFileSync(page, "utf8");
-  writeFileSync(page, good.replace("Sales", "Sale5"));
+  const journal = join(folder, "journal.ndjson");
+  const good = readFileSync(journal, "utf8");
+  // In the second of three pages, and then in the line before the first.
+  const second = good.indexOf('"department":"Sales"', good.indexOf('{"t":"settled","n":2'));
+  writeFileSync(journal, `${good.slice(0, second)}${good.slice(second).replace("Sales", "Sale5")}`);
   const badPage = await u.run(["resume", id, "--max-credits", "100", "--yes"]);
   expect({ code: badPage.code, files: visibleFiles(u) }).toEqual({ code: 5, files: [] });
-  expect(badPage.stderr).toContain("000002.json is damaged: its paid rows cannot be read");
-  writeFileSync(page, good);
-  const journal = join(folder, "journal.ndjson");
-  writeFileSync(journal, readFileSync(journal, "utf8").replace('"rows":20', '"rows":21'));
+  expect(badPage.stderr).toContain("page 2 in");
+  expect(badPage.stderr).toContain("journal.ndjson is damaged: its paid rows cannot be read");
+  writeFileSync(journal, good.replace('"rows":20', '"rows":21'));
   const badJournal = await u.run(["resume", id, "--max-credits", "100", "--yes"]);
   expect(badJournal.code).toBe(5);
   expect(badJournal.stderr).toMatch(/journal\.ndjson is damaged at line \d+/);

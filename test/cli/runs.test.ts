@@ -4,7 +4,6 @@ import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/context.ts";
 import { Disk } from "../../src/export/disk.ts";
-import { checksum } from "../../src/export/log.ts";
 import { type NewPlan, RunStore } from "../../src/export/run-store.ts";
 import { main } from "../../src/main.ts";
 import { fakeClock, type TestContextOptions, testContext } from "../support/client.ts";
@@ -47,17 +46,7 @@ async function makeRun(
     const n = index + 1;
     const body = Buffer.from(`{"status":true,"detail":[],"result":${JSON.stringify(rows)},"credits_used":1}`);
     await run.append({ t: "intent", n, target: 0, offset: index * 2, perPage: 2, key: `k${n}`, hold: "1", at });
-    await run.writePage(n, body);
-    const crc = checksum(body);
-    await run.append({
-      t: "settled",
-      n,
-      rows: rows.length,
-      used: String(rows.length / 2),
-      bytes: body.length,
-      crc,
-      at,
-    });
+    await run.settle({ t: "settled", n, rows: rows.length, used: String(rows.length / 2), at }, body);
   }
   if (options.done === true) await store.finish(run, at);
   await run.close();
@@ -220,10 +209,12 @@ describe("runs export", () => {
   test("a damaged page is named, and no file is left", async () => {
     const { run, context, path } = setUp();
     const id = await makeRun(context, { done: true });
-    writeFileSync(join(context.env.HEADCOUNT_STATE_DIR ?? "", "runs", id, "pages", "000002.json"), "{}");
+    const journal = join(context.env.HEADCOUNT_STATE_DIR ?? "", "runs", id, "journal.ndjson");
+    writeFileSync(journal, readFileSync(journal, "utf8").replace('"name":"Bo"', '"name":"Bu"'));
     const { code, stdout, stderr } = await run("export", id, "-o", "out.ndjson");
     expect({ code, stdout }).toEqual({ code: 5, stdout: "" });
-    expect(stderr).toContain("000002.json is damaged");
+    expect(stderr).toContain("page 2 in");
+    expect(stderr).toContain("journal.ndjson is damaged: its paid rows cannot be read");
     expect(existsSync(path("out.ndjson"))).toBe(false);
     expect(readdirSync(context.cwd).filter((name) => name.includes("out"))).toEqual([]);
   });

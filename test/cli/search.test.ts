@@ -62,7 +62,7 @@ describe("an export", () => {
     const { createHash } = await import("node:crypto");
     expect(receipt.output.sha256).toBe(createHash("sha256").update(u.read("people.csv")).digest("hex"));
     const run = join(u.dir, "state", "runs", runIds(u)[0] ?? "");
-    expect([modeOf(run), modeOf(join(run, "journal.ndjson")), modeOf(join(run, "pages", "000001.json"))]).toEqual([
+    expect([modeOf(run), modeOf(join(run, "journal.ndjson")), modeOf(join(run, "plan.json"))]).toEqual([
       "700",
       "600",
       "600",

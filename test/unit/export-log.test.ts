@@ -3,7 +3,8 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Disk, type DiskStep } from "../../src/export/disk.ts";
-import { decodeLog, encodeLine, Log, type LogRecord, readLog } from "../../src/export/log.ts";
+import { Log, readLog } from "../../src/export/log.ts";
+import { decodeLog, encodeLine, type LogRecord } from "../../src/export/log-lines.ts";
 import { tempDir } from "../support/client.ts";
 
 interface Entry extends LogRecord {
@@ -12,7 +13,7 @@ interface Entry extends LogRecord {
 }
 
 const file = (): string => join(tempDir(), "log.ndjson");
-const numbers = async (path: string): Promise<number[]> => (await readLog<Entry>(path)).records.map(({ n }) => n);
+const numbers = (path: string): number[] => readLog<Entry>(path).entries.map(({ record }) => record.n);
 
 async function write(path: string, ...entries: readonly number[]): Promise<void> {
   const { log } = await Log.open<Entry>(new Disk(), path, "test");
@@ -25,7 +26,7 @@ describe("a checksummed log", () => {
     const path = file();
     await write(path, 1, 2);
     await write(path, 3);
-    expect(await numbers(path)).toEqual([1, 2, 3]);
+    expect(numbers(path)).toEqual([1, 2, 3]);
     for (const line of readFileSync(path, "utf8").trim().split("\n")) expect(JSON.parse(line)).toHaveProperty("sum");
     expect(statSync(path).mode & 0o777).toBe(0o600);
   });
@@ -36,10 +37,10 @@ describe("a checksummed log", () => {
     for (let cut = 0; cut < last.length; cut++) {
       const path = file();
       writeFileSync(path, whole + last.slice(0, cut));
-      expect(await numbers(path)).toEqual([1]);
+      expect(numbers(path)).toEqual([1]);
       if (cut % 12 !== 0) continue;
       await write(path, 9);
-      expect(await numbers(path)).toEqual([1, 9]);
+      expect(numbers(path)).toEqual([1, 9]);
     }
   });
 
@@ -72,7 +73,7 @@ describe("a checksummed log", () => {
     full = false;
     await log.append({ t: "x", n: 3 });
     await log.close();
-    expect(await numbers(path)).toEqual([1, 3]);
+    expect(numbers(path)).toEqual([1, 3]);
   });
 
   test("openTail drops only a torn last line, of a log of any length", async () => {
@@ -88,7 +89,7 @@ describe("a checksummed log", () => {
       const log = await Log.openTail<Entry>(new Disk(), path, "test");
       await log.append({ t: "x", n: -1 });
       await log.close();
-      expect(await numbers(path)).toEqual([...Array.from({ length: count }, (_, n) => n), -1]);
+      expect(numbers(path)).toEqual([...Array.from({ length: count }, (_, n) => n), -1]);
     }
   });
 });

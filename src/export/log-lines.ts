@@ -1,0 +1,178 @@
+import { readSync } from "node:fs";
+import { crc32 } from "node:zlib";
+import { CliError, EXIT } from "../errors.ts";
+
+/**
+ * One line of a log: `t` says what happened, the rest is the kind's own. Two names are the log's: `sum`, the line's checksum, and
+ * `from`, which the first line of each group that was written together bears: where in the file it begins.
+ */
+export interface LogRecord {
+  readonly t: string;
+  /** Bytes that follow this line as they came, and a line break after them. */
+  readonly follows?: number;
+  /** Checksum of what follows. */
+  readonly crc?: string;
+  readonly sum?: never;
+  readonly from?: never;
+}
+
+/** A record, and where in the file what follows its line begins. */
+export interface LogEntry<Kind extends LogRecord> {
+  readonly record: Kind;
+  readonly end: number;
+}
+
+export interface DecodedLog<Kind extends LogRecord> {
+  readonly entries: LogEntry<Kind>[];
+  /** Where the next line goes: what was torn at the end is not counted. */
+  readonly validBytes: number;
+}
+
+/** `,"sum":"01234567"}`, the end of every line. */
+const SUM_LENGTH = 18;
+const SUM = /^,"sum":"([0-9a-f]{8})"\}$/;
+const WINDOW = 65_536;
+/** No line is longer; what looks like one is something else. */
+const LONGEST_LINE = 1 << 22;
+const LINE_START = Buffer.from('\n{"t":');
+const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
+
+/** The CRC-32 of some bytes as eight hexadecimal digits. */
+export const checksum = (data: Buffer | string): string => hex(crc32(data));
+
+/** A record as one line of JSON that ends in a checksum over everything before it. @param from see {@link LogRecord} */
+export function encodeLine(record: LogRecord, from?: number): string {
+  const body = JSON.stringify(record).slice(0, -1);
+  const marked = from === undefined ? body : `${body},"from":${from}`;
+  return `${marked},"sum":"${checksum(marked)}"}\n`;
+}
+
+interface Line {
+  readonly record: LogRecord;
+  readonly from: number | undefined;
+}
+
+/** @param line without its line break @returns undefined where the line was changed or torn */
+export function decodeLine(line: Buffer): Line | undefined {
+  const body = line.length - SUM_LENGTH;
+  const sum = body < 0 ? undefined : SUM.exec(line.toString("latin1", body))?.[1];
+  if (sum === undefined || checksum(line.subarray(0, body)) !== sum) return undefined;
+  try {
+    const { sum: _, from, ...record } = JSON.parse(line.toString("utf8")) as LogRecord & { readonly from?: number };
+    return { record, from };
+  } catch {
+    return undefined;
+  }
+}
+
+/** A line that was not written to its end. One that has a checksum at its end was, and has changed since. */
+export const isTorn = (line: Buffer): boolean =>
+  !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
+
+/** Bytes of a log at a place: fewer only where it ends. */
+export type Source = (at: number, length: number) => Buffer;
+
+/** Reads an open file. Synchronously: lines lie in the system's cache or are few, and a thread for each costs ten times as much. */
+export const sourceOf =
+  (file: number): Source =>
+  (at, length) => {
+    const bytes = Buffer.allocUnsafe(length);
+    let done = 0;
+    for (let read = -1; done < length && read !== 0; done += read)
+      read = readSync(file, bytes, done, length - done, at + done);
+    return bytes.subarray(0, done);
+  };
+
+/** The lines of a log, read a piece at a time, so that what follows a line is skipped unread. */
+class Lines {
+  readonly #read: Source;
+  #bytes: Buffer = Buffer.alloc(0);
+  #base = 0;
+
+  constructor(read: Source) {
+    this.#read = read;
+  }
+
+  /** The line that begins at a place, without its line break; undefined where none ends. */
+  at(place: number): Buffer | undefined {
+    for (let length = WINDOW; ; length *= 4) {
+      const start = place - this.#base;
+      if (start >= 0 && start < this.#bytes.length) {
+        const end = this.#bytes.indexOf(10, start);
+        if (end >= 0) return this.#bytes.subarray(start, end);
+      }
+      if (length > LONGEST_LINE) return undefined;
+      const more = this.#read(place, length);
+      if (this.#base === place && more.length === this.#bytes.length) return undefined;
+      this.#bytes = more;
+      this.#base = place;
+    }
+  }
+}
+
+/**
+ * Reads a log of some size. What a dying writer or a power failure left of the last group is dropped: the last group that was
+ * synced ends where a later one says that it begins (`from`), and everything after that is believed only as far as its checksums
+ * hold, what follows a line included. A bad line before is damage of a later day, and nothing is built on such a file.
+ * @throws CliError `damaged_log` naming the file and the line
+ */
+export function scanLog<Kind extends LogRecord>(read: Source, size: number, path: string): DecodedLog<Kind> {
+  const lines = new Lines(read);
+  const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
+  let at = 0;
+  let lastGroup: number | undefined;
+  for (let line = 1; at < size; line++) {
+    const bytes = lines.at(at);
+    const found = bytes === undefined ? undefined : decodeLine(bytes);
+    const end = at + (bytes?.length ?? 0) + 1;
+    const follows = found?.record.follows ?? 0;
+    const next = follows > 0 ? end + follows + 1 : end;
+    if (found === undefined || (found.from ?? at) !== at || next > size) {
+      const last = bytes === undefined || (end === size && isTorn(bytes));
+      // Logs of earlier versions have no groups: there only the last line can be torn.
+      if ((lastGroup === undefined && !last && found === undefined) || groupAfter(read, size, at)) {
+        throw damaged(`${path} is damaged at line ${line}: its checksum does not match`);
+      }
+      break;
+    }
+    if (found.from !== undefined) lastGroup = found.from;
+    entries.push({ record: found.record as Kind, end, start: at });
+    if (follows > 0) line++;
+    at = next;
+  }
+  const trusted = lastGroup ?? at;
+  const bad = entries.findIndex(({ record, start, end }) => {
+    const { follows, crc } = record;
+    return start >= trusted && follows !== undefined && checksum(read(end, follows)) !== crc;
+  });
+  if (bad < 0) return { entries, validBytes: at };
+  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0 };
+}
+
+/** Whether a group begins after a place: then everything up to its beginning had been synced. */
+export function groupAfter(read: Source, size: number, place: number): boolean {
+  const lines = new Lines(read);
+  const piece = 1 << 20;
+  for (let base = place; base < size; base += piece) {
+    const bytes = read(base, piece + LINE_START.length);
+    for (let hit = bytes.indexOf(LINE_START); hit >= 0; hit = bytes.indexOf(LINE_START, hit + 1)) {
+      const start = base + hit + 1;
+      const line = lines.at(start);
+      if (line !== undefined && decodeLine(line)?.from === start) return true;
+    }
+  }
+  return false;
+}
+
+/** {@link scanLog} of bytes in memory. */
+export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): DecodedLog<Kind> =>
+  scanLog<Kind>((at, length) => bytes.subarray(at, at + length), bytes.length, path);
+
+export const damaged = (message: string): CliError =>
+  new CliError({
+    code: "damaged_log",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message,
+    hint: "nothing was bought or changed; restore the file from a backup",
+  });

@@ -1,0 +1,234 @@
+import { closeSync, openSync, readFileSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Credits } from "../contract/money.ts";
+import { CliError, EXIT } from "../errors.ts";
+import { type Disk, errorCode } from "./disk.ts";
+import {
+  apply,
+  type IntentRecord,
+  type JournalRecord,
+  type RunState,
+  replay,
+  replyLength,
+  type SettledRecord,
+  settledUnits,
+  type Unit,
+} from "./journal.ts";
+import type { Lock } from "./lock.ts";
+import { Log, readLog } from "./log.ts";
+import { checksum, type Source, sourceOf } from "./log-lines.ts";
+import type { Plan } from "./plan.ts";
+
+/** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it can be resumed. */
+export type RunStatus = "finished" | "running" | "unfinished" | "damaged";
+
+/** One line of `runs list`. */
+export interface RunSummary {
+  readonly id: string;
+  readonly status: RunStatus;
+  readonly plan: Plan;
+  readonly rows: number;
+  readonly misses: number;
+  readonly settled: Credits;
+  readonly uncertain: Credits;
+  readonly foreign: Credits;
+  /** Intents whose reply is not known. */
+  readonly pending: number;
+  /** Rows that the last session meant to have; null: unknown. */
+  readonly expected: number | null;
+  /** Epoch milliseconds. */
+  readonly lastAt: number;
+  /** Why it cannot be read, where the status is `damaged`. */
+  readonly problem?: string;
+}
+
+/** One paid page of a run, in the order of the output. */
+export interface SpooledPage {
+  readonly unit: Unit;
+  readonly settled: SettledRecord;
+  readonly body: Buffer;
+}
+
+/** The newest layout of a run's folder that this program knows. */
+const LAYOUT = 2;
+
+export const journalOf = (path: string): string => join(path, "journal.ndjson");
+
+/** What the journal of a run's folder adds up to. */
+export const stateOf = (path: string): RunState => replay(readLog<JournalRecord>(journalOf(path)).entries);
+
+/**
+ * The plan of a run's folder; undefined where there is none.
+ * @throws CliError where it cannot be read, or is of a later version
+ */
+export function planOf(path: string): Plan | undefined {
+  const file = join(path, "plan.json");
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+  let plan: Plan;
+  try {
+    plan = JSON.parse(text) as Plan;
+  } catch (error) {
+    throw damagedRun(`${file} is damaged: ${(error as Error).message}`, error);
+  }
+  if (plan.version <= LAYOUT) return plan;
+  throw new CliError({
+    code: "newer_run",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message: `${file} was written by a later version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
+    hint: "nothing was bought or changed; use that version for it",
+  });
+}
+
+const damagedRun = (message: string, cause?: unknown): CliError =>
+  new CliError({
+    code: "damaged_run",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message,
+    hint: "nothing was bought or changed; restore the file from a backup",
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+/** A run to read. */
+export class RunReader {
+  readonly path: string;
+  readonly plan: Plan;
+  readonly state: RunState;
+
+  constructor(path: string, plan: Plan, state: RunState) {
+    this.path = path;
+    this.plan = plan;
+    this.state = state;
+  }
+
+  get id(): string {
+    return this.plan.id;
+  }
+
+  /** The paid pages in the order of the output, one in memory at a time. Throws where one was damaged. */
+  async *pages(): AsyncGenerator<SpooledPage> {
+    const file = openSync(journalOf(this.path), "r");
+    try {
+      const source = sourceOf(file);
+      for (const unit of settledUnits(this.state)) {
+        if (unit.settled === undefined || replyLength(unit.settled) === 0) continue;
+        yield { unit, settled: unit.settled, body: this.replyOf(unit, source) };
+      }
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  /** `receipt.json` of the run, or undefined where it has none yet. */
+  async receipt(): Promise<unknown> {
+    try {
+      return JSON.parse(await readFile(join(this.path, "receipt.json"), "utf8")) as unknown;
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return undefined;
+      throw error;
+    }
+  }
+
+  /** Where the reply of a unit is kept, for a person. */
+  placeOf({ intent, settled }: Unit): string {
+    return settled?.follows === undefined ? this.oldPagePath(intent.n) : `page ${intent.n} in ${journalOf(this.path)}`;
+  }
+
+  /** The kept reply of a settled unit, checked. */
+  protected replyOf(unit: Unit, source: Source): Buffer {
+    const { settled } = unit;
+    const length = settled === undefined ? 0 : replyLength(settled);
+    const body = settled?.follows === undefined ? this.readOldPage(unit.intent.n) : source(unit.replyAt, length);
+    if (body !== undefined && body.length === length && checksum(body) === settled?.crc) return body;
+    throw damagedRun(
+      `${this.placeOf(unit)} is ${body === undefined ? "gone" : "damaged"}: its paid rows cannot be read; nothing else of the run is touched`,
+    );
+  }
+
+  /** Runs of version 1 kept each reply in a file of its own. */
+  protected oldPagePath(n: number): string {
+    return join(this.path, "pages", `${String(n).padStart(6, "0")}.json`);
+  }
+
+  /** What such a file holds; also without being settled: an earlier version wrote it and did not get to settle it. */
+  readOldPage(n: number): Buffer | undefined {
+    try {
+      return readFileSync(this.oldPagePath(n));
+    } catch (error) {
+      if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
+      throw error;
+    }
+  }
+}
+
+/** A run that is being written: its lock is held. */
+export class Run extends RunReader {
+  readonly #disk: Disk;
+  readonly #lock: Lock;
+  readonly #log: Log<JournalRecord>;
+
+  private constructor(disk: Disk, path: string, plan: Plan, lock: Lock, log: Log<JournalRecord>, state: RunState) {
+    super(path, plan, state);
+    this.#disk = disk;
+    this.#lock = lock;
+    this.#log = log;
+  }
+
+  static async open(disk: Disk, path: string, plan: Plan, lock: Lock): Promise<Run> {
+    const { log, decoded } = await Log.open<JournalRecord>(disk, journalOf(path), "journal");
+    return new Run(disk, path, plan, lock, log, replay(decoded.entries));
+  }
+
+  /** Resolves once the records are synced; only then are they part of the state. */
+  async append(...records: readonly JournalRecord[]): Promise<void> {
+    await this.#log.append(...records);
+    for (const record of records) apply(this.state, record);
+  }
+
+  /** As {@link append}, for an intent that is not to be sent yet: it shares the sync of what is appended next. */
+  async appendLater(intent: IntentRecord): Promise<void> {
+    await this.#log.appendLater(intent);
+    apply(this.state, intent);
+  }
+
+  /** What was appended for later is needed now. */
+  hurry(): void {
+    this.#log.hurry();
+  }
+
+  /** A reply with the record that settles it: both are on the disk when this resolves, or neither counts. */
+  async settle(record: SettledRecord, body: Buffer | undefined): Promise<SettledRecord> {
+    if (body === undefined || body.length === 0) {
+      await this.append(record);
+      return record;
+    }
+    const whole: SettledRecord = { ...record, follows: body.length, crc: checksum(body) };
+    apply(this.state, whole, await this.#log.appendWith(whole, body));
+    return whole;
+  }
+
+  /** The kept reply of a settled unit. Throws where it was damaged. */
+  readReply(unit: Unit): Buffer {
+    return this.replyOf(unit, (at, length) => this.#log.read(at, length));
+  }
+
+  async writeReceipt(receipt: unknown): Promise<void> {
+    await this.#disk.replaceFile(join(this.path, "receipt.json"), `${JSON.stringify(receipt, null, 2)}\n`, "receipt");
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#log.close();
+    } finally {
+      await this.#lock.release();
+    }
+  }
+}
