@@ -33,9 +33,9 @@ export interface LedgerEntry extends LogRecord {
 export const ledgerPath = (stateDir: string): string => join(stateDir, "ledger.ndjson");
 
 /** Lines that are written at once; few enough for {@link Log.openTail}. */
-const GROUP = 100;
+const GROUP = 400;
 /** How long a line may wait for others. Until then it stands in its run's journal alone, where {@link readLedger} finds it. */
-const GROUP_MS = 2_000;
+const GROUP_MS = 5_000;
 
 /**
  * Every line of the ledger, oldest first, and what runs that are not finished know beyond it: they are at work, or ended before

@@ -16,7 +16,7 @@ import {
 } from "./log-lines.ts";
 
 /** More than any group of a shared log. */
-const TAIL_BYTES = 65_536;
+const TAIL_BYTES = 1 << 18;
 
 /** Reads a log without opening it for writing; a missing file is an empty log. */
 export function readLog<Kind extends LogRecord>(path: string): DecodedLog<Kind> {

@@ -105,6 +105,9 @@ function viewOf(rendering: Rendering, columns: readonly string[] | undefined, ex
   return createView({ format, kind, columns, extra, excel, raw, ...(table === undefined ? {} : { table }) });
 }
 
+/** Bytes of the output that are written at once. */
+const WRITE_BYTES = 1 << 18;
+
 /**
  * A file that appears whole: written beside its final name, synced, and renamed at the end. Pages are rendered as they come,
  * with the columns seen so far; where a later page brought another column the file is written again from the run.
@@ -118,6 +121,8 @@ export class FileOutput implements Output {
   #view: View | undefined;
   #hash: Hash = createHash("sha256");
   #bytes = 0;
+  readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
+  #filled = 0;
 
   private constructor(path: string, part: string, rendering: Rendering, disk: Disk) {
     this.#path = path;
@@ -142,12 +147,24 @@ export class FileOutput implements Output {
     this.#file = await open(this.#part, "wx", FILE_MODE);
     this.#hash = createHash("sha256");
     this.#bytes = 0;
+    this.#filled = 0;
     this.#view = this.#rendering.format === "parquet" ? undefined : viewOf(this.#rendering, columns, false);
   }
 
+  /** Collects small pages, so that each write, which another thread does, is worth handing over. */
   async #put(data: Buffer | string): Promise<void> {
     const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
-    if (bytes.length === 0) return;
+    for (let at = 0; at < bytes.length; ) {
+      const copied = bytes.copy(this.#buffer, this.#filled, at);
+      at += copied;
+      this.#filled += copied;
+      if (this.#filled === this.#buffer.length) await this.#drain();
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const bytes = this.#buffer.subarray(0, this.#filled);
+    this.#filled = 0;
     this.#hash.update(bytes);
     this.#bytes += bytes.length;
     for (let done = 0; done < bytes.length; ) {
@@ -167,6 +184,7 @@ export class FileOutput implements Output {
       for await (const page of pages()) await this.write(page);
     }
     await this.#put(this.#view.end());
+    await this.#drain();
     await this.#file?.sync();
     await this.#close();
     return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.digest("hex") };

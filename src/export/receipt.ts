@@ -1,5 +1,5 @@
 import { type Credits, creditsToNumber, formatCredits } from "../contract/money.ts";
-import type { BuyResult } from "./buyer.ts";
+import type { BuyResult } from "./buying.ts";
 import { creditsOf } from "./journal.ts";
 import type { Bound, Quote } from "./quote.ts";
 import type { Distinct } from "./rows.ts";

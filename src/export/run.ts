@@ -6,7 +6,6 @@ import { CliError, EXIT } from "../errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import {
   apply,
-  type IntentRecord,
   type JournalRecord,
   type RunState,
   replay,
@@ -174,6 +173,7 @@ export class Run extends RunReader {
   readonly #disk: Disk;
   readonly #lock: Lock;
   readonly #log: Log<JournalRecord>;
+  #lastNumber = 0;
 
   private constructor(disk: Disk, path: string, plan: Plan, lock: Lock, log: Log<JournalRecord>, state: RunState) {
     super(path, plan, state);
@@ -193,10 +193,20 @@ export class Run extends RunReader {
     for (const record of records) apply(this.state, record);
   }
 
-  /** As {@link append}, for an intent that is not to be sent yet: it shares the sync of what is appended next. */
-  async appendLater(intent: IntentRecord): Promise<void> {
-    await this.#log.appendLater(intent);
-    apply(this.state, intent);
+  /** The number of the next unit; every call gives another one. */
+  nextNumber(): number {
+    this.#lastNumber = Math.max(this.#lastNumber + 1, this.state.nextN);
+    return this.#lastNumber;
+  }
+
+  /**
+   * Appends the intent of a unit that is not to be sent yet: it shares the sync of what is appended next. Resolves once it is
+   * synced and the unit is part of the state.
+   */
+  async intend(unit: Unit): Promise<void> {
+    await this.#log.appendLater(unit.intent);
+    apply(this.state, unit.intent);
+    this.state.units.set(unit.intent.n, unit);
   }
 
   /** What was appended for later is needed now. */

@@ -1,5 +1,5 @@
 import type { ServiceClient } from "../client/types.ts";
-import type { Source } from "./buyer.ts";
+import type { Source } from "./buying.ts";
 import type { Target } from "./plan.ts";
 import type { Quote } from "./quote.ts";
 
