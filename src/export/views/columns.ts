@@ -1,8 +1,10 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { usageError } from "../../errors.ts";
+import type { Cells } from "./cells.ts";
 import { stringifyExact } from "./exact.ts";
 import type { Page } from "./page.ts";
+import { OPEN_OBJECT } from "./tokens.ts";
 import type { JsonRecord, JsonValue, RecordKind } from "./types.ts";
 
 /** What a CSV cell holds: numbers stay numbers, a missing value is null. */
@@ -39,6 +41,34 @@ export function eachCell(record: JsonRecord, visit: (column: string, value: Json
   }
 }
 
+/** Adds every column of the records of a page. */
+export function addColumns(page: Page, found: Set<string>): void {
+  const { cells } = page;
+  const width = cells?.keys.length ?? 0;
+  const present = new Uint8Array(width);
+  for (let index = 0; index < page.length; index++) {
+    if (cells !== undefined && plainKeys(cells, page.position(index), present)) continue;
+    eachCell(page.row(index), (column) => found.add(column));
+  }
+  cells?.keys.forEach((key, column) => {
+    if (present[column] === 1) found.add(key);
+  });
+}
+
+/** Notes the keys of a row without nested records. @returns whether it is one */
+function plainKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array): boolean {
+  const width = keys.length;
+  const base = at * width * 2;
+  if (marks[base] === -1) return false;
+  for (let column = 0; column < width; column++) {
+    if (bytes[marks[base + column * 2] as number] === OPEN_OBJECT) return false;
+  }
+  for (let column = 0; column < width; column++) {
+    if (marks[base + column * 2] !== 0) present[column] = 1;
+  }
+  return true;
+}
+
 /** Published fields first and in their order, then the others by name (code points, so that no locale changes a file). */
 export function sortColumns(found: ReadonlySet<string>, kind: RecordKind): string[] {
   const published = publishedFields(kind);
@@ -52,11 +82,7 @@ export class ColumnUnion {
   readonly #found = new Set<string>();
 
   add(page: Page): void {
-    for (const row of page.rows()) {
-      eachCell(row, (column) => {
-        this.#found.add(column);
-      });
-    }
+    addColumns(page, this.#found);
   }
 
   has(column: string): boolean {

@@ -1,23 +1,12 @@
 import { stringify } from "csv-stringify/sync";
-import { type Cell, cellOf, eachCell, fieldValue, publishedFields, sortColumns } from "./columns.ts";
+import { addColumns, type Cell, cellOf, eachCell, fieldValue, publishedFields, sortColumns } from "./columns.ts";
+import { cellText, guarded } from "./csv-cell.ts";
+import { CsvRows } from "./csv-rows.ts";
 import { stringifyExact } from "./exact.ts";
 import type { Page } from "./page.ts";
 import type { JsonRecord, JsonValue, RecordKind, View } from "./types.ts";
 
 const BOM = "\ufeff";
-// What spreadsheets run as a formula: these characters and their full-width forms, also behind leading white space.
-const FORMULA = /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
-
-/** Whether a spreadsheet might run a text as a formula. Checks one character for nearly every text. */
-function isFormula(text: string): boolean {
-  const first = text.charCodeAt(0);
-  if ((first > 0x40 && first < 0x80) || (first > 0x2f && first < 0x3d)) return false;
-  return FORMULA.test(text);
-}
-
-/** A text that a spreadsheet might run gets a leading apostrophe. Never numbers. */
-export const guarded = (cell: Cell): Cell => (typeof cell === "string" && isFormula(cell) ? `'${cell}` : cell);
-
 export interface CsvStyle {
   /** BOM and CRLF. */
   readonly excel?: boolean | undefined;
@@ -44,29 +33,20 @@ export const csvDocument = (
   style: CsvStyle = {},
 ): string => `${style.excel === true ? BOM : ""}${csvText([columns, ...rows], style)}`;
 
-const NEEDS_QUOTES = /[",\r\n]/;
-
-/**
- * One cell as csv-stringify writes it. By hand for pages, because it is half of what a row costs (docs/performance.md); a test
- * holds it equal to csv-stringify.
- */
-function cellText(cell: Cell, raw: boolean): string {
-  if (cell === null) return "";
-  if (typeof cell !== "string") return String(cell);
-  const text = raw || !isFormula(cell) ? cell : `'${cell}`;
-  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
-
 interface CsvOptions extends CsvStyle {
   readonly kind: RecordKind;
   readonly columns?: readonly string[] | undefined;
   readonly extra?: boolean | undefined;
 }
 
-/** CSV page by page, in one go for each; no per-row streams. */
+/**
+ * CSV page by page, in one go for each; no per-row streams. Rows of which a page knows where their values stand are copied from its
+ * bytes (csv-rows.ts), all others are parsed.
+ */
 export class CsvView implements View {
   readonly unseen = new Set<string>();
   readonly #options: CsvOptions;
+  readonly #rows: CsvRows;
   #columns: readonly string[] | undefined;
   #index: ReadonlyMap<string, number> = new Map();
   #extra: string | undefined;
@@ -74,6 +54,7 @@ export class CsvView implements View {
 
   constructor(options: CsvOptions) {
     this.#options = options;
+    this.#rows = new CsvRows(options.raw === true, options.excel === true);
     if (options.columns !== undefined) this.#fix(options.columns);
   }
 
@@ -81,18 +62,27 @@ export class CsvView implements View {
     return this.#columns;
   }
 
-  page(page: Page): string {
-    if (page.length === 0) return "";
-    const rows = page.rows();
-    if (this.#columns === undefined) {
-      const found = new Set<string>();
-      for (const row of rows) eachCell(row, (column) => found.add(column));
-      this.#fix(sortColumns(found, this.#options.kind));
+  page(page: Page): Buffer {
+    const rows = this.#rows;
+    if (page.length > 0) {
+      if (this.#columns === undefined) {
+        const found = new Set<string>();
+        addColumns(page, found);
+        this.#fix(sortColumns(found, this.#options.kind));
+      }
+      rows.text(this.#header());
+      const { cells } = page;
+      const sources = cells === undefined ? undefined : this.#sources(cells.keys);
+      const nested = this.#options.columns !== undefined;
+      for (let index = 0; index < page.length; index++) {
+        const copied =
+          cells !== undefined &&
+          sources !== undefined &&
+          rows.row(cells, page.position(index), page.size(index), sources, nested);
+        if (!copied) rows.line(this.#line(page.row(index)));
+      }
     }
-    const lineBreak = this.#options.excel === true ? "\r\n" : "\n";
-    let text = this.#header();
-    for (const row of rows) text += (this.#plainLine(row) ?? this.#line(row)) + lineBreak;
-    return text;
+    return rows.take();
   }
 
   end(): string {
@@ -119,24 +109,23 @@ export class CsvView implements View {
   }
 
   /**
-   * The line of a record whose members are exactly the columns, in their order and without nesting: nearly every record.
-   * @returns undefined for every other record
+   * For each column the number of the key that it is made of, or -1 where it stays empty.
+   * @returns undefined where columns and keys are not simply the same names
    */
-  #plainLine(row: JsonRecord): string | undefined {
+  #sources(keys: readonly string[]): Int32Array | undefined {
     const columns = this.#columns ?? [];
-    if (columns.length < 2) return undefined;
-    const raw = this.#options.raw === true;
-    let line = "";
-    let index = 0;
-    for (const key in row) {
-      const value = row[key];
-      if (key !== columns[index] || value === undefined || (typeof value === "object" && value !== null))
-        return undefined;
-      line += index === 0 ? cellText(value, raw) : `,${cellText(value, raw)}`;
-      index++;
+    const sources = columns.map((column) => keys.indexOf(column));
+    if (this.#options.columns === undefined) {
+      // A key beyond the columns goes to `unseen` or `extra`.
+      if (keys.some((key) => !this.#index.has(key))) return undefined;
+      if (this.#extra !== undefined) sources.push(-1);
+    } else {
+      const named = new Set(columns);
+      // A column that is named twice, or may be a path into a nested record.
+      if (named.size !== columns.length) return undefined;
+      for (const key of keys) if (columns.some((column) => column.startsWith(`${key}.`))) return undefined;
     }
-    if (index !== columns.length) return undefined;
-    return this.#extra === undefined ? line : `${line},`;
+    return Int32Array.from(sources);
   }
 
   #line(row: JsonRecord): string {

@@ -18,6 +18,10 @@ export function parseExact(text: string): JsonValue {
   ) as JsonValue;
 }
 
+/** `parseExact` where a text is long enough to hold such an integer, else `JSON.parse`: for texts that are one cell. */
+export const parseAny = (text: string): JsonValue =>
+  text.length < 16 ? (JSON.parse(text) as JsonValue) : parseExact(text);
+
 /** A private-use character that a JSON text holds neither as itself nor escaped: no string of it can begin with it. */
 function unusedCharacter(text: string): string {
   const lower = text.toLowerCase();

@@ -1,10 +1,11 @@
-import { isAscii, isUtf8 } from "node:buffer";
-import { parseExact } from "./exact.ts";
+import { isUtf8 } from "node:buffer";
+import type { Cells } from "./cells.ts";
+import { parseExact, stringifyExact } from "./exact.ts";
 import { compact, type RowSpans, scanRows } from "./scan.ts";
+import { QUOTE } from "./tokens.ts";
 import type { JsonRecord, JsonValue } from "./types.ts";
 
 const LINE_BREAK = 0x0a;
-const FIRST_ID = '{"id":"';
 
 /**
  * The rows of one spooled reply, as bytes and as records. Both are made only where they are asked for: NDJSON never parses,
@@ -43,41 +44,56 @@ export class Page {
     return new Page(this.#bytes, this.#spans, chosen);
   }
 
+  /** Where the values of the rows stand, where that is known: `position` tells a row's place there. */
+  get cells(): Cells | undefined {
+    return this.#spans.cells;
+  }
+
+  /** Which row of the reply a row of this page is. */
+  position(index: number): number {
+    const at = this.#indexes === undefined ? index : (this.#indexes[index] ?? -1);
+    if (at < 0 || at >= this.#spans.starts.length) throw new RangeError(`no row ${index} in a page of ${this.length}`);
+    return at;
+  }
+
+  /** The bytes of a row as it came. */
+  size(index: number): number {
+    const at = this.position(index);
+    return (this.#spans.ends[at] ?? 0) - (this.#spans.starts[at] ?? 0);
+  }
+
   /** One row as it came, without white space between its tokens. */
   text(index: number): string {
-    return Buffer.from(this.#line(this.#at(index))).toString();
+    return Buffer.from(this.#line(this.position(index))).toString();
   }
 
   /** One row parsed. A row that is no object is held under `value`. */
   row(index: number): JsonRecord {
-    return this.#rows?.[index] ?? asRecord(this.#value(this.text(index)));
+    return this.#rows?.[index] ?? this.#parse(index);
   }
 
   /** Every row parsed, integers beyond 2^53 as bigints. */
   rows(): readonly JsonRecord[] {
-    this.#rows ??= this.#parse();
+    this.#rows ??= Array.from({ length: this.length }, (_, index) => this.#parse(index));
     return this.#rows;
   }
 
   /**
    * The value of a row's own `id` (else of another of these keys) as text: what a row is told from others by. Reads the bytes
-   * where a record begins with a plain `"id"`, so that NDJSON needs no parsing.
+   * where the value is a plain string, so that NDJSON needs no parsing.
    * @returns undefined where the row has none of the keys
    */
   identity(index: number, keys: readonly string[] = ["id", "network_url"]): string | undefined {
-    if (this.#rows === undefined && keys[0] === "id") {
-      const start = this.#spans.starts[this.#at(index)] ?? 0;
-      if (this.#bytes.toString("latin1", start, start + FIRST_ID.length) === FIRST_ID) {
-        const from = start + FIRST_ID.length;
-        const id = this.#bytes.toString("utf8", from, this.#bytes.indexOf('"', from));
-        if (id !== "" && !id.includes("\\")) return id;
-      }
+    const { cells } = this.#spans;
+    if (cells !== undefined) {
+      const found = plainText(cells, this.position(index), keys);
+      if (found !== undefined) return found;
     }
     const row = this.row(index);
     for (const key of keys) {
       const value = Object.hasOwn(row, key) ? row[key] : undefined;
       if (value !== undefined && value !== null && value !== "") {
-        return typeof value === "object" ? JSON.stringify(value) : String(value);
+        return typeof value === "object" ? stringifyExact(value) : String(value);
       }
     }
     return undefined;
@@ -98,14 +114,8 @@ export class Page {
     }
     const lineBreak = Uint8Array.of(LINE_BREAK);
     const parts: Uint8Array[] = [];
-    for (let index = 0; index < this.length; index++) parts.push(this.#line(this.#at(index)), lineBreak);
+    for (let index = 0; index < this.length; index++) parts.push(this.#line(this.position(index)), lineBreak);
     return Buffer.concat(parts);
-  }
-
-  #at(index: number): number {
-    const at = this.#indexes === undefined ? index : (this.#indexes[index] ?? -1);
-    if (at < 0 || at >= this.#spans.starts.length) throw new RangeError(`no row ${index} in a page of ${this.length}`);
-    return at;
   }
 
   #line(at: number): Uint8Array {
@@ -115,22 +125,29 @@ export class Page {
     return tight ? this.#bytes.subarray(start, end) : compact(this.#bytes, start, end);
   }
 
-  #value(text: string): JsonValue {
-    return this.#spans.long ? parseExact(text) : (JSON.parse(text) as JsonValue);
-  }
-
-  #parse(): readonly JsonRecord[] {
-    const { starts, ends } = this.#spans;
-    if (starts.length === 0) return [];
-    if (this.#indexes === undefined && starts.length > 1) {
-      const list = this.#bytes.subarray(starts[0] ?? 0, ends.at(-1) ?? 0);
-      // Node decodes Latin-1 three times as fast as UTF-8, and for ASCII they are the same.
-      const text = list.toString(isAscii(list) ? "latin1" : "utf8");
-      return (this.#value(`[${text}]`) as readonly JsonValue[]).map(asRecord);
-    }
-    return Array.from({ length: this.length }, (_, index) => asRecord(this.#value(this.text(index))));
+  /** Row by row, because one character beyond Latin-1 makes every text that holds it twice as wide, and slow. */
+  #parse(index: number): JsonRecord {
+    const at = this.position(index);
+    const text = this.#bytes.toString("utf8", this.#spans.starts[at], this.#spans.ends[at]);
+    return asRecord(this.#spans.long ? parseExact(text) : (JSON.parse(text) as JsonValue));
   }
 }
 
 const asRecord = (value: JsonValue): JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonRecord) : { value };
+
+/** The first of these keys that a row has, where its value is a string without escapes; undefined where it takes parsing. */
+function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly string[]): string | undefined {
+  const base = at * keys.length * 2;
+  if (marks[base] === -1) return undefined;
+  for (const key of wanted) {
+    const column = keys.indexOf(key);
+    const start = column < 0 ? 0 : (marks[base + column * 2] ?? 0);
+    if (start === 0) continue;
+    const mark = marks[base + column * 2 + 1] ?? 0;
+    const end = mark >> 1;
+    const plain = bytes[start] === QUOTE && (mark & 1) === 0 && end - start > 2;
+    return plain ? bytes.toString("utf8", start + 1, end - 1) : undefined;
+  }
+  return undefined;
+}

@@ -3,14 +3,21 @@
  * for, whatever the size of its numbers and the order of its keys.
  */
 
-const QUOTE = 0x22;
-const BACKSLASH = 0x5c;
-const OPEN_LIST = 0x5b;
-const CLOSE_LIST = 0x5d;
-const OPEN_OBJECT = 0x7b;
-const CLOSE_OBJECT = 0x7d;
-const COMMA = 0x2c;
-const COLON = 0x3a;
+import { CellScanner, type Cells } from "./cells.ts";
+import {
+  CLOSE_LIST,
+  CLOSE_OBJECT,
+  COLON,
+  COMMA,
+  type Findings,
+  malformed,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  skipSpace,
+  skipString,
+  skipValue,
+} from "./tokens.ts";
 
 /** Where the rows of a list are: row i is `bytes[starts[i], ends[i])`. */
 export interface RowSpans {
@@ -20,16 +27,9 @@ export interface RowSpans {
   readonly tight: boolean;
   /** Some number has sixteen digits or more: an integer may be beyond 2^53. */
   readonly long: boolean;
+  /** Where the values of the rows are, where the first row is a record that others are likely to look like. */
+  readonly cells?: Cells | undefined;
 }
-
-/** What the bytes between strings told while rows were scanned. */
-interface Findings {
-  spaces: boolean;
-  long: boolean;
-}
-
-// The fewest digits of an integer beyond 2^53.
-const LONG_DIGITS = 16;
 
 interface Member {
   readonly key: string;
@@ -42,87 +42,26 @@ const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data",
 /** The names under which services hold the one record of a look-up. */
 const RECORD_NAMES = ["company", "data"] as const;
 
-const malformed = (at: number): Error => new Error(`the reply is no valid JSON near byte ${at}`);
-
-function skipSpace(bytes: Uint8Array, from: number): number {
-  let at = from;
-  while (at < bytes.length) {
-    const byte = bytes[at] ?? 0;
-    if (byte !== 0x20 && byte !== 0x0a && byte !== 0x0d && byte !== 0x09) break;
-    at++;
-  }
-  return at;
-}
-
-/** The position after the string that begins at `from` with its quote. */
-function skipString(bytes: Uint8Array, from: number): number {
-  let at = from + 1;
-  const length = bytes.length;
-  while (at < length) {
-    const byte = bytes[at] as number;
-    if (byte > BACKSLASH) at++;
-    else if (byte === QUOTE) return at + 1;
-    else if (byte === BACKSLASH) at += 2;
-    else if (byte < 0x20) throw malformed(at);
-    else at++;
-  }
-  throw malformed(from);
-}
-
-/** The position after the value that begins at `from`. */
-function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number {
-  const length = bytes.length;
-  const first = bytes[from];
-  if (first === QUOTE) return skipString(bytes, from);
-  if (first !== OPEN_OBJECT && first !== OPEN_LIST) {
-    let at = from;
-    while (at < length) {
-      const byte = bytes[at] as number;
-      if (byte === COMMA || byte === CLOSE_OBJECT || byte === CLOSE_LIST || byte <= 0x20) break;
-      at++;
-    }
-    if (at === from) throw malformed(at);
-    if (findings !== undefined && at - from >= LONG_DIGITS) findings.long = true;
-    return at;
-  }
-  let depth = 0;
-  let digits = 0;
-  let at = from;
-  while (at < length) {
-    const byte = bytes[at] as number;
-    if (byte === QUOTE) {
-      at = skipString(bytes, at);
-      continue;
-    }
-    at++;
-    if (byte >= 0x30 && byte <= 0x39) {
-      if (++digits === LONG_DIGITS && findings !== undefined) findings.long = true;
-      continue;
-    }
-    digits = 0;
-    if (byte === OPEN_OBJECT || byte === OPEN_LIST) depth++;
-    else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) {
-      depth--;
-      if (depth === 0) return at;
-    } else if (byte <= 0x20 && findings !== undefined) findings.spaces = true;
-  }
-  throw malformed(from);
-}
-
 /** The elements of the list that begins at `from`. */
-function scanList(bytes: Uint8Array, from: number): RowSpans & { readonly end: number } {
+function scanList(bytes: Buffer, from: number): RowSpans & { readonly end: number } {
   const starts: number[] = [];
   const ends: number[] = [];
   const findings: Findings = { spaces: false, long: false };
-  const found = (end: number) => ({ starts, ends, tight: !findings.spaces, long: findings.long, end });
   let at = skipSpace(bytes, from + 1);
-  if (bytes[at] === CLOSE_LIST) return found(at + 1);
+  if (bytes[at] === CLOSE_LIST) return { starts, ends, tight: true, long: false, end: at + 1 };
+  const cells = CellScanner.learn(bytes, at, skipValue(bytes, at));
   for (;;) {
-    const end = skipValue(bytes, at, findings);
+    let end = cells?.row(at, findings) ?? -1;
+    if (end < 0) {
+      end = skipValue(bytes, at, findings);
+      cells?.pass();
+    }
     starts.push(at);
     ends.push(end);
     const separator = skipSpace(bytes, end);
-    if (bytes[separator] === CLOSE_LIST) return found(separator + 1);
+    if (bytes[separator] === CLOSE_LIST) {
+      return { starts, ends, tight: !findings.spaces, long: findings.long, cells, end: separator + 1 };
+    }
     if (bytes[separator] !== COMMA) throw malformed(separator);
     at = skipSpace(bytes, separator + 1);
     if (separator !== end || at !== separator + 1) findings.spaces = true;
@@ -130,18 +69,14 @@ function scanList(bytes: Uint8Array, from: number): RowSpans & { readonly end: n
 }
 
 /** The members of the object that begins at `from`; `visit` may take a value over by returning the position after it. */
-function scanObject(
-  bytes: Uint8Array,
-  from: number,
-  visit?: (key: string, start: number) => number | undefined,
-): Member[] {
+function scanObject(bytes: Buffer, from: number, visit?: (key: string, start: number) => number | undefined): Member[] {
   const members: Member[] = [];
   let at = skipSpace(bytes, from + 1);
   if (bytes[at] === CLOSE_OBJECT) return members;
   for (;;) {
     if (bytes[at] !== QUOTE) throw malformed(at);
     const keyEnd = skipString(bytes, at);
-    const key = JSON.parse(Buffer.from(bytes.buffer, bytes.byteOffset + at, keyEnd - at).toString()) as string;
+    const key = JSON.parse(bytes.toString("utf8", at, keyEnd)) as string;
     const colon = skipSpace(bytes, keyEnd);
     if (bytes[colon] !== COLON) throw malformed(colon);
     const start = skipSpace(bytes, colon + 1);
@@ -163,7 +98,7 @@ const memberOf = (members: readonly Member[], name: string): Member | undefined 
  * record (a look-up) is one row; `null` is none.
  * @throws Error where the bytes are no JSON or hold no rows
  */
-export function scanRows(bytes: Uint8Array): RowSpans {
+export function scanRows(bytes: Buffer): RowSpans {
   const begin = skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
   if (bytes[begin] === OPEN_LIST) return scanList(bytes, begin);
   if (bytes[begin] !== OPEN_OBJECT) throw malformed(begin);

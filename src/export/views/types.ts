@@ -52,7 +52,10 @@ export interface ViewOptions {
  * that a conversion can overlap with the next request on the wire.
  */
 export interface View {
-  /** The bytes of one page; the first ones begin with the header, the BOM or the opening bracket. */
+  /**
+   * The bytes of one page; the first ones begin with the header, the BOM or the opening bracket. A buffer is good until the next
+   * call of `page`, which may use it again: write it out, or copy it, before that.
+   */
   page(page: Page): string | Buffer;
   /** What closes the document. Called once, also for an empty run: the document is then valid and empty. */
   end(): string | Buffer;
