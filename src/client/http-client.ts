@@ -81,6 +81,7 @@ export function createClient(options: ClientOptions): ServiceClient {
       path: `${prefix}${path}${query === undefined ? "" : `?${query}`}`,
       headers,
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      paid: idempotencyKey !== undefined,
       signal,
     };
     const startedAt = now();

@@ -125,7 +125,7 @@ export function openPacer(options: PacerOptions): Pacer {
       if (known !== undefined && sameWindow(known, limit) && plenty && at - writtenAt < LEASE_MS) return;
       const spare = plenty ? 0 : lease;
       lease -= spare;
-      update((shared) => {
+      const learn = (shared: Shared): void => {
         refill(shared, at);
         const before = shared[window];
         const remaining =
@@ -134,7 +134,10 @@ export function openPacer(options: PacerOptions): Pacer {
             : limit.remaining;
         const nextAt = before !== undefined && sameWindow(before, limit) ? before.nextAt : at;
         shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
-      });
+      };
+      // A process that makes one call while there is plenty has nothing to share: most commands do no more than that.
+      if (plenty && writtenAt === Number.NEGATIVE_INFINITY) learn(state);
+      else update(learn);
     },
     perMinute: () => state.minute?.limit ?? told,
   };
@@ -211,7 +214,7 @@ function sharedFile({ stateDir, baseUrl, apiKey }: PacerOptions): SharedFile | u
       try {
         mkdirSync(folder, { recursive: true, mode: 0o700 });
         locked = acquire(lock);
-        const shared = locked ? readShared(path) : fallback;
+        const shared = (locked ? readShared(path) : undefined) ?? fallback;
         change(shared);
         if (locked) {
           const temporary = `${path}.new`;
@@ -263,14 +266,14 @@ function stealIfStale(lock: string, seenAt: number): void {
   if (age > LOCK_STALE_MS) rmSync(lock, { force: true });
 }
 
-function readShared(path: string): Shared {
+/** Undefined where it is missing or torn: the next reply's headers fill it again. */
+function readShared(path: string): Shared | undefined {
   try {
     const parsed = JSON.parse(readFileSync(path, "utf8")) as Shared;
     const whole = (bucket: Bucket | undefined): boolean =>
       bucket === undefined || [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    return whole(parsed.minute) && whole(parsed.day) ? parsed : {};
+    return whole(parsed.minute) && whole(parsed.day) ? parsed : undefined;
   } catch {
-    // Missing or torn: the next reply's headers fill it again.
-    return {};
+    return undefined;
   }
 }

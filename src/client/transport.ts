@@ -1,8 +1,5 @@
-import { createRequire } from "node:module";
-import { setFlagsFromString } from "node:v8";
-import type { Dispatcher } from "undici";
 import { LostReplyError } from "./errors.ts";
-import { type ProxySettings, proxyFor } from "./proxy.ts";
+import { proxyFor } from "./proxy.ts";
 
 /** Time limits in milliseconds. `total` bounds a reply that trickles in without ever being idle. */
 export interface Timeouts {
@@ -25,6 +22,8 @@ export interface RawRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
+  /** Whether it costs credits; see {@link openTransport}. */
+  readonly paid?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
 
@@ -49,92 +48,78 @@ export interface TransportOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
-type DispatcherConstructor = new (...args: unknown[]) => Dispatcher;
-
-interface UndiciParts {
-  readonly Pool: DispatcherConstructor;
-  readonly EnvHttpProxyAgent: DispatcherConstructor;
+/** What a wire tells of one request, in this order; the last word is `end` or `failed`. */
+export interface Receiver {
+  /** The request goes onto an open connection now: whatever fails before was never sent. */
+  sending(): void;
+  headers(status: number, headers: ReplyHeaders): void;
+  data(chunk: Buffer): void;
+  end(): void;
+  failed(error: Error): void;
 }
 
-const require = createRequire(import.meta.url);
+/** How requests go out and answers come in: `node:http` or undici. What {@link openTransport} promises holds for both. */
+export interface Wire {
+  /** Sends one request, once. @returns what cuts it off at any time */
+  send(request: RawRequest, receiver: Receiver): (reason: Error) => void;
+  /** Closes every socket at once. */
+  close(): Promise<void>;
+}
 
 /**
- * undici's pool by itself: the whole package costs three times as much to load, which is most of the run time of
- * `headcount count`. It is a file of the package, not of its documented interface, hence the way back to the front door.
+ * The way to one origin, through a proxy where the environment names one. Free calls go over `node:http`: a command that makes
+ * one call takes half as long as with undici. From the first paid call on, and through a proxy, all go over undici's pool.
  */
-function loadPool(): DispatcherConstructor {
-  try {
-    return require("undici/lib/dispatcher/pool.js") as DispatcherConstructor;
-  } catch {
-    return (require("undici") as UndiciParts).Pool;
-  }
-}
-
-function openDispatcher(origin: URL, proxy: ProxySettings | undefined, timeouts: Timeouts): Dispatcher {
-  const settings = {
-    connections: 16,
-    pipelining: 1,
-    connect: { timeout: timeouts.connect },
-    headersTimeout: timeouts.headers,
-    bodyTimeout: timeouts.bodyIdle,
-  };
-  if (proxy === undefined) return new (loadPool())(origin.origin, settings);
-  return new (require("undici") as UndiciParts).EnvHttpProxyAgent({ ...settings, ...proxy });
-}
-
-let parserKept = false;
-
-/**
- * V8 would compile undici's WASM parser a second time, optimised, and the process waits for that at its end (~75 ms). Called as
- * late as can be, before the first request: with changed flags V8 no longer takes Node's own modules from their code cache.
- */
-function keepParserAsItIs(): void {
-  if (parserKept) return;
-  parserKept = true;
-  setFlagsFromString("--wasm-tiering-budget=1000000000");
-}
-
-/** A connection pool to one origin, through a proxy where the environment names one. */
 export function openTransport(options: TransportOptions): Transport {
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
-  const proxy = proxyFor(options.origin, options.env);
-  const dispatcher = openDispatcher(options.origin, proxy, timeouts);
-  const origin = options.origin.origin;
+  const { origin, now } = options;
+  const proxy = proxyFor(origin, options.env);
+  const name = `${origin.origin}${proxy === undefined ? "" : " (through a proxy)"}`;
+  let light: Promise<Wire> | undefined;
+  let pool: Promise<Wire> | undefined;
+  const wireFor = ({ paid }: RawRequest): Promise<Wire> => {
+    if (paid === true || proxy !== undefined || pool !== undefined) {
+      pool ??= import("./undici-wire.ts").then(({ undiciWire }) => undiciWire(origin, proxy, timeouts));
+      return pool;
+    }
+    light ??= import("./http-wire.ts").then(({ httpWire }) => httpWire(origin, timeouts));
+    return light;
+  };
   return {
-    send: (request) => exchange(dispatcher, origin, request, timeouts, options.now, proxy !== undefined),
-    close: () => dispatcher.destroy(),
+    send: async (request) => exchange(await wireFor(request), request, name, timeouts, now),
+    close: async () => {
+      await Promise.all([light, pool].map(async (wire) => (await wire)?.close()));
+    },
   };
 }
 
 function exchange(
-  dispatcher: Dispatcher,
-  origin: string,
+  wire: Wire,
   request: RawRequest,
+  name: string,
   timeouts: Timeouts,
   now: () => number,
-  proxied: boolean,
 ): Promise<RawReply> {
-  keepParserAsItIs();
   return new Promise((resolve, reject) => {
     const { signal } = request;
     const startedAt = now();
     let sent = false;
-    let controller: Dispatcher.DispatchController | undefined;
+    let over = false;
     let status = 0;
     let headers: ReplyHeaders = {};
-    const chunks: Buffer[] = [];
-    let length = 0;
-    let failure: LostReplyError | undefined;
+    const body = new Body();
+    let cutOff: ((reason: Error) => void) | undefined;
 
-    const settle = (): void => signal?.removeEventListener("abort", onAbort);
-    const fail = (error: LostReplyError): void => {
-      settle();
-      reject(error);
+    const settle = (): boolean => {
+      if (over) return false;
+      over = true;
+      signal?.removeEventListener("abort", onAbort);
+      return true;
     };
     const giveUp = (error: LostReplyError): void => {
-      failure ??= error;
-      controller?.abort(error);
-      fail(failure);
+      if (!settle()) return;
+      reject(error);
+      cutOff?.(error);
     };
     const onAbort = (): void =>
       giveUp(new LostReplyError("the request was cancelled", "ABORTED", sent, signal?.reason));
@@ -144,50 +129,66 @@ function exchange(
       return;
     }
     signal?.addEventListener("abort", onAbort, { once: true });
-    dispatcher.dispatch(
-      {
-        origin,
-        path: request.path,
-        method: request.method,
-        headers: request.headers,
-        body: request.body ?? null,
-        // Only the caller decides what is sent again: undici must not repeat a request on its own.
-        idempotent: false,
+    cutOff = wire.send(request, {
+      sending() {
+        sent = true;
       },
-      {
-        onRequestStart(started) {
-          controller = started;
-          // Called right before the first byte goes onto an open connection: whatever fails earlier was never sent.
-          if (failure) started.abort(failure);
-          else sent = true;
-        },
-        onResponseStart(_, statusCode, replyHeaders) {
-          if (statusCode < 200) return;
-          status = statusCode;
-          headers = replyHeaders;
-        },
-        onResponseData(_, chunk) {
-          length += chunk.length;
-          chunks.push(chunk);
-          if (length > MAX_REPLY_BYTES) {
-            giveUp(new LostReplyError("the reply is larger than 256 MiB", "REPLY_TOO_LARGE", true));
-          } else if (now() - startedAt > timeouts.total) {
-            giveUp(new LostReplyError(`the reply took longer than ${timeouts.total / 1000} s`, "REPLY_TOO_SLOW", true));
-          }
-        },
-        onResponseEnd() {
-          settle();
-          const [only] = chunks;
-          const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length);
-          resolve({ status, headers, body });
-        },
-        onResponseError(_, error) {
-          fail(failure ?? lost(error, sent, origin, proxied));
-        },
+      headers(statusCode, replyHeaders) {
+        status = statusCode;
+        headers = replyHeaders;
+        body.expect(replyHeaders["content-length"]);
       },
-    );
+      data(chunk) {
+        if (!body.add(chunk)) {
+          giveUp(new LostReplyError("the reply is larger than 256 MiB", "REPLY_TOO_LARGE", true));
+        } else if (now() - startedAt > timeouts.total) {
+          giveUp(new LostReplyError(`the reply took longer than ${timeouts.total / 1000} s`, "REPLY_TOO_SLOW", true));
+        }
+      },
+      end() {
+        if (settle()) resolve({ status, headers, body: body.bytes() });
+      },
+      failed(error) {
+        if (settle()) reject(lost(error, sent, name));
+      },
+    });
   });
 }
+
+/** A reply's body as it arrives: in one buffer where the length is known beforehand, so that it is never held twice. */
+class Body {
+  #whole: Buffer | undefined;
+  readonly #chunks: Buffer[] = [];
+  #length = 0;
+
+  expect(contentLength: string | string[] | undefined): void {
+    if (typeof contentLength !== "string" || !/^\d{1,9}$/.test(contentLength)) return;
+    const length = Number(contentLength);
+    if (length > 0 && length <= MAX_REPLY_BYTES) this.#whole = Buffer.allocUnsafeSlow(length);
+  }
+
+  /** @returns false where it has become more than is kept */
+  add(chunk: Buffer): boolean {
+    const from = this.#length;
+    this.#length += chunk.length;
+    if (this.#length > MAX_REPLY_BYTES) return false;
+    if (this.#whole !== undefined && this.#length <= this.#whole.length) chunk.copy(this.#whole, from);
+    else this.#chunks.push(chunk);
+    return true;
+  }
+
+  bytes(): Buffer {
+    const length = this.#length;
+    if (this.#whole !== undefined && this.#chunks.length === 0) return this.#whole.subarray(0, length);
+    const [only] = this.#chunks;
+    if (this.#whole === undefined && this.#chunks.length === 1 && only !== undefined) return only;
+    // Longer than it said: what is past the announced end was kept apart.
+    const head = this.#whole === undefined ? [] : [this.#whole.subarray(0, length - sizeOf(this.#chunks))];
+    return Buffer.concat([...head, ...this.#chunks], length);
+  }
+}
+
+const sizeOf = (chunks: readonly Buffer[]): number => chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 
 const EXPLANATIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there (connection refused)",
@@ -203,6 +204,8 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   UND_ERR_BODY_TIMEOUT: "the answer stopped half way",
   UND_ERR_SOCKET: "the connection was closed before the answer was whole",
   UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "the answer was not as long as it said",
+  BROKEN_HTTP: "the answer is no HTTP",
+  EPROTO: "no TLS connection could be made; does it speak https?",
   DEPTH_ZERO_SELF_SIGNED_CERT: "its certificate is self-signed; trust it with NODE_EXTRA_CA_CERTS=FILE",
   SELF_SIGNED_CERT_IN_CHAIN: "its certificate chain is self-signed; trust it with NODE_EXTRA_CA_CERTS=FILE",
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: "its certificate cannot be verified; trust its issuer with NODE_EXTRA_CA_CERTS=FILE",
@@ -210,10 +213,12 @@ const EXPLANATIONS: Readonly<Record<string, string>> = {
   ERR_TLS_CERT_ALTNAME_INVALID: "its certificate is for another host",
 };
 
-function lost(error: Error, sent: boolean, origin: string, proxied: boolean): LostReplyError {
+function lost(error: Error, sent: boolean, name: string): LostReplyError {
   // Several addresses were tried: the first one's failure stands for all.
   const first = error instanceof AggregateError && error.errors[0] instanceof Error ? error.errors[0] : error;
-  const code = "code" in first && typeof first.code === "string" ? first.code : first.name;
-  const why = EXPLANATIONS[code] ?? (code.startsWith("HPE_") ? "the answer is no HTTP" : first.message);
-  return new LostReplyError(`${origin}${proxied ? " (through a proxy)" : ""}: ${why}`, code, sent, error);
+  const told = "code" in first && typeof first.code === "string" ? first.code : first.name;
+  // Each wire has its own names for what is no HTTP.
+  const code = /^HPE_|^HTTPParserError$/.test(told) ? "BROKEN_HTTP" : told;
+  const why = EXPLANATIONS[code] ?? (/^ERR_SSL_|^EPROTO$/.test(code) ? EXPLANATIONS.EPROTO : first.message);
+  return new LostReplyError(`${name}: ${why}`, code, sent, error);
 }

@@ -117,6 +117,20 @@ describe("the bucket", () => {
 });
 
 describe("the shared file", () => {
+  test("is not written for one call in plenty, and is from the second call on with what the first one told", () => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    expect(pacer.waitBeforeNext()).toBe(0);
+    pacer.observe({ limit: 60, remaining: 59, resetAt: clock.now() + MINUTE, window: "minute" });
+    expect(readdirSync(stateDir)).toEqual([]);
+    expect(pacer.perMinute()).toBe(60);
+    expect(pacer.waitBeforeNext()).toBe(0);
+    const [name = ""] = readdirSync(join(stateDir, "pacing"));
+    const written: unknown = JSON.parse(readFileSync(join(stateDir, "pacing", name), "utf8"));
+    expect(written).toMatchObject({ minute: { limit: 60, resetAt: clock.now() + MINUTE } });
+  });
+
   const observed = { limit: 60, remaining: 10, window: "minute" as const };
 
   test("tells neither address nor key, and is private", () => {
