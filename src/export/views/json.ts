@@ -14,6 +14,11 @@ function selected(row: JsonRecord, fields: readonly string[]): string {
 export class NdjsonView implements View {
   readonly unseen: ReadonlySet<string> = new Set();
   readonly columns: readonly string[] | undefined;
+  #kept = Buffer.alloc(0);
+  readonly #room = (size: number): Buffer => {
+    if (this.#kept.length < size) this.#kept = Buffer.allocUnsafeSlow(Math.ceil(size * 1.1));
+    return this.#kept;
+  };
 
   constructor(columns?: readonly string[]) {
     this.columns = columns;
@@ -21,7 +26,7 @@ export class NdjsonView implements View {
 
   page(page: Page): string | Buffer {
     const fields = this.columns;
-    if (fields === undefined) return page.ndjson();
+    if (fields === undefined) return page.ndjson(this.#room);
     return page
       .rows()
       .map((row) => `${selected(row, fields)}\n`)
