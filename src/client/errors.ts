@@ -53,18 +53,29 @@ export class LostReplyError extends Error {
   }
 }
 
-/** A rate limit asks for a longer wait than the caller allows (`--max-wait`). Nothing was charged. */
+/** A rate limit holds a call up for longer than the caller allows (`--max-wait`). Nothing was charged. */
 export class WaitTooLongError extends Error {
   override readonly name = "WaitTooLongError";
+  /** What it asks for now. */
   readonly waitMs: number;
+  /** How long the call has been held up already. */
+  readonly waitedMs: number;
   readonly maxWaitMs: number;
   /** Epoch milliseconds: when the window resets. */
   readonly resetAt: number;
   readonly requestId: string | undefined;
 
-  constructor(waitMs: number, maxWaitMs: number, resetAt: number, requestId: string | undefined, cause?: unknown) {
+  constructor(
+    waitMs: number,
+    maxWaitMs: number,
+    resetAt: number,
+    requestId: string | undefined,
+    cause?: unknown,
+    waitedMs = 0,
+  ) {
     super(`the rate limit asks for a wait of ${Math.ceil(waitMs / 1000)} s`, { cause });
     this.waitMs = waitMs;
+    this.waitedMs = waitedMs;
     this.maxWaitMs = maxWaitMs;
     this.resetAt = resetAt;
     this.requestId = requestId;

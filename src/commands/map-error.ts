@@ -45,14 +45,20 @@ function hintForNetwork({ code }: LostReplyError, { connectionName, baseUrl }: C
 
 function waitTooLong(error: WaitTooLongError): CliError {
   const seconds = Math.ceil(error.waitMs / 1000);
+  const waited = Math.round(error.waitedMs / 1000);
+  const most = error.maxWaitMs / 1000;
+  const asks =
+    waited === 0
+      ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
+      : `the rate limit has held up one call for ${waited} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
   return new CliError({
     code: "rate_limited",
     category: "rate_limit",
     exitCode: EXIT.rateLimit,
     status: 429,
     ...(error.requestId === undefined ? {} : { requestId: error.requestId }),
-    message: `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${error.maxWaitMs / 1000}; nothing was charged`,
-    hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z, or with --max-wait ${seconds + 5}`,
+    message: `${asks}; nothing was charged`,
+    hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z, or with --max-wait ${waited + seconds + 5}`,
     cause: error,
   });
 }

@@ -1,8 +1,15 @@
 import type { ServiceError } from "../client/errors.ts";
 import type { RequestLog } from "../client/http-client.ts";
 import type { Pacer } from "../client/pacing.ts";
-import type { Wait } from "../client/retry.ts";
-import { DEFAULT_DIALECT, type RateLimit, type ReplyMeta, type ServiceClient } from "../client/types.ts";
+import type { patience, Wait } from "../client/retry.ts";
+import {
+  DEFAULT_DIALECT,
+  type PageReply,
+  type PaidCallOptions,
+  type RateLimit,
+  type ReplyMeta,
+  type ServiceClient,
+} from "../client/types.ts";
 import type { KeySource, Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import type { GlobalOptions } from "../program.ts";
@@ -12,8 +19,8 @@ import type { CallSite } from "./map-error.ts";
 export interface Session {
   /**
    * Free calls (`account`, `count`) are retried, wait for rate limits up to `--max-wait` and take their turn by themselves. Paid
-   * calls are single attempts: whoever makes them keeps the books and takes a turn from {@link pacer} first. Every reply's
-   * headers go to the pacer.
+   * calls are single attempts: whoever makes them keeps the books and takes a turn from {@link pacer} first; a rate limit that
+   * holds one up for longer than `--max-wait` over all its attempts is a WaitTooLongError. Every reply's headers go to the pacer.
    */
   readonly client: ServiceClient;
   readonly connectionName: string;
@@ -125,7 +132,7 @@ function sessionFor(
   context: Context,
   globals: SessionGlobals,
   notice: (text: string) => void,
-  { createClient, openPacer, keyFingerprint, retrying, findFolder, keyModeOf }: Parts,
+  { createClient, openPacer, keyFingerprint, patience, retrying, findFolder, keyModeOf }: Parts,
 ): Session {
   const { now, env, sleep, random } = context;
   const maxWaitMs = globals.maxWait * 1000;
@@ -145,7 +152,8 @@ function sessionFor(
     env,
     log: globals.verbose ? (entry) => context.stderr.write(`${logLine(entry)}\n`) : undefined,
   });
-  const observed = observing(client, pacer, globals.verbose === true, notice, async (ms, signal) => {
+  const limit = patience({ maxWaitMs, now });
+  const observed = observing(client, pacer, limit, globals.verbose === true, notice, async (ms, signal) => {
     // What is too long is left to the service: it may know better, and its refusal says until when.
     if (ms > maxWaitMs) return;
     if (ms >= SAID_FROM_MS) notice(`near the rate limit: waiting ${Math.ceil(ms / 1000)} s`);
@@ -182,6 +190,7 @@ function sessionFor(
 function observing(
   client: ServiceClient,
   pacer: Pacer,
+  limit: ReturnType<typeof patience>,
   verbose: boolean,
   notice: (text: string) => void,
   pause: (ms: number, signal: AbortSignal | undefined) => Promise<void>,
@@ -204,6 +213,16 @@ function observing(
       throw error;
     }
   }
+  async function paid(call: Promise<PageReply>, { idempotencyKey }: PaidCallOptions): Promise<PageReply> {
+    try {
+      const reply = await watch(call);
+      limit.answered(idempotencyKey);
+      return reply;
+    } catch (error) {
+      limit.refused(idempotencyKey, error);
+      throw error;
+    }
+  }
   async function turn(signal: AbortSignal | undefined): Promise<void> {
     const next = pacer.take();
     if (next.kind === "go" && next.waitMs > 0) await pause(next.waitMs, signal);
@@ -219,9 +238,9 @@ function observing(
       await turn(signal);
       return watch(client.count(filters, signal));
     },
-    searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),
-    employeesPage: (company, position, call) => watch(client.employeesPage(company, position, call)),
-    enrich: (company, call) => watch(client.enrich(company, call)),
+    searchPage: (filters, position, call) => paid(client.searchPage(filters, position, call), call),
+    employeesPage: (company, position, call) => paid(client.employeesPage(company, position, call), call),
+    enrich: (company, call) => paid(client.enrich(company, call), call),
     close: () => client.close(),
   };
 }

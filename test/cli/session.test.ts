@@ -4,8 +4,10 @@ import { describe, expect, test } from "vitest";
 import { main } from "../../src/main.ts";
 import {
   answerEnvelope,
+  answerError,
   fakeClock,
   rawServer,
+  type SeenRequest,
   type TestContextOptions,
   tempDir,
   testContext,
@@ -104,5 +106,69 @@ describe("calls share one budget", () => {
     await run(["account", "-q"], { env: other, clock });
     expect(clock.sleeps).toHaveLength(1);
     await server.close();
+  });
+});
+
+describe("a rate limit that never lets a call through", () => {
+  const costs = { person_search: 1, company_enrich: 1, company_employees: 1 };
+
+  /** Two people, one a page; 429 with a wait of hardly anything for whatever `blocked` says. */
+  async function against(blocked: (request: SeenRequest) => boolean, argv: readonly string[]) {
+    const clock = fakeClock();
+    const state = { blocked, calls: 0 };
+    const server = await rawServer((request, response) => {
+      if (state.blocked(request)) {
+        state.calls++;
+        answerError(response, 429, ["slow down"], { "retry-after-ms": "20" });
+      } else if (request.url.endsWith("/count")) answerEnvelope(response, { count: 2 });
+      else if (request.url.endsWith("/search")) {
+        const { page } = JSON.parse(request.body) as { page: number };
+        answerEnvelope(response, [{ id: `p${page}` }], { used: 1, remaining: 10 - page });
+      } else answerEnvelope(response, { balance: 10, costs });
+    });
+    const dir = tempDir();
+    const env = { HEADCOUNT_STATE_DIR: dir, HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const again = (...args: string[]) => run(args, { env, clock, cwd: dir, random: () => 0.5 });
+    const began = clock.now();
+    const outcome = await again(...argv);
+    return { ...outcome, state, again, waited: clock.now() - began, dir, close: () => server.close() };
+  }
+
+  test("ends a free call with 7 after --max-wait in all, and says how long it was", async () => {
+    const account = ({ url }: SeenRequest): boolean => url.endsWith("/account");
+    const { code, stderr, state, waited, close } = await against(account, ["account", "--max-wait", "40"]);
+    await close();
+    expect(code).toBe(7);
+    expect(waited).toBeLessThanOrEqual(40_250);
+    expect(state.calls).toBeLessThan(20);
+    expect(stderr).toMatch(
+      /error: the rate limit has held up one call for \d+ s and asks for another \d+ s: in all longer than --max-wait 40; nothing was charged/,
+    );
+    expect(stderr).toMatch(/hint: run it again after \S+Z, or with --max-wait \d+/);
+  });
+
+  test("ends an export with 7, and the run goes on where the service does", async () => {
+    const search = [
+      "search",
+      "--department",
+      "Sales",
+      "--per-page",
+      "1",
+      "--concurrency",
+      "1",
+      "--yes",
+      "-o",
+      "out.csv",
+    ];
+    const second = ({ url, body }: SeenRequest): boolean => url.endsWith("/search") && /"page":2/.test(body);
+    const { code, stderr, state, waited, again, dir, close } = await against(second, [...search, "--max-wait", "40"]);
+    expect(code).toBe(7);
+    // The wait that is under way when the time is over is at most 15 s.
+    expect(waited).toBeLessThanOrEqual(40_000 + 15_250);
+    expect(stderr).toContain("longer than --max-wait 40");
+    state.blocked = () => false;
+    expect((await again("resume")).code).toBe(0);
+    await close();
+    expect(readFileSync(join(dir, "out.csv"), "utf8")).toMatch(/p1[\s\S]*p2/);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/client/errors.ts";
-import { nextWait, type RetryOptions, retryCall } from "../../src/client/retry.ts";
+import { nextWait, patience, type RetryOptions, retryCall } from "../../src/client/retry.ts";
 import { fakeClock } from "../support/client.ts";
 
 const refused = (status: number, more: Partial<ConstructorParameters<typeof ServiceError>[0]> = {}): ServiceError =>
@@ -97,6 +97,35 @@ describe("free calls", () => {
     expect(clock.sleeps).toEqual([]);
   });
 
+  test("stop where many short waits have become too long, and are not made ever faster", async () => {
+    const { clock, options } = harness();
+    const start = clock.now();
+    const { call, calls } = failing(Array.from({ length: 5_000 }, () => refused(429, { retryAfterMs: 10 })));
+    const error = await retryCall(call, options).catch((reason: unknown) => reason);
+    expect(error).toBeInstanceOf(WaitTooLongError);
+    const waited = clock.now() - start;
+    expect(error).toMatchObject({ waitMs: 15_000, waitedMs: waited, maxWaitMs: 60_000 });
+    expect(waited).toBeGreaterThan(45_000);
+    expect(waited).toBeLessThanOrEqual(60_000 + 250);
+    expect(calls()).toBeLessThan(20);
+    expect(clock.sleeps.slice(0, 4)).toEqual([225, 325, 525, 925]);
+  });
+
+  test("a patience of none at all lets nothing wait that a service names", async () => {
+    const { clock, options } = harness({ maxWaitMs: 0 });
+    const { call, calls } = failing([refused(429, { retryAfterMs: 1 })]);
+    await expect(retryCall(call, options)).rejects.toBeInstanceOf(WaitTooLongError);
+    expect(calls()).toBe(1);
+    expect(clock.sleeps).toEqual([]);
+  });
+
+  test("a service that is down and names a time is not waited for beyond the bound either", async () => {
+    const { clock, options } = harness({ random: () => 0 });
+    const { call } = failing(Array.from({ length: 9 }, () => refused(503, { retryAfterMs: 25_000 })));
+    await expect(retryCall(call, options)).rejects.toMatchObject({ status: 503 });
+    expect(clock.sleeps).toEqual([25_000, 25_000]);
+  });
+
   test("can be interrupted while waiting", async () => {
     const controller = new AbortController();
     const { clock, options } = harness({
@@ -105,5 +134,32 @@ describe("free calls", () => {
     });
     await expect(retryCall(failing([refused(500)]).call, options)).rejects.toThrow("stop");
     expect(clock.sleeps).toEqual([]);
+  });
+});
+
+describe("the patience with one paid call", () => {
+  test("counts from its first refusal, each call for itself, and anew after an answer", () => {
+    const { clock, options } = harness();
+    const limit = patience(options);
+    const tooMany = refused(429, { retryAfterMs: 20_000, requestId: "r" });
+    limit.refused("a", tooMany);
+    clock.advance(39_000);
+    limit.refused("a", tooMany);
+    limit.refused("b", tooMany);
+    clock.advance(2_000);
+    expect(() => limit.refused("a", tooMany)).toThrow(WaitTooLongError);
+    limit.refused("b", tooMany);
+    limit.answered("a");
+    limit.refused("a", tooMany);
+  });
+
+  test("is not tried by anything but rate limits", () => {
+    const { clock, options } = harness();
+    const limit = patience(options);
+    limit.refused("a", refused(429));
+    clock.advance(100_000);
+    limit.refused("a", refused(503, { retryAfterMs: 100_000 }));
+    limit.refused("a", new LostReplyError("x", "ECONNRESET", true));
+    expect(() => limit.refused("a", refused(429))).toThrow(WaitTooLongError);
   });
 });
