@@ -1,16 +1,27 @@
 import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../contract/money.ts";
-import type { Call } from "./call.ts";
+import { type Answer, type Call, withWireForm } from "./call.ts";
 import { parseApiKey } from "./keys.ts";
 import type { RateLimiter } from "./limits.ts";
 import { Problem } from "./problem.ts";
 import type { Account, Balance, Store, StoredKey } from "./store.ts";
-import type { TurnCache } from "./turn-cache.ts";
+import { TurnCache } from "./turn-cache.ts";
 
-/** Whose call it is. */
-interface Caller {
+/** Whose call it is, as the store said when it was read, and what was made of it since. */
+export interface Caller {
   readonly key: StoredKey;
   readonly account: Account;
+  money: Promise<Balance> | undefined;
+  /** Answers to free calls by what they answer, as of `turn`. */
+  readonly answers: Map<unknown, Answer>;
+  turn: number;
+}
+
+/** A look for a caller that all who come together share. */
+interface Search {
+  readonly outcome: Promise<Caller | undefined>;
+  /** Once found. */
+  caller: Caller | undefined;
 }
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
@@ -19,12 +30,20 @@ const CHALLENGE = { "www-authenticate": "Bearer" };
 export class Admission {
   private readonly store: Store;
   private readonly limiter: RateLimiter;
-  private readonly turns: TurnCache;
+  /** By the text of the Authorization header. */
+  private readonly turns: TurnCache<Search>;
+  /** What the store called its state when this was last asked. */
+  private version: number | undefined;
 
-  constructor(store: Store, limiter: RateLimiter, turns: TurnCache) {
+  constructor(store: Store, limiter: RateLimiter) {
     this.store = store;
     this.limiter = limiter;
-    this.turns = turns;
+    this.turns = new TurnCache(() => this.isUnchanged());
+  }
+
+  /** Drops what is kept of callers, their keys too, so that nothing secret stays in memory when nobody calls. */
+  forget(): void {
+    this.turns.clear();
   }
 
   /**
@@ -37,10 +56,8 @@ export class Admission {
     const { authorization } = headers;
     if (authorization === undefined || httpVersion !== "1.1") return false;
     const turn = this.turns.enter();
-    const caller = this.turns.peek(`known ${authorization}`) as Caller | undefined;
-    if (caller === undefined) return false;
-    const count = countHeaders(rawHeaders);
-    if (count.authorization !== 1 || count.host !== 1) return false;
+    const caller = this.turns.get(authorization)?.caller;
+    if (caller === undefined || !hasOneOfEach(rawHeaders)) return false;
     call.turn = turn;
     this.accept(call, caller);
     return true;
@@ -58,15 +75,14 @@ export class Admission {
     call.turn = this.turns.enter();
     const { authorization } = headers;
     const caller =
-      count.authorization === 1 && authorization !== undefined
-        ? await this.turns.get(`caller ${authorization}`, () => this.findCaller(authorization))
-        : undefined;
+      count.authorization === 1 && authorization !== undefined ? await this.callerOf(authorization) : undefined;
     if (caller === undefined) throw new Problem(401, [unauthorised(authorization, count.authorization)], CHALLENGE);
-    this.turns.put(call.turn, `known ${authorization}`, caller);
     this.accept(call, caller);
   }
 
-  private accept(call: Call, { account, key }: Caller): void {
+  private accept(call: Call, caller: Caller): void {
+    const { account, key } = caller;
+    call.caller = caller;
     call.key = key;
     call.account = account;
     call.rate = this.limiter.take(key.id, account.plan);
@@ -78,19 +94,68 @@ export class Admission {
     }
   }
 
-  /** What is the same for all calls that arrived in one turn is made once; where the call's turn is over, it is made anew. */
-  shared<Value>(call: Call, name: string, make: () => Promise<Value>): Promise<Value> {
-    return this.turns.isCurrent(call.turn) ? this.turns.get(name, make) : make();
+  /** What was answered to this caller in the same turn, when the same was asked. */
+  known(call: Call, what: unknown): Answer | undefined {
+    const caller = this.current(call);
+    return caller?.turn === call.turn ? caller.answers.get(what) : undefined;
+  }
+
+  /** Lets {@link known} find an answer. It must be made of nothing that changes within a turn but by a call in the same turn. */
+  learn(call: Call, what: unknown, answer: Answer): void {
+    const caller = this.current(call);
+    if (caller === undefined) return;
+    if (caller.turn !== call.turn) caller.answers.clear();
+    caller.turn = call.turn;
+    caller.answers.set(what, withWireForm(answer));
   }
 
   /** The money of a call's account as it is now. */
   money(call: Call, { accountId, mode }: StoredKey): Promise<Balance> {
-    return this.shared(call, `money ${mode} ${accountId}`, () => this.store.balance(accountId, mode));
+    const caller = this.current(call);
+    if (caller === undefined) return this.store.balance(accountId, mode);
+    caller.money ??= this.store.balance(accountId, mode).catch((error: unknown) => {
+      caller.money = undefined;
+      throw error;
+    });
+    return caller.money;
   }
 
   /** The balance for an envelope; 0 where nobody is known. */
   async remaining(call: Call): Promise<Credits> {
     return call.key === undefined ? ZERO : (await this.money(call, call.key)).balance;
+  }
+
+  /** The caller of a call whose turn is not over: what belongs to it is as true as if it were read now. */
+  private current(call: Call): Caller | undefined {
+    return this.turns.isCurrent(call.turn) ? call.caller : undefined;
+  }
+
+  /** Call it in the turn in which the request arrived. */
+  private async callerOf(authorization: string): Promise<Caller | undefined> {
+    let search = this.turns.get(authorization);
+    if (search === undefined) {
+      search = { outcome: this.findCaller(authorization), caller: undefined };
+      this.turns.put(authorization, search);
+    }
+    try {
+      search.caller = await search.outcome;
+      return search.caller;
+    } finally {
+      // Who is not known is looked for again: such callers must not fill the memory.
+      if (search.caller === undefined) this.turns.drop(authorization, search);
+    }
+  }
+
+  private isUnchanged(): boolean {
+    let version: number | undefined;
+    try {
+      version = this.store.version?.();
+    } catch {
+      // A store that cannot answer will say so to the request.
+    }
+    const unchanged = version !== undefined && version === this.version;
+    this.version = version;
+    return unchanged;
   }
 
   private async findCaller(authorization: string): Promise<Caller | undefined> {
@@ -100,7 +165,7 @@ export class Admission {
     if (key === undefined || key.revokedAt !== null || key.mode !== parsed.mode) return undefined;
     const account = await this.store.account(key.accountId);
     if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
-    return { account, key };
+    return { account, key, money: undefined, answers: new Map(), turn: -1 };
   }
 }
 
@@ -119,6 +184,11 @@ function countHeaders(rawHeaders: readonly string[]): HeaderCount {
     else if (name.length === 4 && name.toLowerCase() === "host") host++;
   }
   return { authorization, host };
+}
+
+function hasOneOfEach(rawHeaders: readonly string[]): boolean {
+  const count = countHeaders(rawHeaders);
+  return count.authorization === 1 && count.host === 1;
 }
 
 function unauthorised(authorization: string | undefined, given: number): string {

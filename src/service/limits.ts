@@ -191,13 +191,3 @@ export class RateLimiter {
 }
 
 const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
-
-/** The contract's rate headers, plus the window's name. */
-export function rateHeaders(state: RateState): Record<string, string> {
-  return {
-    "x-ratelimit-limit": String(state.limit),
-    "x-ratelimit-remaining": String(state.remaining),
-    "x-ratelimit-reset": String(state.reset),
-    "x-ratelimit-window": state.window,
-  };
-}

@@ -11,7 +11,16 @@ import { segmentHash, writeCursor } from "./cursor.ts";
 import type { CallName } from "./faults.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters } from "./magic.ts";
 import { invalid, Problem } from "./problem.ts";
-import { companyKey, type Paging, readCount, readEmployees, readEnrich, readSearch, refuseQuery } from "./requests.ts";
+import {
+  companyKey,
+  type Paging,
+  readCount,
+  readEmployees,
+  readEnrich,
+  readSearch,
+  refuseQuery,
+  type SegmentRequest,
+} from "./requests.ts";
 import type { Account, HoldRequest, KeyMode, Store, StoredKey } from "./store.ts";
 import { onOneVersion, type World, within } from "./world.ts";
 
@@ -35,6 +44,9 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
   "/v1/company/employees": { name: "employees", method: "GET" },
 };
 
+/** What {@link Admission.known} calls the answer of `GET /v1/account`. */
+const ACCOUNT = Symbol("account");
+
 const EMPTY = Buffer.alloc(0);
 const bodyOf = (request: FastifyRequest): Uint8Array => (Buffer.isBuffer(request.body) ? request.body : EMPTY);
 
@@ -50,27 +62,44 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
 
   const readCountOnce = rememberBodies(readCount);
 
-  app.get("/v1/account", async (request, reply) => {
+  // The free calls are answered at once, without a promise, where the same caller was answered the same in this turn.
+  app.get("/v1/account", (request, reply) => {
     refuseQuery(queryOf(request));
-    const { account, key, rate } = admitted(request);
-    const body = await admission.shared(request.call, `account ${key.id}`, () =>
-      accountBody(request.call, account, key),
-    );
-    return send(request, reply, rate, { status: 200, headers: {}, body });
+    const known = admission.known(request.call, ACCOUNT);
+    if (known === undefined) return answerAccount(request, reply);
+    send(request, reply, admitted(request).rate, known);
+    return undefined;
   });
 
-  app.post("/v1/person/count", async (request, reply) => {
+  async function answerAccount(request: FastifyRequest, reply: FastifyReply): Promise<void> {
+    const { account, key, rate } = admitted(request);
+    const answer = { status: 200, headers: {}, body: await accountBody(request.call, account, key) };
+    admission.learn(request.call, ACCOUNT, answer);
+    send(request, reply, rate, answer);
+  }
+
+  app.post("/v1/person/count", (request, reply) => {
     refuseQuery(queryOf(request));
-    const { key, rate } = admitted(request);
     const segment = readCountOnce(jsonBody(request));
+    const known = admission.known(request.call, segment);
+    if (known === undefined) return answerCount(request, reply, segment);
+    send(request, reply, admitted(request).rate, known);
+    return undefined;
+  });
+
+  async function answerCount(request: FastifyRequest, reply: FastifyReply, segment: SegmentRequest): Promise<void> {
+    const { key, rate } = admitted(request);
     if (key.mode === "test") await perform(magicOfFilters(segment.filters, false), options);
     const world = await options.world(key.mode);
-    const counted = world.counts.known(segment) ?? (await within(world.counts.count(segment), options.workTimeoutMs));
+    const known = world.counts.known(segment);
+    const counted = known ?? (await within(world.counts.count(segment), options.workTimeoutMs));
     const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
     const balance = await admission.remaining(request.call);
-    const body = envelopeJson(result, ZERO, balance);
-    return send(request, reply, rate, { status: 200, headers: { "x-dataset-version": counted.version }, body });
-  });
+    const headers = { "x-dataset-version": counted.version };
+    const answer = { status: 200, headers, body: envelopeJson(result, ZERO, balance) };
+    if (known !== undefined) admission.learn(request.call, segment, answer);
+    send(request, reply, rate, answer);
+  }
 
   app.post("/v1/person/search", async (request, reply) => {
     refuseQuery(queryOf(request));
@@ -157,7 +186,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     rows: number,
     idempotency: HoldRequest["idempotency"],
     work: () => Promise<Bought>,
-  ): Promise<FastifyReply> {
+  ): Promise<void> {
     const { account, key, rate } = admitted(request);
     const answer: Answer = await purchase(store, {
       call: request.call,
@@ -169,7 +198,7 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
       work: () => within(work(), options.workTimeoutMs),
       vanished: () => request.raw.socket.destroyed === true,
     });
-    return send(request, reply, rate, answer);
+    send(request, reply, rate, answer);
   }
 }
 

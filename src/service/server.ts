@@ -19,7 +19,6 @@ import { invalid, Problem } from "./problem.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { API_ROUTES, addRoutes, unsupportedMediaType } from "./routes.ts";
 import type { KeyMode, Store } from "./store.ts";
-import { TurnCache } from "./turn-cache.ts";
 import { DeadlineError, makeWorld, type World } from "./world.ts";
 
 /** A `/v1` answer as it went out, for tests that hold every one of them against the published document. */
@@ -127,7 +126,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   await store.recover(0);
   const limiter = new RateLimiter({ now, monotonic, store });
   await limiter.load();
-  const admission = new Admission(store, limiter, new TurnCache());
+  const admission = new Admission(store, limiter);
   const log: ServiceLog = options.log === undefined ? SILENT : await openLog(options.log);
   const metrics: Metrics | undefined =
     options.metricsPort === undefined ? undefined : await openMetrics(host, options.metricsPort);
@@ -260,7 +259,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     const rate = call.rate ?? limiter.takeAnonymous(request.raw.socket.remoteAddress ?? "");
     const body = errorEnvelopeJson(problem.detail, await remaining(request));
     const answer: Answer = { status: problem.status, headers: problem.headers, body };
-    return send(request, reply, rate, answer);
+    send(request, reply, rate, answer);
+    return reply;
   }
 
   /** The balance for an error's envelope: 0 where nobody is known, or where the store does not answer (the error says that). */
@@ -289,6 +289,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { port } = app.server.address() as AddressInfo;
   const url = `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
   const flushTimer = setInterval(() => {
+    admission.forget();
     limiter.flush().catch((error: unknown) => log.fault("flush", error));
   }, FLUSH_MS);
   flushTimer.unref();

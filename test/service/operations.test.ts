@@ -2,9 +2,11 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
+import { credits } from "../../src/contract/money.ts";
 import { ReloadingEngine } from "../../src/dataset/reloading-engine.ts";
 import { generateDataset } from "../../src/dataset/sample.ts";
 import { MAGIC_SLOW_MS } from "../../src/service/magic.ts";
+import { STANDARD_PLAN } from "../../src/service/store.ts";
 import { TEST_PEOPLE } from "../../src/service/test-dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import {
@@ -46,9 +48,30 @@ describe("keys", () => {
     const service = await start();
     const { openSqliteStore } = await import("../../src/service/stores/sqlite.ts");
     const other = await openSqliteStore({ path: service.ledger, now: Date.now });
+    expect((await service.call("/v1/account")).status).toBe(200);
     await other.revokeKey(service.keyId);
     await other.close();
     expect((await service.call("/v1/account")).status).toBe(401);
+  });
+
+  test("what another process changed is in the very next answer, though callers are remembered", async () => {
+    const service = await start({ credits: 100 });
+    const { openSqliteStore } = await import("../../src/service/stores/sqlite.ts");
+    const other = await openSqliteStore({ path: service.ledger, now: Date.now });
+    const body = { filters: { department: "Sales" } };
+    for (let round = 1; round <= 20; round++) {
+      await other.grant("default", "live", credits(BigInt(round) * 1_000_000n), "more");
+      const perMinute = 1_000 + round;
+      await other.setPlan("default", { ...STANDARD_PLAN, name: `plan-${round}`, perMinute });
+      const expected = 100 + (round * (round + 1)) / 2;
+      const account = await service.call("/v1/account");
+      expect(account.json.result.credits.remaining).toBe(expected);
+      expect(account.json.result.plan.name).toBe(`plan-${round}`);
+      const counted = await service.call("/v1/person/count", { body });
+      expect(counted.json.credits_remaining).toBe(expected);
+      expect(counted.headers.get("x-ratelimit-limit")).toBe(String(perMinute));
+    }
+    await other.close();
   });
 
   test("the key is nowhere but in the request: not in logs, ledger, metrics, answers (I13)", async () => {

@@ -5,12 +5,12 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeApiKey } from "../../src/service/keys.ts";
-import { type Store, StoreUnavailableError } from "../../src/service/store.ts";
+import { STANDARD_PLAN, type Store, StoreUnavailableError } from "../../src/service/store.ts";
 import { anchoredClock } from "../../src/service/stores/clock.ts";
 import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/stores/liveness.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/stores/sqlite.ts";
 import { checkSqliteVersion, migrate } from "../../src/service/stores/sqlite-schema.ts";
-import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
+import { ACCOUNT, answer, c, fund, held, holdRequest, temporaryLedger } from "../support/store.ts";
 
 let folder: string;
 let path: string;
@@ -391,6 +391,35 @@ describe("the clock of a running process", () => {
     expect((await store.hold(holdRequest(c(1), { idempotency }))).kind).toBe("held");
     await store.settle({ holdId: pending, amount: c(1), reply: answer() });
     expect(await store.verify()).toEqual([]);
+  });
+
+  it("tells by its version whether anybody changed anything, and when a new day begins", async () => {
+    let time = Date.UTC(2026, 4, 5, 23, 59);
+    const ledger = await temporaryLedger({ now: () => time, live: 100 });
+    const other = await ledger.another();
+    const { store } = ledger;
+    const seen: unknown[] = [store.version?.()];
+    const same = store.version?.();
+    expect(same).toBe(seen[0]);
+    const changes: (() => Promise<unknown>)[] = [
+      () => store.hold(holdRequest(c(1))),
+      () => other.hold(holdRequest(c(1))),
+      () => store.release("1"),
+      () => other.settle({ holdId: "2", amount: c(1), reply: answer() }),
+      () => other.setPlan(ACCOUNT, { ...STANDARD_PLAN, perDay: 7 }),
+      () => store.recordCalls([{ keyId: "k", day: "2026-05-05", count: 1 }]),
+      async () => {
+        time += 60_000;
+      },
+    ];
+    for (const change of changes) {
+      await change();
+      seen.push(store.version?.());
+      expect(store.version?.()).toBe(seen.at(-1));
+    }
+    expect(new Set(seen).size).toBe(changes.length + 1);
+    expect(seen).not.toContain(undefined);
+    await ledger.close();
   });
 
   it("never runs back", () => {

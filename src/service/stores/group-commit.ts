@@ -95,6 +95,7 @@ export class GroupCommit {
   #immediate = false;
   #level = "";
   #retrying: Promise<void> | undefined;
+  #attempts = 0;
 
   constructor(database: DatabaseSyncInstance, state: BatchState, options: GroupCommitOptions) {
     this.#database = database;
@@ -108,6 +109,11 @@ export class GroupCommit {
     };
     this.#options = options;
     database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
+  }
+
+  /** Transactions begun, whatever became of them: while it stays the same, this process has changed nothing. */
+  get attempts(): number {
+    return this.#attempts;
   }
 
   /** Runs `work` inside a transaction; resolves with its value after the commit. `work` must be synchronous. */
@@ -204,6 +210,7 @@ export class GroupCommit {
   #attempt(jobs: readonly Job[], durable: boolean, together = true): boolean {
     const database = this.#database;
     const outcomes: JobOutcome[] = [];
+    this.#attempts++;
     try {
       const level = durable ? this.#options.synchronous : "NORMAL";
       if (level !== this.#level) {

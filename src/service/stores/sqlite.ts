@@ -91,14 +91,18 @@ class SqliteStore implements Store {
   readonly #money: SqliteMoney;
   /** Holds that nobody will settle and that could not be given back yet: the file was locked, or the disk full. */
   readonly #owed = new Set<string>();
+  readonly #now: () => number;
   #heartbeat: NodeJS.Timeout | undefined;
   readonly #heartbeatMs: number;
+  /** See {@link version}: the number and what it stands for. */
+  readonly #state = { version: 0, others: undefined as unknown, own: -1, day: "" };
 
   constructor(database: DatabaseSyncInstance, options: SqliteStoreOptions) {
     this.#session = new SqliteSession(database, options.path);
     this.#instances = new SqliteInstances(this.#session);
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
+    this.#now = now;
     this.#money = new SqliteMoney(this.#session, this.#instances, now);
     this.#writer = new GroupCommit(database, this.#money, {
       waitMs: options.groupWaitMs ?? 2,
@@ -123,6 +127,18 @@ class SqliteStore implements Store {
 
   async balance(accountId: string, mode: KeyMode): Promise<Balance> {
     return this.#money.balance(accountId, mode);
+  }
+
+  version(): number {
+    const state = this.#state;
+    // SQLite counts what other connections committed.
+    const others = this.#session.read("PRAGMA data_version")?.data_version;
+    const own = this.#writer.attempts;
+    const day = utcDay(this.#now());
+    if (others !== state.others || own !== state.own || day !== state.day) {
+      Object.assign(state, { version: state.version + 1, others, own, day });
+    }
+    return state.version;
   }
 
   hold(request: HoldRequest): Promise<HoldOutcome> {
