@@ -1,8 +1,8 @@
 // C1-C5: counts, pages and look-ups over generated datasets, against DuckDB itself and against other databases.
-import { cpSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { cpSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { growthExponent, median, ratioOf, summarise, verdict, within } from "./arithmetic.mjs";
-import { generated, startService } from "./datasets.mjs";
+import { contentKey, generated, startService } from "./datasets.mjs";
 import { absentRow, missing, note, ROOT, ratioRow, round, scratch, valueRow } from "./harness.mjs";
 import { openConnection, requestBytes } from "./load.mjs";
 import { referenceQueries } from "./queries.mjs";
@@ -216,12 +216,12 @@ const rounded = (samples) =>
 
 async function measureRivals(data, size) {
   note(`C2: PostgreSQL, SQLite and unsorted DuckDB, ${size.toLocaleString("en")} people`);
-  const mark = JSON.parse(readFileSync(join(data.version, "meta.json"), "utf8")).version;
+  const key = await contentKey(size);
   const lacking = missing(POSTGRES_NEEDS);
   const rivals = {
-    ...(lacking === undefined ? { postgresql: await openPostgres(data.connection, size, mark) } : {}),
-    sqlite: await openSqlite(data.connection, size, mark),
-    unsorted: await openUnsorted(data.connection, size, mark),
+    ...(lacking === undefined ? { postgresql: await openPostgres(data.connection, size, key) } : {}),
+    sqlite: await openSqlite(data.connection, size, key),
+    unsorted: await openUnsorted(data.connection, size, key),
   };
   const ways = { ours: inEngine(data) };
   for (const [rival, { count }] of Object.entries(rivals)) ways[rival] = ({ where }) => timed(() => count(where));

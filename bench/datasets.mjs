@@ -5,6 +5,12 @@ import { CACHE, HEADCOUNT, headcount, note, ROOT, startServer, userEnvironment }
 
 const SEED = 1;
 
+/** What a generated dataset holds, whatever our layout of it: for copies of it in other databases. */
+export async function contentKey(people) {
+  const { SAMPLE_VERSION } = await import(join(ROOT, "dist/dataset/sample.js"));
+  return `${people}-seed-${SEED}-${SAMPLE_VERSION}`;
+}
+
 /** A data folder with a generated dataset of that many people, made once. Only its dataset is of interest, not its ledger. */
 export async function generated(people) {
   const { FORMAT } = await import(join(ROOT, "dist/dataset/layout.js"));

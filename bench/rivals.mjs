@@ -42,13 +42,16 @@ const PG_BIN = "/usr/lib/postgresql/15/bin";
 /** The Debian packages that PostgreSQL needs, for `missing`. */
 export const POSTGRES_NEEDS = { [join(PG_BIN, "initdb")]: "postgresql-15", psql: "postgresql-client-15" };
 
-/** @param connection a DuckDB connection with the dataset attached as `filters` */
-export async function openPostgres(connection, people, version) {
+/**
+ * @param connection a DuckDB connection with the dataset attached as `filters`
+ * @param key names what the dataset holds, so that it is loaded again where that changes and not where only our layout does
+ */
+export async function openPostgres(connection, people, key) {
   const root = process.getuid?.() === 0;
   // PostgreSQL refuses to run as root, and its own user cannot look into root's home.
   const base = root ? join(tmpdir(), "headcount-bench-postgresql") : CACHE;
   const owner = root ? { uid: idOf("-u"), gid: idOf("-g") } : {};
-  const data = join(base, `postgresql-${people}-${version}`);
+  const data = join(base, `postgresql-${key}`);
   const run = (program, args) =>
     execFileSync(join(PG_BIN, program), args, {
       ...owner,
@@ -139,9 +142,9 @@ function copyIn(host, csv, table) {
 
 // ----------------------------------------------------------------------------------------------------------------- SQLite
 
-export async function openSqlite(connection, people, version) {
+export async function openSqlite(connection, people, key) {
   const { DatabaseSync } = await import("@photostructure/sqlite");
-  const path = join(CACHE, `sqlite-${people}-${version}.db`);
+  const path = join(CACHE, `sqlite-${key}.db`);
   if (!existsSync(path)) {
     note(`loading SQLite with ${people.toLocaleString("en")} people`);
     const draft = `${path}.draft`;
@@ -175,8 +178,8 @@ export async function openSqlite(connection, people, version) {
 
 // -------------------------------------------------------------------------------------------------------- DuckDB, unsorted
 
-export async function openUnsorted(connection, people, version) {
-  const path = join(CACHE, `unsorted-${people}-${version}.duckdb`);
+export async function openUnsorted(connection, people, key) {
+  const path = join(CACHE, `unsorted-${key}.duckdb`);
   if (!existsSync(path)) {
     note(`writing ${people.toLocaleString("en")} people to DuckDB in no order`);
     const draft = `${path}.draft`;

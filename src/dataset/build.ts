@@ -4,7 +4,16 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { writeCubes } from "./cubes.ts";
 import { literal, machineResources, type Resources, runWatched, scalar, startDuckDb, toNumber } from "./duckdb.ts";
-import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "./layout.ts";
+import {
+  COMPANY_COLUMNS,
+  type DatasetMeta,
+  FILES,
+  FORMAT,
+  newDraftName,
+  publish,
+  removeUnused,
+  withBuildLock,
+} from "./layout.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { packedSql, RecordWriter, TEXT_INDEXES } from "./record-store.ts";
 
@@ -113,7 +122,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     await writeRecords(connection, draft, people, options);
     options.onProgress?.({ phase: "lookups", done: 0, total: people });
     await writeFilterTable(connection, join(draft, FILES.people));
-    await writeLookups(connection, join(draft, FILES.lookups), people);
+    await writeLookups(connection, draft, people);
     return {
       format: FORMAT,
       version: source.version,
@@ -305,19 +314,21 @@ async function writeFilterTable(connection: DuckDBConnection, path: string): Pro
   await connection.run("CHECKPOINT filters; DETACH filters");
 }
 
-async function writeLookups(connection: DuckDBConnection, path: string, people: number): Promise<void> {
-  await connection.run(`ATTACH ${literal(path)} AS lookups (STORAGE_VERSION 'latest', ROW_GROUP_SIZE 16384)`);
+async function writeLookups(connection: DuckDBConnection, draft: string, people: number): Promise<void> {
+  await connection.run(
+    `ATTACH ${literal(join(draft, FILES.lookups))} AS lookups (STORAGE_VERSION 'latest', ROW_GROUP_SIZE 16384)`,
+  );
   const tables = {
     by_name: "name AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE name IS NOT NULL",
     by_headline: "headline AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE headline IS NOT NULL",
     by_address: "slug_of(address) AS key, address, rowid::UINTEGER AS rid FROM sorted_people WHERE address IS NOT NULL",
-    by_company:
-      "slug_of(company_address) AS key, company_address AS address, rowid::UINTEGER AS rid FROM sorted_people WHERE company_address IS NOT NULL",
+    by_company: `slug_of(company_address) AS key, company_address AS address, rowid::UINTEGER AS rid, ${COMPANY_COLUMNS.join(", ")}
+      FROM sorted_people WHERE company_address IS NOT NULL`,
     by_employer: "company AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE company IS NOT NULL",
   };
   for (const [name, query] of Object.entries(tables)) {
     await connection.run(`CREATE TABLE lookups.${name} AS SELECT ${query} ORDER BY key, rid`);
   }
-  await writeCubes(connection, "sorted_people", people);
+  await writeCubes(connection, "sorted_people", people, join(draft, FILES.counts));
   await connection.run("CHECKPOINT lookups; DETACH lookups");
 }

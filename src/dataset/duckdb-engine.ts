@@ -4,11 +4,12 @@ import type { DuckDBConnection, DuckDBInstance, DuckDBResult } from "@duckdb/nod
 import { type CanonicalFilters, canonicalJson } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { type Condition, conditionsOf, joinSql, type Sql, type SqlDialect, whereSql } from "./conditions.ts";
+import { Counts } from "./counts.ts";
 import { type Cube, cubeCount, findCubes } from "./cubes.ts";
 import { literal, machineResources, type Resources, startDuckDb, toNumber } from "./duckdb.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "./engine.ts";
-import { type DatasetMeta, FILES, FORMAT, markInUse, type ReadMark } from "./layout.ts";
-import { RecordStore } from "./record-store.ts";
+import { COMPANY_COLUMNS, type DatasetMeta, FILES, FORMAT, markInUse, OLDEST_FORMAT, type ReadMark } from "./layout.ts";
+import { RecordStore, type TextIndex } from "./record-store.ts";
 import { BitmapSegment, ListSegment, type Segment, SegmentCache, WholeDataset } from "./segment.ts";
 import { Turns } from "./turns.ts";
 import { verifyFiles } from "./verify.ts";
@@ -17,6 +18,8 @@ export interface DuckDbEngineOptions {
   readonly resources?: Resources;
   /** For segments that are being paged through, in bytes. */
   readonly segmentBytes?: number;
+  /** Whether small tables of counts are kept in memory. Default true; without them DuckDB counts. */
+  readonly countsInMemory?: boolean;
   /** Queries at once; more wait in line. */
   readonly connections?: number;
   /** A clock in milliseconds, to keep the event loop free; only differences count. */
@@ -57,6 +60,7 @@ export class DuckDbEngine implements Engine {
   readonly #store: RecordStore;
   readonly #mark: ReadMark;
   readonly #pool: ConnectionPool;
+  readonly #counts: Counts | undefined;
   readonly #cubes: readonly Cube[];
   readonly #segments: SegmentCache;
   readonly #turns: Turns;
@@ -71,6 +75,7 @@ export class DuckDbEngine implements Engine {
     store: RecordStore,
     mark: ReadMark,
     pool: ConnectionPool,
+    counts: Counts | undefined,
     cubes: readonly Cube[],
     options: DuckDbEngineOptions,
   ) {
@@ -79,6 +84,7 @@ export class DuckDbEngine implements Engine {
     this.#store = store;
     this.#mark = mark;
     this.#pool = pool;
+    this.#counts = counts;
     this.#cubes = cubes;
     this.#segments = new SegmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#turns = new Turns(READING_MS, options.monotonic ?? (() => performance.now()));
@@ -97,13 +103,15 @@ export class DuckDbEngine implements Engine {
       await connection.run(`ATTACH ${literal(join(folder, FILES.people))} AS filters (READ_ONLY)`);
       await connection.run(`ATTACH ${literal(join(folder, FILES.lookups))} AS lookups (READ_ONLY)`);
       const cubes = await findCubes(connection);
+      const inMemory = options.countsInMemory !== false && meta.format > 1;
+      const counts = inMemory ? await Counts.load(join(folder, FILES.counts), meta.people) : undefined;
       store = new RecordStore(folder);
       const pool = new ConnectionPool(
         instance,
         connection,
         options.connections ?? Math.min(8, Math.max(4, resources.threads)),
       );
-      return new DuckDbEngine(meta, instance, store, mark, pool, cubes, options);
+      return new DuckDbEngine(meta, instance, store, mark, pool, counts, cubes, options);
     } catch (error) {
       store?.close();
       instance?.closeSync();
@@ -150,7 +158,7 @@ export class DuckDbEngine implements Engine {
       const company = this.#store.company({ by: "id", value: companyId });
       if (!company) return { records: [], total: 0 };
       const sql = {
-        text: "SELECT rid FROM lookups.by_employer WHERE key = ?::UINTEGER ORDER BY rid",
+        text: "SELECT rid FROM lookups.by_employer WHERE key = ?::UINTEGER",
         values: [company.seq],
       };
       return this.#page(await this.#segment(`employer ${company.seq}`, () => this.#list(sql)), slice);
@@ -158,7 +166,9 @@ export class DuckDbEngine implements Engine {
   }
 
   verify(): Promise<readonly string[]> {
-    return this.#call(() => this.#pool.use((connection) => verifyFiles(connection, this.#store, this.#meta)));
+    return this.#call(() =>
+      this.#pool.use((connection) => verifyFiles(connection, this.#store, this.#counts, this.#meta)),
+    );
   }
 
   close(): Promise<void> {
@@ -218,10 +228,12 @@ export class DuckDbEngine implements Engine {
 
   async #countNow(filters: CanonicalFilters): Promise<number> {
     const conditions = conditionsOf(filters);
-    const found = this.#indexed(conditions);
-    if (found) return found.length;
-    const { lookups, rest } = plan(conditions);
+    const known = this.#counts?.count(conditions) ?? this.#countIndexed(conditions);
+    if (known !== undefined) return known;
     const cube = cubeCount(this.#cubes, conditions, DIALECT);
+    const few = cube ? undefined : await this.#selectFew(conditions);
+    if (few) return few.count;
+    const { lookups, rest } = this.#plan(conditions);
     if (!cube && lookups.length > 0 && rest.length > 0) {
       return (await this.#narrow(lookups, rest)).count;
     }
@@ -235,25 +247,50 @@ export class DuckDbEngine implements Engine {
 
   async #select(filters: CanonicalFilters): Promise<Segment> {
     const conditions = conditionsOf(filters);
-    const found = this.#indexed(conditions);
-    if (found) return new ListSegment(found.sort());
-    const { lookups, rest } = plan(conditions);
+    const few = await this.#selectFew(conditions);
+    if (few) return few;
+    const { lookups, rest } = this.#plan(conditions);
     if (lookups.length === 0) return this.#bitmap(scan(rest));
     if (rest.length > 0) return this.#narrow(lookups, rest);
     // A beginning may match most of the people, a name or an address never does.
-    if (conditions.some(({ kind }) => kind === "prefix")) return this.#bitmap(intersect(lookups));
-    const few = intersect(lookups);
-    return this.#list({ text: `SELECT rid FROM (${few.text}) ORDER BY rid`, values: few.values });
+    if (conditions.every(({ kind }) => kind === "prefix")) return this.#bitmap(intersect(lookups));
+    const found = intersect(lookups);
+    if (lookups.length === 1) return this.#list(found);
+    return this.#list({ text: `SELECT rid FROM (${found.text}) ORDER BY rid`, values: found.values });
   }
 
-  /** People of one name or headline, or of a beginning that few have: a look-up in the row store takes a tenth of a statement. */
-  #indexed(conditions: readonly Condition[]): Uint32Array | undefined {
+  #plan(conditions: readonly Condition[]): Plan {
+    return plan(conditions, this.#meta.format > 1 ? COMPANY_COLUMNS : []);
+  }
+
+  /** How many people have one of some names or headlines, or a beginning of them, from the row store's index. */
+  #countIndexed(conditions: readonly Condition[]): number | undefined {
     const [condition] = conditions;
-    if (conditions.length !== 1 || !condition) return undefined;
-    if (condition.column !== "name" && condition.column !== "headline") return undefined;
-    if (condition.kind === "in") return this.#store.find(condition.column, condition, FOUND_AT_ONCE);
-    if (condition.kind === "prefix") return this.#store.find(condition.column, condition, FOUND_AT_ONCE);
+    if (conditions.length !== 1 || !condition || !isIndexed(condition)) return undefined;
+    return this.#store.count(condition.column, condition, FOUND_AT_ONCE);
+  }
+
+  /**
+   * People of one name or headline, or of a beginning that few have: a look-up in the row store takes a tenth of a statement. What else
+   * is asked is checked on the records.
+   */
+  async #selectFew(conditions: readonly Condition[]): Promise<Segment | undefined> {
+    // Addresses have tables of their own.
+    if (conditions.some(({ kind }) => kind === "address")) return undefined;
+    const most = conditions.length === 1 ? FOUND_AT_ONCE : FEW;
+    for (const condition of conditions) {
+      const found = isIndexed(condition) && this.#store.find(condition.column, condition, most);
+      if (!found) continue;
+      const rest = conditions.filter((other) => other !== condition);
+      return rest.length === 0 ? new ListSegment(found.sort()) : this.#filtered(found, rest);
+    }
     return undefined;
+  }
+
+  /** Those of a few people whose records meet the conditions. */
+  async #filtered(rids: Uint32Array, conditions: readonly Condition[]): Promise<Segment> {
+    const records = await this.#records(rids);
+    return new ListSegment(rids.filter((_, index) => meets(records[index] ?? "", conditions)).sort());
   }
 
   /** Candidates of the look-ups that also meet the other conditions. */
@@ -263,10 +300,7 @@ export class DuckDbEngine implements Engine {
       const text = `SELECT rid FROM (${candidates.text}) LIMIT ${FEW + 1}`;
       return collect(await connection.run(text, [...candidates.values]));
     });
-    if (few.length <= FEW) {
-      const records = await this.#records(few);
-      return new ListSegment(few.filter((_, index) => meets(records[index] ?? "", rest)).sort());
-    }
+    if (few.length <= FEW) return this.#filtered(few, rest);
     const source = { text: `rid IN (${candidates.text})`, values: candidates.values };
     const joined = joinSql([whereSql(rest, DIALECT), source], " AND ");
     return this.#list({ text: `SELECT rid FROM filters.people${joined.text} ORDER BY rid`, values: joined.values });
@@ -282,11 +316,12 @@ export class DuckDbEngine implements Engine {
     return records;
   }
 
-  /** The positions as a list; `sql` gives them in order. */
+  /** The positions as a list. A statement that may give many sorts them itself; ORDER BY costs a short one half as much again. */
   #list(sql: Sql): Promise<Segment> {
-    return this.#pool.use(
-      async (connection) => new ListSegment(await collect(await connection.stream(sql.text, [...sql.values]))),
-    );
+    return this.#pool.use(async (connection) => {
+      const rids = await collect(await connection.stream(sql.text, [...sql.values]));
+      return new ListSegment(rids.sort());
+    });
   }
 
   /** The positions as bits, aggregated inside DuckDB, so that nothing is copied or sorted row by row. */
@@ -326,18 +361,32 @@ const SCAN_ORDER = [
   "headline",
 ];
 
-/** Which table answers fastest; the crossing points were measured (docs/dataset.md). */
-function plan(given: readonly Condition[]): Plan {
+/** A condition on a column that the row store has an index of. */
+const isIndexed = (
+  condition: Condition,
+): condition is Extract<Condition, { kind: "in" | "prefix" }> & { column: TextIndex } =>
+  (condition.kind === "in" || condition.kind === "prefix") &&
+  (condition.column === "name" || condition.column === "headline");
+
+/**
+ * Which table answers fastest; the crossing points were measured (docs/dataset.md).
+ * @param companyColumns the columns that `by_company` has beside the address
+ */
+function plan(given: readonly Condition[], companyColumns: readonly string[]): Plan {
   const conditions = given.toSorted((a, b) => SCAN_ORDER.indexOf(a.column) - SCAN_ORDER.indexOf(b.column));
+  const company = conditions.find(({ column }) => column === "company_network_url");
+  const ofCompany = company ? conditions.filter(({ column }) => companyColumns.includes(column)) : [];
   const lookups: Sql[] = [];
   const rest: Condition[] = [];
   // The filter table is sorted by these: with one of them a scan reads little.
   const narrow = conditions.some(({ column }) => column === "country" || column === "department");
   for (const condition of conditions) {
+    if (ofCompany.includes(condition)) continue;
     const table = lookupTable(condition, narrow);
     if (table === undefined) rest.push(condition);
     else {
-      const where = whereSql([condition.kind === "address" ? condition : { ...condition, column: "key" }], DIALECT);
+      const own = condition.kind === "address" ? condition : { ...condition, column: "key" };
+      const where = whereSql([own, ...(condition === company ? ofCompany : [])], DIALECT);
       lookups.push({ text: `SELECT rid FROM lookups.${table}${where.text}`, values: where.values });
     }
   }
@@ -395,10 +444,9 @@ async function collect(result: DuckDBResult): Promise<Uint32Array> {
 
 async function readMeta(folder: string): Promise<DatasetMeta> {
   const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
-  if (meta.format !== FORMAT) {
-    throw new Error(
-      `the dataset in ${folder} has format ${meta.format}, this version reads ${FORMAT}; import it again`,
-    );
+  if (!(meta.format >= OLDEST_FORMAT && meta.format <= FORMAT)) {
+    const read = `${OLDEST_FORMAT} to ${FORMAT}`;
+    throw new Error(`the dataset in ${folder} has format ${meta.format}, this version reads ${read}; import it again`);
   }
   return meta;
 }

@@ -6,7 +6,7 @@ import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite"
 /*
  * A dataset folder:
  *   CURRENT        JSON {"version","folder"}: which version is served; replaced by rename, so it is always whole
- *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, records.db, meta.json, in-use.db
+ *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, counts.bin, records.db, meta.json, in-use.db
  *   build-*        a version that is being written; nothing refers to it
  *   lock.db        one builder at a time; the lock is SQLite's, so it dies with the process that held it
  */
@@ -16,14 +16,32 @@ export const FILES = {
   people: "people.duckdb",
   /** DuckDB: small tables sorted by name, headline, slug and company. */
   lookups: "lookups.duckdb",
+  /** Counts that are kept in memory (counts.ts). Absent before format 2. */
+  counts: "counts.bin",
   /** SQLite: records by position, and companies with their look-up keys. */
   records: "records.db",
   meta: "meta.json",
   inUse: "in-use.db",
 } as const;
 
-/** Raised when the stored form changes; a folder of another format is refused with a message. */
-export const FORMAT = 1;
+/**
+ * Raised when the stored form changes; a newer one is refused with a message. Format 2 added counts.bin, the marks of the row store's
+ * indexes and the columns of `by_company`; a folder of format 1 opens and answers the same, some counts more slowly.
+ */
+export const FORMAT = 2;
+export const OLDEST_FORMAT = 1;
+
+/** What is asked of the people of a company: with these beside the address, no other table is looked at. */
+export const COMPANY_COLUMNS = [
+  "country",
+  "state",
+  "city",
+  "department",
+  "functional_area",
+  "seniority",
+  "seniority_level",
+  "title",
+] as const;
 
 export interface DatasetMeta {
   readonly format: number;

@@ -33,6 +33,12 @@ export const packedSql = (fields: readonly string[], column: (field: string) => 
 export const TEXT_INDEXES = ["name", "headline"] as const;
 export type TextIndex = (typeof TEXT_INDEXES)[number];
 
+/**
+ * Every so many entries of an index are marked with the number of entries before it, so that counting those between two keys, however
+ * many, looks at two marks and at no more entries than this beside each: about 20 us.
+ */
+const MARK_EVERY = 256;
+
 /** A company as it is written: look-up keys in normal or canonical form, and the packed record. */
 export interface CompanyRow {
   readonly id: string;
@@ -49,6 +55,8 @@ export class RecordWriter {
   readonly #person: StatementSyncInstance;
   readonly #company: StatementSyncInstance;
   readonly #keys: Readonly<Record<TextIndex, StatementSyncInstance>>;
+  readonly #marks: Readonly<Record<TextIndex, StatementSyncInstance>>;
+  readonly #entries: Record<TextIndex, number> = { name: 0, headline: 0 };
   #people = 0;
   #companies = 0;
 
@@ -60,12 +68,18 @@ export class RecordWriter {
       CREATE TABLE companies (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT, domain TEXT, address TEXT, slug TEXT, doc TEXT NOT NULL);
       CREATE TABLE people_by_name (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
       CREATE TABLE people_by_headline (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
+      CREATE TABLE marks_by_name (key TEXT, rid INTEGER, before INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
+      CREATE TABLE marks_by_headline (key TEXT, rid INTEGER, before INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
       BEGIN`);
     this.#person = this.#db.prepare("INSERT INTO people VALUES (?, ?)");
     this.#company = this.#db.prepare("INSERT INTO companies VALUES (?, ?, ?, ?, ?, ?, ?)");
     this.#keys = {
       name: this.#db.prepare("INSERT INTO people_by_name VALUES (?, ?)"),
       headline: this.#db.prepare("INSERT INTO people_by_headline VALUES (?, ?)"),
+    };
+    this.#marks = {
+      name: this.#db.prepare("INSERT INTO marks_by_name VALUES (?, ?, ?)"),
+      headline: this.#db.prepare("INSERT INTO marks_by_headline VALUES (?, ?, ?)"),
     };
   }
 
@@ -79,6 +93,8 @@ export class RecordWriter {
 
   /** Entries of an index, given in the order of key and position. */
   addKey(index: TextIndex, key: string, rid: number): void {
+    const before = this.#entries[index]++;
+    if (before % MARK_EVERY === 0) this.#marks[index].run(key, rid, before);
     this.#keys[index].run(key, rid);
   }
 
@@ -192,6 +208,44 @@ export class RecordStore {
     } else if (wanted.before === undefined) add(`SELECT rid FROM ${table} WHERE key >= ?`, wanted.from);
     else add(`SELECT rid FROM ${table} WHERE key >= ? AND key < ?`, wanted.from, wanted.before);
     return rids.length > most ? undefined : Uint32Array.from(rids);
+  }
+
+  /**
+   * How many people {@link find} would find, without looking at each: at most a few look-ups a value.
+   * @returns undefined where there are more values than `most`, or more people in a folder of an earlier version, which has no marks
+   */
+  count(index: TextIndex, wanted: KeyRange, most: number): number | undefined {
+    if (!this.#tables.has(`marks_by_${index}`)) return this.find(index, wanted, most)?.length;
+    if ("values" in wanted) {
+      if (wanted.values.length > most) return undefined;
+      return wanted.values.reduce((sum, value) => sum + this.#countOf(index, value), 0);
+    }
+    const { from, before } = wanted;
+    const end = before === undefined ? this.#entries(index) : this.#countBelow(index, "<", before);
+    return end - this.#countBelow(index, "<", from);
+  }
+
+  #countOf(index: TextIndex, value: string): number {
+    const few = `SELECT count(*) AS n FROM (SELECT 1 FROM people_by_${index} WHERE key = ? LIMIT ${MARK_EVERY})`;
+    const count = Number(this.#statement(few).get(value).n);
+    if (count < MARK_EVERY) return count;
+    return this.#countBelow(index, "<=", value) - this.#countBelow(index, "<", value);
+  }
+
+  /** Entries below a key (or up to it): those before the last mark below it, and those from there on. */
+  #countBelow(index: TextIndex, below: "<" | "<=", key: string): number {
+    const statement = this.#statement(`SELECT before +
+        (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid) AND p.key ${below} ?1) AS n
+      FROM (SELECT key, rid, before FROM marks_by_${index} WHERE key ${below} ?1 ORDER BY key DESC, rid DESC LIMIT 1) AS m`);
+    return Number(statement.get(key)?.n ?? 0);
+  }
+
+  /** All entries of an index. */
+  #entries(index: TextIndex): number {
+    const statement = this.#statement(`SELECT before +
+        (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid)) AS n
+      FROM (SELECT key, rid, before FROM marks_by_${index} ORDER BY key DESC, rid DESC LIMIT 1) AS m`);
+    return Number(statement.get()?.n ?? 0);
   }
 
   counts(): { people: number; companies: number } {

@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { normalForm } from "../contract/normalise.ts";
-import { findCubes } from "./cubes.ts";
+import type { Counts } from "./counts.ts";
+import { findCubes, splitRows } from "./cubes.ts";
 import { scalar, toNumber } from "./duckdb.ts";
 import type { DatasetMeta } from "./layout.ts";
 import type { RecordStore } from "./record-store.ts";
@@ -29,6 +30,7 @@ const TEXTS = [
 export async function verifyFiles(
   connection: DuckDBConnection,
   store: RecordStore,
+  counts: Counts | undefined,
   meta: DatasetMeta,
 ): Promise<string[]> {
   const breaches: string[] = [];
@@ -65,6 +67,16 @@ export async function verifyFiles(
   expect("people of companies that there are not", await number(strangers), 0);
   for (const { table } of await findCubes(connection)) {
     expect(`people in ${table}`, await number(`SELECT sum(n)::BIGINT FROM lookups.${table}`), meta.people);
+  }
+  for (const columns of counts?.columnSets ?? []) {
+    const list = columns.join(", ");
+    const order = columns.map((column) => `${column} NULLS LAST`).join(", ");
+    const recount = await connection.runAndReadAll(
+      `SELECT ${list}, count(*) FROM filters.people GROUP BY ALL ORDER BY ${order}`,
+    );
+    const wanted = JSON.stringify([...splitRows(recount.getRowsJS())]);
+    if (wanted !== JSON.stringify([...(counts?.rows(columns) ?? [])]))
+      breaches.push(`counts by ${list} are not those of the people`);
   }
   breaches.push(...store.check().map((problem) => `row store: ${problem}`));
   // Records are read last: a hole in the row store is already told above, and cannot be read over.
