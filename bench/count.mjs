@@ -77,7 +77,11 @@ async function openData(folder, rounds) {
       for (const variant of query.variants) {
         recorded.length = 0;
         variant.expected = await engine.count(canonical(variant.filters));
-        variant.statements = [...recorded];
+        // Counts from memory or from the row store's index send no SQL: then the plain SQL of the query is what they are held against.
+        variant.plain = recorded.length === 0;
+        variant.statements = variant.plain
+          ? [{ sql: `SELECT count(*) FROM filters.people WHERE ${variant.where}` }]
+          : [...recorded];
       }
     }
   });
@@ -188,11 +192,15 @@ async function measureOverHttp(data, size) {
   for (const query of data.queries) {
     const samples = await race(query, { ours: overHttp, raw });
     const ratio = ratioOf(samples.ours, samples.raw);
+    const plain = query.variants.filter((variant) => variant.plain).length;
     rows.push({
       id: "C1",
       part: query.name,
       work: `uncached count over HTTP, ${size.toLocaleString("en")} people`,
-      yardstick: "the same SQL straight on DuckDB",
+      yardstick: [
+        ...(plain < query.variants.length ? ["the same SQL straight on DuckDB"] : []),
+        ...(plain > 0 ? ["plain SQL on the filter table in DuckDB, where the engine sends none"] : []),
+      ].join("; "),
       target: "<= 1.2x",
       unit: "ms",
       ours: rounded(samples.ours),

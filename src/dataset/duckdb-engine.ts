@@ -22,13 +22,15 @@ export interface DuckDbEngineOptions {
   readonly countsInMemory?: boolean;
   /** Queries at once; more wait in line. */
   readonly connections?: number;
+  /** A read of the row store that takes longer goes on in a thread of its own, in milliseconds: {@link RowReader}. */
+  readonly slowReadMs?: number;
   /** A clock in milliseconds, to keep the event loop free; only differences count. */
   readonly monotonic?: () => number;
 }
 
 const SEGMENT_BYTES = 128 * 2 ** 20;
-/** Records that are read in one piece: about a millisecond when the file is in memory, a few when it is not. */
-const RECORDS_AT_ONCE = 50;
+/** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
+const RECORDS_AT_ONCE = 25;
 /** How long records are read in one round of the event loop, in milliseconds. */
 const READING_MS = 5;
 /**
@@ -105,7 +107,7 @@ export class DuckDbEngine implements Engine {
       const cubes = await findCubes(connection);
       const inMemory = options.countsInMemory !== false && meta.format > 1;
       const counts = inMemory ? await Counts.load(join(folder, FILES.counts), meta.people) : undefined;
-      store = new RecordStore(folder);
+      store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
       const pool = new ConnectionPool(
         instance,
         connection,
@@ -113,7 +115,7 @@ export class DuckDbEngine implements Engine {
       );
       return new DuckDbEngine(meta, instance, store, mark, pool, counts, cubes, options);
     } catch (error) {
-      store?.close();
+      await store?.close();
       instance?.closeSync();
       mark.release();
       throw error;
@@ -148,14 +150,14 @@ export class DuckDbEngine implements Engine {
 
   company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
     return this.#call(async () => {
-      const found = this.#store.company(lookup);
+      const found = await this.#store.company(lookup);
       return found && { id: found.id, record: found.record };
     });
   }
 
   employees(companyId: string, slice: Slice): Promise<RecordPage> {
     return this.#call(async () => {
-      const company = this.#store.company({ by: "id", value: companyId });
+      const company = await this.#store.company({ by: "id", value: companyId });
       if (!company) return { records: [], total: 0 };
       const sql = {
         text: "SELECT rid FROM lookups.by_employer WHERE key = ?::UINTEGER",
@@ -182,7 +184,7 @@ export class DuckDbEngine implements Engine {
         this.#idle = resolve;
       });
     }
-    this.#store.close();
+    await this.#store.close();
     this.#instance.closeSync();
     this.#mark.release();
   }
@@ -228,7 +230,7 @@ export class DuckDbEngine implements Engine {
 
   async #countNow(filters: CanonicalFilters): Promise<number> {
     const conditions = conditionsOf(filters);
-    const known = this.#counts?.count(conditions) ?? this.#countIndexed(conditions);
+    const known = this.#counts?.count(conditions) ?? (await this.#countIndexed(conditions));
     if (known !== undefined) return known;
     const cube = cubeCount(this.#cubes, conditions, DIALECT);
     const few = cube ? undefined : await this.#selectFew(conditions);
@@ -264,7 +266,7 @@ export class DuckDbEngine implements Engine {
   }
 
   /** How many people have one of some names or headlines, or a beginning of them, from the row store's index. */
-  #countIndexed(conditions: readonly Condition[]): number | undefined {
+  async #countIndexed(conditions: readonly Condition[]): Promise<number | undefined> {
     const [condition] = conditions;
     if (conditions.length !== 1 || !condition || !isIndexed(condition)) return undefined;
     return this.#store.count(condition.column, condition, FOUND_AT_ONCE);
@@ -279,7 +281,7 @@ export class DuckDbEngine implements Engine {
     if (conditions.some(({ kind }) => kind === "address")) return undefined;
     const most = conditions.length === 1 ? FOUND_AT_ONCE : FEW;
     for (const condition of conditions) {
-      const found = isIndexed(condition) && this.#store.find(condition.column, condition, most);
+      const found = isIndexed(condition) && (await this.#store.find(condition.column, condition, most));
       if (!found) continue;
       const rest = conditions.filter((other) => other !== condition);
       return rest.length === 0 ? new ListSegment(found.sort()) : this.#filtered(found, rest);
@@ -311,7 +313,7 @@ export class DuckDbEngine implements Engine {
     const records: string[] = [];
     for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
       await this.#turns.take();
-      records.push(...this.#store.people(rids.subarray(start, start + RECORDS_AT_ONCE)));
+      records.push(...(await this.#store.people(rids.subarray(start, start + RECORDS_AT_ONCE))));
     }
     return records;
   }

@@ -3,6 +3,7 @@ import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } f
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import type { CompanyLookup, FoundCompany } from "./engine.ts";
 import { FILES } from "./layout.ts";
+import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
 /**
  * Between the values of a stored record: JSON text never contains it. Storing the values alone, in published order, halves
@@ -118,6 +119,7 @@ export interface StoredCompany extends FoundCompany {
   readonly seq: number;
 }
 
+const PEOPLE_QUERY = "SELECT p.doc AS doc FROM json_each(?) AS wanted JOIN people AS p ON p.rid = wanted.value";
 const COMPANY_QUERIES = {
   id: "SELECT seq, id, doc FROM companies WHERE id = ?",
   domain: "SELECT seq, id, doc FROM companies WHERE domain = ? ORDER BY seq LIMIT 1",
@@ -131,47 +133,42 @@ export type KeyRange =
   | { readonly values: readonly string[] }
   | { readonly from: string; readonly before: string | undefined };
 
-/** Reads `records.db`. Every call is a few look-ups by key; it runs on the caller's thread. */
+/** Reads `records.db`. Every call is a few look-ups by key, on this thread while they are quick: see {@link RowReader}. */
 export class RecordStore {
-  readonly #db: DatabaseSyncInstance;
-  readonly #people: StatementSyncInstance;
-  readonly #statements = new Map<string, StatementSyncInstance>();
+  readonly #rows: RowReader;
   /** Folders that an earlier version wrote have no such tables. */
   readonly #tables: ReadonlySet<string>;
 
-  constructor(folder: string) {
-    this.#db = new DatabaseSync(join(folder, FILES.records), { readOnly: true });
-    this.#db.exec("PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824");
-    const tables: { name: string }[] = this.#db.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
+  constructor(folder: string, options: RowReaderOptions = {}) {
+    this.#rows = new RowReader(join(folder, FILES.records), options);
+    const tables: { name: string }[] = this.#rows.db
+      .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
+      .all();
     this.#tables = new Set(tables.map(({ name }) => name));
-    this.#people = this.#db.prepare(
-      "SELECT p.doc AS doc FROM json_each(?) AS wanted JOIN people AS p ON p.rid = wanted.value",
-    );
   }
 
   /** The records at these positions, in this order. @throws Error where one is missing */
-  people(rids: Uint32Array): string[] {
-    const rows = this.#people.all(`[${rids.join(",")}]`);
+  async people(rids: Uint32Array): Promise<string[]> {
+    const rows = await this.#rows.all(PEOPLE_QUERY, `[${rids.join(",")}]`);
     if (rows.length !== rids.length) throw new Error(`the row store has ${rows.length} of ${rids.length} records`);
-    return rows.map((row: { doc: string }) => expand(row.doc, PERSON_OPENINGS));
+    return rows.map(({ doc }) => expand(String(doc), PERSON_OPENINGS));
   }
 
-  company(lookup: CompanyLookup): StoredCompany | undefined {
+  async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
     if (lookup.by !== "company_network_url") return this.#find(COMPANY_QUERIES[lookup.by], lookup.value);
     const slash = lookup.value.lastIndexOf("/");
     if (slash < 0) return this.#find(COMPANY_QUERIES.slug, lookup.value);
     return this.#find(COMPANY_QUERIES.address, lookup.value.slice(slash + 1), lookup.value);
   }
 
-  #find(sql: string, ...values: readonly string[]): StoredCompany | undefined {
-    const statement = this.#statement(sql);
-    const row: { seq: number; id: string; doc: string } | undefined = statement.get(...values);
-    return row && { seq: row.seq, id: row.id, record: expand(row.doc, COMPANY_OPENINGS) };
+  async #find(sql: string, ...values: readonly string[]): Promise<StoredCompany | undefined> {
+    const row = await this.#rows.get(sql, ...values);
+    return row && { seq: Number(row.seq), id: String(row.id), record: expand(String(row.doc), COMPANY_OPENINGS) };
   }
 
   /** Every company in the order of ids, with its look-up keys; '' where it has none. For copying a dataset elsewhere. */
   *companies(): Generator<Record<string, string | number>> {
-    const rows = this.#db.prepare("SELECT seq, id, name, domain, address, slug, doc FROM companies ORDER BY seq");
+    const rows = this.#rows.db.prepare("SELECT seq, id, name, domain, address, slug, doc FROM companies ORDER BY seq");
     for (const row of rows.iterate()) {
       const { doc, name, domain, address, slug, ...rest } = row;
       const keys = { name: name ?? "", domain: domain ?? "", address: address ?? "", slug: slug ?? "" };
@@ -179,34 +176,24 @@ export class RecordStore {
     }
   }
 
-  #statement(sql: string): StatementSyncInstance {
-    let statement = this.#statements.get(sql);
-    if (!statement) {
-      statement = this.#db.prepare(sql);
-      this.#statements.set(sql, statement);
-    }
-    return statement;
-  }
-
   /**
    * Positions of people whose name or headline is one of the values or lies in the range, in no order.
    * @returns undefined where there are more than `most`, of values too: that is for a table that is read in bulk
    */
-  find(index: TextIndex, wanted: KeyRange, most: number): Uint32Array | undefined {
+  async find(index: TextIndex, wanted: KeyRange, most: number): Promise<Uint32Array | undefined> {
     const table = `people_by_${index}`;
     if (!this.#tables.has(table) || ("values" in wanted && wanted.values.length > most)) return undefined;
     const rids: number[] = [];
-    const add = (sql: string, ...values: readonly string[]): void => {
-      const rows: { rid: number }[] = this.#statement(`${sql} LIMIT ${most + 1}`).all(...values);
-      for (const { rid } of rows) rids.push(rid);
+    const add = async (sql: string, ...values: readonly string[]): Promise<void> => {
+      for (const { rid } of await this.#rows.all(`${sql} LIMIT ${most + 1}`, ...values)) rids.push(Number(rid));
     };
     if ("values" in wanted) {
       for (const value of wanted.values) {
-        add(`SELECT rid FROM ${table} WHERE key = ?`, value);
+        await add(`SELECT rid FROM ${table} WHERE key = ?`, value);
         if (rids.length > most) break;
       }
-    } else if (wanted.before === undefined) add(`SELECT rid FROM ${table} WHERE key >= ?`, wanted.from);
-    else add(`SELECT rid FROM ${table} WHERE key >= ? AND key < ?`, wanted.from, wanted.before);
+    } else if (wanted.before === undefined) await add(`SELECT rid FROM ${table} WHERE key >= ?`, wanted.from);
+    else await add(`SELECT rid FROM ${table} WHERE key >= ? AND key < ?`, wanted.from, wanted.before);
     return rids.length > most ? undefined : Uint32Array.from(rids);
   }
 
@@ -214,38 +201,43 @@ export class RecordStore {
    * How many people {@link find} would find, without looking at each: at most a few look-ups a value.
    * @returns undefined where there are more values than `most`, or more people in a folder of an earlier version, which has no marks
    */
-  count(index: TextIndex, wanted: KeyRange, most: number): number | undefined {
-    if (!this.#tables.has(`marks_by_${index}`)) return this.find(index, wanted, most)?.length;
+  async count(index: TextIndex, wanted: KeyRange, most: number): Promise<number | undefined> {
+    if (!this.#tables.has(`marks_by_${index}`)) return (await this.find(index, wanted, most))?.length;
     if ("values" in wanted) {
       if (wanted.values.length > most) return undefined;
-      return wanted.values.reduce((sum, value) => sum + this.#countOf(index, value), 0);
+      let sum = 0;
+      for (const value of wanted.values) sum += await this.#countOf(index, value);
+      return sum;
     }
     const { from, before } = wanted;
-    const end = before === undefined ? this.#entries(index) : this.#countBelow(index, "<", before);
-    return end - this.#countBelow(index, "<", from);
+    const end = before === undefined ? await this.#entries(index) : await this.#countBelow(index, "<", before);
+    return end - (await this.#countBelow(index, "<", from));
   }
 
-  #countOf(index: TextIndex, value: string): number {
+  async #countOf(index: TextIndex, value: string): Promise<number> {
     const few = `SELECT count(*) AS n FROM (SELECT 1 FROM people_by_${index} WHERE key = ? LIMIT ${MARK_EVERY})`;
-    const count = Number(this.#statement(few).get(value).n);
+    const count = Number((await this.#rows.get(few, value))?.n);
     if (count < MARK_EVERY) return count;
-    return this.#countBelow(index, "<=", value) - this.#countBelow(index, "<", value);
+    return (await this.#countBelow(index, "<=", value)) - (await this.#countBelow(index, "<", value));
   }
 
   /** Entries below a key (or up to it): those before the last mark below it, and those from there on. */
-  #countBelow(index: TextIndex, below: "<" | "<=", key: string): number {
-    const statement = this.#statement(`SELECT before +
+  async #countBelow(index: TextIndex, below: "<" | "<=", key: string): Promise<number> {
+    const row = await this.#rows.get(
+      `SELECT before +
         (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid) AND p.key ${below} ?1) AS n
-      FROM (SELECT key, rid, before FROM marks_by_${index} WHERE key ${below} ?1 ORDER BY key DESC, rid DESC LIMIT 1) AS m`);
-    return Number(statement.get(key)?.n ?? 0);
+      FROM (SELECT key, rid, before FROM marks_by_${index} WHERE key ${below} ?1 ORDER BY key DESC, rid DESC LIMIT 1) AS m`,
+      key,
+    );
+    return Number(row?.n ?? 0);
   }
 
   /** All entries of an index. */
-  #entries(index: TextIndex): number {
-    const statement = this.#statement(`SELECT before +
+  async #entries(index: TextIndex): Promise<number> {
+    const row = await this.#rows.get(`SELECT before +
         (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid)) AS n
       FROM (SELECT key, rid, before FROM marks_by_${index} ORDER BY key DESC, rid DESC LIMIT 1) AS m`);
-    return Number(statement.get()?.n ?? 0);
+    return Number(row?.n ?? 0);
   }
 
   counts(): { people: number; companies: number } {
@@ -259,16 +251,16 @@ export class RecordStore {
   }
 
   #count(table: string): number {
-    return Number(this.#db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
+    return Number(this.#rows.db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
   }
 
   /** What SQLite's own check finds; empty when sound. */
   check(): string[] {
-    const rows: { integrity_check: string }[] = this.#db.prepare("PRAGMA integrity_check(5)").all();
+    const rows: { integrity_check: string }[] = this.#rows.db.prepare("PRAGMA integrity_check(5)").all();
     return rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
   }
 
-  close(): void {
-    this.#db.close();
+  close(): Promise<void> {
+    return this.#rows.close();
   }
 }

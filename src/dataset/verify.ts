@@ -93,7 +93,7 @@ async function unlike(connection: DuckDBConnection, store: RecordStore, people: 
     `SELECT rid, ${columns.join(", ")} FROM filters.people WHERE rid % ${step} = 0 ORDER BY rid LIMIT ${SAMPLE}`,
   );
   const rows = reader.getRowObjectsJS();
-  const records = store.people(Uint32Array.from(rows, (row) => toNumber(row.rid)));
+  const records = await store.people(Uint32Array.from(rows, (row) => toNumber(row.rid)));
   return rows.filter((row, index) => {
     const record = JSON.parse(records[index] ?? "{}") as Readonly<Record<string, unknown>>;
     return columns.some((column) => {

@@ -138,10 +138,10 @@ test("names and headlines are counted by marks as they are found one by one", as
   for (const [rid, key] of keys.slice(0, 256).entries()) writer.addKey("headline", key, rid);
   writer.finish();
   const store = new RecordStore(folder);
-  const ask = (wanted: KeyRange): void => {
+  const ask = async (wanted: KeyRange): Promise<void> => {
     for (const index of ["name", "headline"] as const) {
-      const found = store.find(index, wanted, 10_000)?.length;
-      expect(store.count(index, wanted, 1_000), `${index} ${JSON.stringify(wanted)}`).toBe(found);
+      const found = (await store.find(index, wanted, 10_000))?.length;
+      expect(await store.count(index, wanted, 1_000), `${index} ${JSON.stringify(wanted)}`).toBe(found);
     }
   };
   const edges = [
@@ -155,14 +155,14 @@ test("names and headlines are counted by marks as they are found one by one", as
     ...keys.filter((_, at) => at % 256 < 2),
   ];
   for (const from of edges) {
-    ask({ values: [from] });
-    if (from !== "") ask({ from, before: afterPrefix(from) });
-    ask({ from, before: undefined });
+    await ask({ values: [from] });
+    if (from !== "") await ask({ from, before: afterPrefix(from) });
+    await ask({ from, before: undefined });
   }
-  ask({ values: [...new Set(edges)] });
-  expect(store.count("name", { values: edges }, 10)).toBeUndefined();
-  expect(store.count("name", { from: "", before: undefined }, 1)).toBe(6_000);
-  store.close();
+  await ask({ values: [...new Set(edges)] });
+  expect(await store.count("name", { values: edges }, 10)).toBeUndefined();
+  expect(await store.count("name", { from: "", before: undefined }, 1)).toBe(6_000);
+  await store.close();
 });
 
 /** A copy of a generated dataset's folder that a test may spoil. */

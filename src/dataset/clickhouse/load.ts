@@ -47,7 +47,7 @@ export async function loadIntoClickHouse(
       await copyCompanies(client, `${topology.database}.${tables.companies}`, records);
       await copyPeople(client, `${topology.database}.${tables.people}`, records, options);
     } finally {
-      records.close();
+      await records.close();
     }
     const expected = { [tables.people]: options.meta.people, [tables.companies]: options.meta.companies };
     for (const [table, rows] of Object.entries(expected)) {
@@ -131,7 +131,7 @@ LEFT JOIN lookups.by_employer e ON e.rid = p.rid ORDER BY p.rid`);
     };
     for await (const chunk of result) {
       const rows = chunk.getRows();
-      const docs = records.people(Uint32Array.from(rows, (row) => Number(row[0])));
+      const docs = await records.people(Uint32Array.from(rows, (row) => Number(row[0])));
       rows.forEach((row, index) => {
         const record = docs[index] ?? "";
         const value: Record<string, unknown> = { id: (JSON.parse(record) as { id: string }).id, record };

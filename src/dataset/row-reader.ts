@@ -1,0 +1,149 @@
+import { createRequire } from "node:module";
+import { Worker } from "node:worker_threads";
+import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
+
+type Row = Readonly<Record<string, unknown>>;
+
+export interface RowReaderOptions {
+  /** A read that takes longer than this waited for the disk, in milliseconds. Default 2. 0 has the other thread read nearly everything. */
+  readonly slowMs?: number | undefined;
+  /** A clock in milliseconds; only differences count. */
+  readonly monotonic?: (() => number) | undefined;
+}
+
+const SLOW_MS = 2;
+/** Reads in a row that the other thread finds quick before this one reads again. */
+const QUICK_BEFORE_RETURN = 64;
+const PRAGMAS = "PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824";
+
+/** The other thread, as text: it is the same from the sources, from the build and from a bundle. */
+const WORKER = `
+const { parentPort, workerData } = require("node:worker_threads");
+const { DatabaseSync } = require(workerData.sqlite);
+const db = new DatabaseSync(workerData.path, { readOnly: true });
+db.exec(workerData.pragmas);
+const statements = new Map();
+parentPort.on("message", ({ id, sql, values }) => {
+  const began = performance.now();
+  try {
+    let statement = statements.get(sql);
+    if (statement === undefined) statements.set(sql, (statement = db.prepare(sql)));
+    const rows = statement.all(...values);
+    parentPort.postMessage({ id, rows, ms: performance.now() - began });
+  } catch (error) {
+    parentPort.postMessage({ id, error: error.message, ms: 0 });
+  }
+});`;
+
+interface Answer {
+  readonly id: number;
+  readonly rows?: readonly Row[];
+  readonly error?: string;
+  /** What the read took over there. */
+  readonly ms: number;
+}
+
+interface Waiting {
+  readonly resolve: (rows: readonly Row[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Reads an SQLite file that nobody writes. While its pages are in memory a read takes microseconds, and this thread does it itself: a
+ * hand-over costs more. Once a read was slow, because it waited for the disk, a thread of its own does them until they are quick again,
+ * so that the event loop waits for one slow read at most.
+ */
+export class RowReader {
+  readonly #path: string;
+  readonly #db: DatabaseSyncInstance;
+  readonly #statements = new Map<string, StatementSyncInstance>();
+  readonly #slowMs: number;
+  readonly #now: () => number;
+  readonly #waiting = new Map<number, Waiting>();
+  #worker: Worker | undefined;
+  #next = 0;
+  /** Quick reads that are still to come from the other thread; 0 where this one reads. */
+  #away = 0;
+  #closed = false;
+
+  constructor(path: string, options: RowReaderOptions = {}) {
+    this.#path = path;
+    this.#slowMs = options.slowMs ?? SLOW_MS;
+    this.#now = options.monotonic ?? (() => performance.now());
+    this.#db = new DatabaseSync(path, { readOnly: true });
+    this.#db.exec(PRAGMAS);
+  }
+
+  /** For what is read at the start or in bulk, on this thread. */
+  get db(): DatabaseSyncInstance {
+    return this.#db;
+  }
+
+  /** All rows of a statement that finds few. @throws Error what SQLite says */
+  async all(sql: string, ...values: readonly (string | number)[]): Promise<readonly Row[]> {
+    if (this.#away > 0) return this.#ask(sql, values);
+    const began = this.#now();
+    const rows: readonly Row[] = this.#statement(sql).all(...values);
+    if (this.#now() - began > this.#slowMs) this.#away = QUICK_BEFORE_RETURN;
+    return rows;
+  }
+
+  /** The first row. */
+  async get(sql: string, ...values: readonly (string | number)[]): Promise<Row | undefined> {
+    return (await this.all(sql, ...values))[0];
+  }
+
+  /** Nothing may be read any more, nor wait to be read. */
+  async close(): Promise<void> {
+    this.#closed = true;
+    this.#db.close();
+    await this.#worker?.terminate();
+  }
+
+  #statement(sql: string): StatementSyncInstance {
+    let statement = this.#statements.get(sql);
+    if (!statement) {
+      statement = this.#db.prepare(sql);
+      this.#statements.set(sql, statement);
+    }
+    return statement;
+  }
+
+  #ask(sql: string, values: readonly (string | number)[]): Promise<readonly Row[]> {
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    return new Promise((resolve, reject) => {
+      const id = this.#next++;
+      // A thread that nobody waits for must not keep the process from ending.
+      if (this.#waiting.size === 0) worker.ref();
+      this.#waiting.set(id, { resolve, reject });
+      worker.postMessage({ id, sql, values });
+    });
+  }
+
+  #start(): Worker {
+    const sqlite = createRequire(import.meta.url).resolve("@photostructure/sqlite");
+    const worker = new Worker(WORKER, { eval: true, workerData: { sqlite, path: this.#path, pragmas: PRAGMAS } });
+    worker.unref();
+    worker.on("message", ({ id, rows, error, ms }: Answer) => {
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0) worker.unref();
+      this.#away = ms > this.#slowMs ? QUICK_BEFORE_RETURN : Math.max(0, this.#away - 1);
+      if (rows) waiting?.resolve(rows);
+      else waiting?.reject(new Error(error));
+    });
+    const ended = (error: Error): void => {
+      if (this.#worker !== worker) return;
+      this.#worker = undefined;
+      this.#away = 0;
+      for (const { reject } of this.#waiting.values()) reject(error);
+      this.#waiting.clear();
+    };
+    worker.on("error", ended);
+    worker.on("exit", () => {
+      if (!this.#closed) ended(new Error("the thread that reads records has ended"));
+    });
+    return worker;
+  }
+}
