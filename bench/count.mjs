@@ -209,13 +209,15 @@ async function measureOverHttp(data, size) {
       measured_min: round(ratio.min),
       measured_max: round(ratio.max),
       verdict: within(median(samples.ours), median(samples.raw), 1.2, 1),
-      remark: `+${(median(samples.ours) - median(samples.raw)).toFixed(2)} ms (1 ms more is allowed where that is more than 1.2x)`,
+      remark: `${signed(median(samples.ours) - median(samples.raw))} ms (1 ms more is allowed where that is more than 1.2x)`,
     });
   }
   line.close();
   await service.stop();
   return rows;
 }
+
+const signed = (ms) => `${ms < 0 ? "" : "+"}${ms.toFixed(2)}`;
 
 const rounded = (samples) =>
   Object.fromEntries(Object.entries(summarise(samples)).map(([key, value]) => [key, round(value, 4)]));

@@ -1,10 +1,13 @@
+/** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
+export type Rids = Uint32Array | Float64Array;
+
 /** The people of a segment: positions (`rid`) in public order. Any page costs the same, wherever it lies. */
-export interface Segment {
+export interface Segment<Positions extends Rids = Uint32Array> {
   readonly count: number;
   /** Memory held, in bytes. */
   readonly bytes: number;
   /** The positions of a page; shorter at the end, empty beyond it. */
-  slice(offset: number, limit: number): Uint32Array;
+  slice(offset: number, limit: number): Positions;
 }
 
 /** All people: the position is the offset. */
@@ -23,20 +26,21 @@ export class WholeDataset implements Segment {
 }
 
 /** A segment with few people: their positions as they are. */
-export class ListSegment implements Segment {
+export class ListSegment<Positions extends Rids = Uint32Array> implements Segment<Positions> {
   readonly count: number;
   readonly bytes: number;
-  readonly #rids: Uint32Array;
+  readonly #rids: Positions;
 
   /** @param rids in rising order */
-  constructor(rids: Uint32Array) {
+  constructor(rids: Positions) {
     this.#rids = rids;
     this.count = rids.length;
     this.bytes = rids.byteLength;
   }
 
-  slice(offset: number, limit: number): Uint32Array {
-    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count));
+  slice(offset: number, limit: number): Positions {
+    // A part of an array is an array of its kind; TypeScript knows it of each kind, not of both.
+    return this.#rids.subarray(Math.min(offset, this.count), Math.min(offset + limit, this.count)) as Positions;
   }
 }
 
@@ -113,9 +117,9 @@ export class BitmapSegment implements Segment {
 }
 
 /** Segments that were asked for lately, within a budget of bytes. */
-export class SegmentCache {
+export class SegmentCache<Positions extends Rids = Uint32Array> {
   readonly #budget: number;
-  readonly #segments = new Map<string, Segment>();
+  readonly #segments = new Map<string, Segment<Positions>>();
   #bytes = 0;
 
   /** @param budget in bytes; a segment that alone exceeds it is not kept */
@@ -123,7 +127,7 @@ export class SegmentCache {
     this.#budget = budget;
   }
 
-  get(key: string): Segment | undefined {
+  get(key: string): Segment<Positions> | undefined {
     const segment = this.#segments.get(key);
     if (segment) {
       // A Map keeps the order of insertion: what was used last goes to the end.
@@ -133,7 +137,7 @@ export class SegmentCache {
     return segment;
   }
 
-  set(key: string, segment: Segment): void {
+  set(key: string, segment: Segment<Positions>): void {
     const cost = costOf(key, segment);
     if (cost > this.#budget || this.#segments.has(key)) return;
     this.#segments.set(key, segment);
@@ -146,4 +150,4 @@ export class SegmentCache {
   }
 }
 
-const costOf = (key: string, segment: Segment): number => segment.bytes + 2 * key.length + 200;
+const costOf = (key: string, segment: { readonly bytes: number }): number => segment.bytes + 2 * key.length + 200;

@@ -3,6 +3,7 @@ import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts"
 import { isSlug } from "../../contract/normalise.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
+import { ListSegment, SegmentCache } from "../segment.ts";
 import { type Dialect, type Query, rendered } from "./dialect.ts";
 import { pointerTable, type Topology, tablesOf } from "./schema.ts";
 import { whereOf } from "./where.ts";
@@ -47,7 +48,8 @@ export async function openClickHouseEngine(options: ClickHouseEngineOptions): Pr
   const tables = tablesOf(info.version);
   const people = `${topology.database}.${tables.people}`;
   const companies = `${topology.database}.${tables.companies}`;
-  const segments = new SegmentCache(options.segmentCacheBytes ?? 64 * 2 ** 20);
+  const segmentBytes = options.segmentCacheBytes ?? 64 * 2 ** 20;
+  const segments = new SegmentCache<Float64Array>(segmentBytes);
 
   const countWhere = async (where: Query): Promise<number> => {
     const answer = await rows({ sql: `SELECT count() FROM ${people}${where.sql}`, params: where.params });
@@ -61,15 +63,17 @@ export async function openClickHouseEngine(options: ClickHouseEngineOptions): Pr
     slice: Slice,
   ): Promise<{ rids: readonly number[]; total: number }> => {
     const known = segments.get(key);
-    if (known !== undefined) return { rids: sliceOf(known, slice), total: known.length };
+    if (known !== undefined) return { rids: [...known.slice(slice.offset, slice.limit)], total: known.count };
     const total = await countWhere(where);
     if (total <= slice.offset) return { rids: [], total };
     const select = `SELECT rid FROM ${people}${where.sql} ORDER BY rid`;
-    if (slice.offset > 0 && segments.fits(total)) {
+    // One segment may take a quarter of what there is for all.
+    if (slice.offset > 0 && total * Float64Array.BYTES_PER_ELEMENT <= segmentBytes / 4) {
       const all = Float64Array.from(await rows({ sql: select, params: where.params }), (row) => Number(row[0]));
       if (all.length !== total) throw new Error(`ClickHouse counted ${total} rows and then listed ${all.length}`);
-      segments.set(key, all);
-      return { rids: sliceOf(all, slice), total };
+      const segment = new ListSegment(all);
+      segments.set(key, segment);
+      return { rids: [...segment.slice(slice.offset, slice.limit)], total };
     }
     const page = await rows({
       sql: `${select} LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
@@ -158,43 +162,4 @@ export async function activeDataset(client: ClickHouseClient, topology: Topology
 function companyColumn(lookup: CompanyLookup): string {
   if (lookup.by === "company_network_url") return isSlug(lookup.value) ? "slug" : "address";
   return lookup.by;
-}
-
-const sliceOf = (rids: Float64Array, slice: Slice): readonly number[] => [
-  ...rids.subarray(slice.offset, slice.offset + slice.limit),
-];
-
-/** Row numbers of segments by canonical filters, least recently used out first, within a budget of bytes. */
-class SegmentCache {
-  readonly #budget: number;
-  readonly #entries = new Map<string, Float64Array>();
-  #bytes = 0;
-
-  constructor(budget: number) {
-    this.#budget = budget;
-  }
-
-  /** Whether a segment of so many rows may be held at all: no more than a quarter of the budget. */
-  fits(rows: number): boolean {
-    return rows * 8 <= this.#budget / 4;
-  }
-
-  get(key: string): Float64Array | undefined {
-    const found = this.#entries.get(key);
-    if (found !== undefined) {
-      this.#entries.delete(key);
-      this.#entries.set(key, found);
-    }
-    return found;
-  }
-
-  set(key: string, rids: Float64Array): void {
-    this.#entries.set(key, rids);
-    this.#bytes += rids.byteLength;
-    for (const [oldest, held] of this.#entries) {
-      if (this.#bytes <= this.#budget) break;
-      this.#entries.delete(oldest);
-      this.#bytes -= held.byteLength;
-    }
-  }
 }
