@@ -2,7 +2,7 @@ import { type Cells, viewOf } from "./cells.ts";
 import { cellOf } from "./columns.ts";
 import { cellText, isFormula } from "./csv-cell.ts";
 import { parseAny } from "./exact.ts";
-import { BACKSLASH, COMMA, OPEN_OBJECT, QUOTE } from "./tokens.ts";
+import { BACKSLASH, COMMA, isInteger, OPEN_OBJECT, QUOTE } from "./tokens.ts";
 
 /*
  * CSV rows from the bytes of a reply, without strings: what is plain is copied from one buffer into another, four bytes at a time.
@@ -10,7 +10,6 @@ import { BACKSLASH, COMMA, OPEN_OBJECT, QUOTE } from "./tokens.ts";
  */
 
 const APOSTROPHE = 0x27;
-const MINUS = 0x2d;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 const LETTER_E = 0x65;
@@ -18,8 +17,6 @@ const LETTER_E = 0x65;
 const NULL = 0x6c6c756e;
 const TRUE = 0x65757274;
 const FALS = 0x736c6166;
-/** An integer of so many digits is the same text in JSON and in JavaScript. */
-const SAFE_DIGITS = 15;
 
 // By the first byte of a text: whether a spreadsheet runs it. It may where the byte is a space, or begins some white space beyond
 // ASCII or a full-width form: the general code looks then. Every other byte that a plain string begins with is safe.
@@ -29,6 +26,18 @@ const GUARDED = new Uint8Array(256);
 for (const byte of Buffer.from("=+-@")) GUARDED[byte] = RUNS;
 for (const byte of [0x20, 0xc2, 0xe1, 0xe2, 0xe3, 0xef]) GUARDED[byte] = MAY_RUN;
 const UNGUARDED = new Uint8Array(256);
+
+// What stands behind a backslash for which byte, `u` aside, and hexadecimal digits by their value and one; else 0.
+const LETTER_U = 0x75;
+const ESCAPES = new Uint8Array(256);
+for (const [index, letter] of [...Buffer.from('"\\/bfnrt')].entries()) {
+  ESCAPES[letter] = Buffer.from('"\\/\b\f\n\r\t')[index] ?? 0;
+}
+const HEX = new Uint8Array(256);
+for (const [value, digit] of [..."0123456789abcdef"].entries()) {
+  HEX[digit.charCodeAt(0)] = value + 1;
+  HEX[digit.toUpperCase().charCodeAt(0)] = value + 1;
+}
 
 /** Writes rows into one buffer, which is used again for the next page. */
 export class CsvRows {
@@ -156,23 +165,60 @@ export class CsvRows {
   }
 }
 
-/** Copies the inside of a string with quotes in it. @returns the position after it, or -1 where it has other escapes */
-function copyEscaped(bytes: Uint8Array, start: number, end: number, out: Uint8Array, begin: number): number {
-  let to = begin;
-  out[to++] = QUOTE;
-  for (let from = start; from < end; from++) {
-    const byte = bytes[from] as number;
-    if (byte === BACKSLASH) {
-      if (bytes[++from] !== QUOTE) return -1;
-      out[to++] = QUOTE;
-      out[to++] = QUOTE;
-    } else out[to++] = byte;
+/**
+ * Copies the inside of a string with escapes. A pair of them that makes one character, and one that the text begins with, are left
+ * to the general code.
+ * @returns the position after it, or -1
+ */
+function copyEscaped(bytes: Uint8Array, start: number, end: number, out: Buffer, begin: number): number {
+  if (bytes[start] === BACKSLASH && bytes[start + 1] !== QUOTE) return -1;
+  let quoted = false;
+  let to = begin + 1;
+  for (let from = start; from < end; ) {
+    let code = bytes[from++] as number;
+    if (code === BACKSLASH) {
+      const letter = bytes[from++] as number;
+      code = ESCAPES[letter] as number;
+      if (code === 0) {
+        code = letter === LETTER_U ? fourDigits(bytes, from) : -1;
+        from += 4;
+        if (code < 0 || (code & 0xf800) === 0xd800) return -1;
+        if (code > 0x7f) {
+          if (code > 0x7ff) {
+            out[to++] = 0xe0 | (code >> 12);
+            out[to++] = 0x80 | ((code >> 6) & 0x3f);
+          } else out[to++] = 0xc0 | (code >> 6);
+          out[to++] = 0x80 | (code & 0x3f);
+          continue;
+        }
+      }
+      if (code === QUOTE) out[to++] = QUOTE;
+      if (code === QUOTE || code === LINE_FEED || code === CARRIAGE_RETURN) quoted = true;
+    }
+    if (code === COMMA) quoted = true;
+    out[to++] = code;
   }
+  if (!quoted) {
+    out.copyWithin(begin, begin + 1, to);
+    return to - 1;
+  }
+  out[begin] = QUOTE;
   out[to++] = QUOTE;
   return to;
 }
 
-/** Copies a literal or a plain integer. @returns the position after it, or -1 where it is none of these */
+/** The number of four hexadecimal digits, or -1. */
+function fourDigits(bytes: Uint8Array, from: number): number {
+  let number = 0;
+  for (let at = from; at < from + 4; at++) {
+    const digit = HEX[bytes[at] as number] as number;
+    if (digit === 0) return -1;
+    number = number * 16 + digit - 1;
+  }
+  return number;
+}
+
+/** Copies a literal or an integer. @returns the position after it, or -1 where it is neither */
 function copyBare(
   bytes: Uint8Array,
   view: DataView,
@@ -181,27 +227,14 @@ function copyBare(
   out: Uint8Array,
   begin: number,
 ): number {
-  const length = end - start;
+  if (!isInteger(bytes, start, end)) {
+    const length = end - start;
+    const word = view.getInt32(start, true);
+    if (length === 4 && word === NULL) return begin;
+    const isFalse = length === 5 && word === FALS && bytes[end - 1] === LETTER_E;
+    if (!isFalse && (length !== 4 || word !== TRUE)) return -1;
+  }
   let to = begin;
-  let from = start;
-  if (bytes[from] === MINUS) out[to++] = bytes[from++] as number;
-  const first = bytes[from] as number;
-  if (first >= 0x30 && first <= 0x39) {
-    // Not -0, which is 0 in CSV, nor what is no number.
-    if (first === 0x30 && length > 1) return -1;
-    if (end - from > SAFE_DIGITS) return -1;
-    while (from < end) {
-      const byte = bytes[from++] as number;
-      if (byte < 0x30 || byte > 0x39) return -1;
-      out[to++] = byte;
-    }
-    return to;
-  }
-  const word = view.getInt32(start, true);
-  if (length === 4 && word === NULL) return begin;
-  if ((length === 4 && word === TRUE) || (length === 5 && word === FALS && bytes[end - 1] === LETTER_E)) {
-    for (from = start, to = begin; from < end; from++) out[to++] = bytes[from] as number;
-    return to;
-  }
-  return -1;
+  for (let from = start; from < end; from++) out[to++] = bytes[from] as number;
+  return to;
 }

@@ -2,7 +2,7 @@ import { isUtf8 } from "node:buffer";
 import type { Cells } from "./cells.ts";
 import { parseExact, stringifyExact } from "./exact.ts";
 import { compact, type RowSpans, scanRows } from "./scan.ts";
-import { QUOTE } from "./tokens.ts";
+import { isInteger, QUOTE } from "./tokens.ts";
 import type { JsonRecord, JsonValue } from "./types.ts";
 
 const LINE_BREAK = 0x0a;
@@ -80,7 +80,7 @@ export class Page {
 
   /**
    * The value of a row's own `id` (else of another of these keys) as text: what a row is told from others by. Reads the bytes
-   * where the value is a plain string, so that NDJSON needs no parsing.
+   * where they are the text already, so that NDJSON needs no parsing.
    * @returns undefined where the row has none of the keys
    */
   identity(index: number, keys: readonly string[] = ["id", "network_url"]): string | undefined {
@@ -140,7 +140,7 @@ export class Page {
 const asRecord = (value: JsonValue): JsonRecord =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonRecord) : { value };
 
-/** The first of these keys that a row has, where its value is a string without escapes; undefined where it takes parsing. */
+/** The first of these keys that a row has, where its value is an integer or a plain string; undefined where it takes parsing. */
 function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly string[]): string | undefined {
   const base = at * keys.length * 2;
   if (marks[base] === -1) return undefined;
@@ -150,8 +150,9 @@ function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly s
     if (start === 0) continue;
     const mark = marks[base + column * 2 + 1] ?? 0;
     const end = mark >> 1;
-    const plain = bytes[start] === QUOTE && (mark & 1) === 0 && end - start > 2;
-    return plain ? bytes.toString("utf8", start + 1, end - 1) : undefined;
+    if (bytes[start] === QUOTE && (mark & 1) === 0 && end - start > 2)
+      return bytes.toString("utf8", start + 1, end - 1);
+    return isInteger(bytes, start, end) ? bytes.toString("latin1", start, end) : undefined;
   }
   return undefined;
 }

@@ -2,6 +2,9 @@
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
+const MINUS = 0x2d;
+const ZERO = 0x30;
+const NINE = 0x39;
 export const COLON = 0x3a;
 export const OPEN_LIST = 0x5b;
 export const BACKSLASH = 0x5c;
@@ -73,7 +76,7 @@ export function skipValue(bytes: Uint8Array, from: number, findings?: Findings):
       continue;
     }
     at++;
-    if (byte >= 0x30 && byte <= 0x39) {
+    if (byte >= ZERO && byte <= NINE) {
       if (++digits === LONG_DIGITS && findings !== undefined) findings.long = true;
       continue;
     }
@@ -85,4 +88,15 @@ export function skipValue(bytes: Uint8Array, from: number, findings?: Findings):
     } else if (byte <= 0x20 && findings !== undefined) findings.spaces = true;
   }
   throw malformed(from);
+}
+
+/** Whether a token is an integer whose text stays as it is: not -0, which is 0, and nothing with a fraction or an exponent. */
+export function isInteger(bytes: Uint8Array, start: number, end: number): boolean {
+  let at = bytes[start] === MINUS ? start + 1 : start;
+  if (at === end || (bytes[at] === ZERO && end - start > 1)) return false;
+  for (; at < end; at++) {
+    const byte = bytes[at] as number;
+    if (byte < ZERO || byte > NINE) return false;
+  }
+  return true;
 }
