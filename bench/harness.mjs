@@ -179,8 +179,9 @@ const rounded = (summary) =>
 // -------------------------------------------------------------------------------------------------------------- processes
 
 /** A folder that is removed at the end of the run. */
-export function scratch(name) {
-  const folder = mkdtempSync(join(tmpdir(), `headcount-bench-${name}-`));
+export function scratch(name, parent = tmpdir()) {
+  mkdirSync(parent, { recursive: true });
+  const folder = mkdtempSync(join(parent, `headcount-bench-${name}-`));
   atEnd(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
 }

@@ -22,15 +22,34 @@ export interface Row {
 }
 export interface Results {
   readonly date: string;
+  readonly form?: string;
   readonly machine: Machine;
   readonly rows: readonly Row[];
   readonly series: Readonly<Record<string, readonly Readonly<Record<string, number>>[]>>;
+  readonly seconds?: Readonly<Record<string, number>>;
+  readonly carried?: readonly string[];
 }
+export interface OpenedResults {
+  readonly name: string;
+  readonly results: Results | undefined;
+}
+export function openResults(
+  run: {
+    readonly date: string;
+    readonly form: string;
+    readonly families: readonly string[];
+    readonly whole: boolean;
+    readonly covers: Readonly<Record<string, readonly string[]>>;
+  },
+  folder?: string,
+): OpenedResults;
+export function resultNames(folder?: string): string[];
+export function formOf(results: Results | undefined): string | undefined;
 export function rowName(row: Row): string;
 export function mergeResults(earlier: Results | undefined, run: Results, order: readonly string[]): Results;
 export function newestResults(folder?: string): Results | undefined;
-export function loadResults(date: string, folder?: string): Results | undefined;
-export function saveResults(results: Results, folder?: string): string;
+export function loadResults(name: string, folder?: string): Results | undefined;
+export function saveResults(results: Results, folder?: string, name?: string): string;
 export function machineText(machine: Machine): string;
 export function markdown(results: Results): string;
 export function terminalTable(rows: readonly Row[]): string;

@@ -19,7 +19,6 @@ import {
 import { load, requestBytes } from "./load.mjs";
 
 export const name = "service";
-export const covers = ["L1", "L2", "L3"];
 
 const CLIENTS = 64;
 const ROWS = 25;

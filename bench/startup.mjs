@@ -14,7 +14,6 @@ import {
 } from "./harness.mjs";
 
 export const name = "startup";
-export const covers = ["S1", "S2", "S3"];
 
 const COMMANDS = {
   S1: ["--version"],

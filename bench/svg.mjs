@@ -13,6 +13,8 @@ const PANELS = [
       "eight queries, ms": (point) => point["sum, ms"],
       "country + department + seniority, ms": (point) => point["country + department + seniority"],
       "full name, ms": (point) => point["full name"],
+      "on disk, MB": (point) => point["on disk, MB"],
+      "memory, MB": (point) => point["memory, MB"],
     },
   },
   {
@@ -22,21 +24,26 @@ const PANELS = [
       "one charge, ms": (point) => point["charge, ms"],
       "charges/s, thousands": (point) => point["charges/s"] / 1_000,
       "verify, s": (point) => point["verify, s"],
+      "memory, MB": (point) => point["memory, MB"],
     },
   },
   {
     series: "runs",
     title: "Folder of N runs",
-    lines: { "runs list, ms": (point) => point["list, ms"], "search of ten, ms": (point) => point["search, ms"] },
+    lines: {
+      "runs list, ms": (point) => point["list, ms"],
+      "search of ten, ms": (point) => point["search, ms"],
+      "peak memory of the list, MB": (point) => point["list, peak MB"],
+    },
   },
 ];
 
-const COLOURS = ["#1f6feb", "#bf3989", "#1a7f37"];
+const COLOURS = ["#1f6feb", "#bf3989", "#1a7f37", "#9a6700", "#6639ba"];
 const WIDTH = 440;
-const HEIGHT = 300;
+const HEIGHT = 332;
 const LEFT = 58;
 const TOP = 40;
-const BOTTOM = 92;
+const BOTTOM = 124;
 const RIGHT = 18;
 
 const tick = (exponent) => {
@@ -68,10 +75,13 @@ export function growthPlot(series, caption) {
 }
 
 function drawPanel({ title, lines }, points) {
-  const drawn = Object.entries(lines).map(([label, cost]) => ({
-    label,
-    values: points.map((point) => [point.size, cost(point)]).filter(([, value]) => value > 0),
-  }));
+  const drawn = Object.entries(lines)
+    .map(([label, cost]) => ({
+      label,
+      values: points.map((point) => [point.size, cost(point)]).filter(([, value]) => value > 0),
+    }))
+    // What an older file of results does not have is left out.
+    .filter(({ values }) => values.length > 0);
   const costs = drawn.flatMap(({ values }) => values.map(([, value]) => value));
   const sizes = points.map(({ size }) => size);
   const xLow = Math.floor(Math.log10(Math.min(...sizes)));

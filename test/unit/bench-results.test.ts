@@ -2,14 +2,17 @@ import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { compareResults, comparisonText, namedResults } from "../../bench/compare.mjs";
 import { figuresBlock, withFigures } from "../../bench/readme.mjs";
 import {
   loadResults,
   markdown,
   mergeResults,
   newestResults,
+  openResults,
   type Results,
   type Row,
+  resultNames,
   saveResults,
   terminalTable,
 } from "../../bench/results.mjs";
@@ -74,6 +77,109 @@ describe("the results of the bench", () => {
     expect(text).toContain("| E3 bash | work | node -e 0 | <= 1.15x | - | not measured |");
     expect(text).toContain(`- **E3 bash**: ${reason}`);
     expect(terminalTable([bare])).toMatch(/E3 bash\s+<= 1\.15x\s+-\s+not measured/);
+  });
+});
+
+describe("several runs on one day", () => {
+  let folder = "";
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "headcount-results-"));
+  });
+  afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+  const COVERS = { startup: ["S1"], export: ["E1", "export"], growth: ["ledger"] };
+  const DATE = "2026-11-21";
+  /** One call of the bench: what it measures, and where it put it. */
+  function bench(families: readonly string[], value: number, over: { form?: string; whole?: boolean } = {}): string {
+    const { form = "full", whole = false } = over;
+    const opened = openResults({ date: DATE, form, families, whole, covers: COVERS }, folder);
+    let all = opened.results;
+    for (const family of families) {
+      const rows = family === "growth" ? [] : [row(family === "startup" ? "S1" : "E1", { measured: value, form })];
+      const series = family === "startup" ? {} : { [family === "growth" ? "ledger" : "export"]: [{ size: value }] };
+      const run = { ...results(rows, series, DATE), form, seconds: { [family]: value } };
+      all = mergeResults(all, run, ["S1", "E1"]);
+      saveResults(all, folder, opened.name);
+    }
+    return opened.name;
+  }
+  const measured = (name: string): unknown[] =>
+    (loadResults(name, folder)?.rows ?? []).map(({ id, measured: value }) => [id, value]);
+
+  it("parts that are run one by one gather in one file, with the time that each took", () => {
+    expect(bench(["startup"], 1)).toBe(DATE);
+    expect(bench(["growth"], 2)).toBe(DATE);
+    expect(bench(["export"], 3)).toBe(DATE);
+    expect(measured(DATE)).toEqual([
+      ["S1", 1],
+      ["E1", 3],
+    ]);
+    expect(loadResults(DATE, folder)).toMatchObject({
+      series: { ledger: [{ size: 2 }], export: [{ size: 3 }] },
+      seconds: { startup: 1, growth: 2, export: 3 },
+    });
+  });
+
+  it("a part that is run again begins the next file, keeps the first, and the others follow it there", () => {
+    bench(["startup", "export", "growth"], 1, { whole: true });
+    expect(bench(["export"], 2)).toBe(`${DATE}-2`);
+    expect(measured(DATE)).toEqual([
+      ["S1", 1],
+      ["E1", 1],
+    ]);
+    expect(measured(`${DATE}-2`)).toEqual([
+      ["S1", 1],
+      ["E1", 2],
+    ]);
+    expect(loadResults(`${DATE}-2`, folder)?.carried).toEqual(["S1", "ledger"]);
+    // What is only carried over stands in the first file too: it may be replaced.
+    expect(bench(["startup"], 3)).toBe(`${DATE}-2`);
+    expect(bench(["growth"], 3)).toBe(`${DATE}-2`);
+    expect(loadResults(`${DATE}-2`, folder)?.carried).toBeUndefined();
+    expect(bench(["startup"], 4)).toBe(`${DATE}-3`);
+  });
+
+  it("a whole run and the other form have files of their own, and the tenth comes after the ninth", () => {
+    expect(bench(["startup"], 1, { form: "quick" })).toBe(DATE);
+    expect(bench(["startup"], 2)).toBe(`${DATE}-2`);
+    expect(bench(["export"], 2, { form: "quick" })).toBe(DATE);
+    for (let number = 3; number <= 10; number++) {
+      expect(bench(["startup"], number, { whole: true })).toBe(`${DATE}-${number}`);
+    }
+    expect(resultNames(folder).at(-1)).toBe(`${DATE}-10`);
+    expect(bench(["startup"], 11, { form: "quick", whole: true })).toBe(`${DATE}-11`);
+    expect(newestResults(folder)?.rows[0]?.measured).toBe(10);
+  });
+});
+
+describe("the comparison of two results", () => {
+  const older = results([row("S1"), row("S3", { measured: 3.6, verdict: "misses" }), row("E1"), row("L1")]);
+  const newer = results([row("S1", { measured: 1.21, verdict: "misses" }), row("S3", { measured: 1.8 }), row("E1")]);
+
+  it("tells each figure in both, and which verdicts differ", () => {
+    const { rows, differing } = compareResults(older, newer);
+    expect(differing.map(({ name }) => name)).toEqual(["S1", "S3"]);
+    expect(rows.map(({ name }) => name)).toEqual(["S1", "S3", "E1", "L1"]);
+    const text = comparisonText(older, newer);
+    expect(text).toMatch(/^S3 .* 3\.6x +1\.8x +-50% +misses -> meets$/m);
+    expect(text).toMatch(/^L1 .* 1\.1x +not there +meets$/m);
+    expect(text).toMatch(/2 verdicts differ: S1; S3$/);
+    expect(comparisonText(newer, newer)).toMatch(/The verdicts are the same\.$/);
+  });
+
+  it("finds results by name, by file and by age, and says what there is", () => {
+    const folder = mkdtempSync(join(tmpdir(), "headcount-results-"));
+    try {
+      saveResults(older, folder);
+      saveResults(newer, folder, "2026-11-21-2");
+      expect(namedResults("previous", folder).rows).toHaveLength(4);
+      expect(namedResults("newest", folder).rows).toHaveLength(3);
+      expect(namedResults("2026-11-21", folder).rows).toHaveLength(4);
+      expect(namedResults(join(folder, "2026-11-21-2.json"), folder).rows).toHaveLength(3);
+      expect(() => namedResults("2020-01-01", folder)).toThrow(/there are: 2026-11-21, 2026-11-21-2/);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
   });
 });
 
