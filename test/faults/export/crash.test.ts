@@ -48,7 +48,7 @@ const booked = async (of: User): Promise<number> =>
   );
 
 describe("SIGKILL at every durable write in turn, then the same command again", () => {
-  const argv = [...argvFor(130, LONG ? 15 : 40), "--concurrency", "2"];
+  const argv = [...argvFor(130, LONG ? 10 : 40), "--concurrency", "2"];
 
   /** @returns whether the process got to its end before the step */
   async function killAt(step: number, expected: string): Promise<boolean> {
