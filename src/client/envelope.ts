@@ -119,16 +119,18 @@ export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapp
   };
 }
 
-// A page in the shape that our own service and any other plain one sends. Both ends of the text are enough to know what the
-// envelope says, so the megabyte between them is parsed once, by whoever needs the rows.
-const HEAD = /^\{"status":true,"detail":\[\],"result":\[/;
-const TAIL = /\],"credits_used":(\d{1,9}(?:\.\d{1,6})?),"credits_remaining":(\d{1,15}(?:\.\d{1,6})?)\}\s*$/;
+// A page in the shape that our own service and any other plain one sends, with white space or without. Both ends of the text are
+// enough to know what the envelope says, so the megabyte between them is parsed once, by whoever needs the rows: what stands
+// right before the last brace is a field of the envelope, since text within a string has its quotes escaped.
+const HEAD = /^\s*\{\s*"status"\s*:\s*true\s*,\s*"detail"\s*:\s*\[\s*\]\s*,\s*"result"\s*:\s*\[/;
+const TAIL =
+  /\]\s*,\s*"credits_used"\s*:\s*(\d{1,9}(?:\.\d{1,6})?)\s*,\s*"credits_remaining"\s*:\s*(\d{1,15}(?:\.\d{1,6})?)\s*\}\s*$/;
 
 /** As {@link unwrap}, for a page of rows: `result` is left undefined where nobody had to look into it. */
 export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
   const { body } = reply;
-  if (reply.status === 200 && HEAD.test(body.toString("latin1", 0, 64))) {
-    const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 128)));
+  if (reply.status === 200 && HEAD.test(body.toString("latin1", 0, 128))) {
+    const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 192)));
     if (tail) {
       const fields: Fields = {
         used: creditsOf(tail[1] ?? ""),

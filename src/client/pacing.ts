@@ -60,6 +60,8 @@ const MINUTE = 60_000;
 const FREE_SHARE = 0.25;
 /** While there is plenty, a process takes several calls at once, so that the file is not in the way of every page. */
 const MAX_LEASE = 16;
+/** Where the limit is far beyond that, up to a second's share of it. */
+const LEASE_SHARE = 1 / 60;
 const LEASE_MS = 1_000;
 /** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
 const GUARD_MS = 100;
@@ -100,7 +102,7 @@ export function openPacer(options: PacerOptions): Pacer {
         return;
       }
       const taken = minute === undefined ? 1 : roomOf(minute);
-      const calls = Math.max(1, Math.min(taken, day === undefined ? MAX_LEASE : Math.floor(day.remaining / 8)));
+      const calls = Math.max(1, Math.min(taken, day === undefined ? taken : Math.floor(day.remaining / 8)));
       lease = calls - 1;
       leasedUntil = Math.min(at + LEASE_MS, (minute?.resetAt ?? Number.POSITIVE_INFINITY) - GUARD_MS);
       if (day !== undefined) day.remaining -= calls;
@@ -149,7 +151,8 @@ const sameWindow = (bucket: Bucket, limit: RateLimit): boolean => Math.abs(bucke
 /** How many calls one process may take at once. */
 function roomOf(bucket: Bucket): number {
   const above = bucket.remaining - Math.ceil(bucket.limit * FREE_SHARE);
-  return Math.max(1, Math.min(MAX_LEASE, Math.floor(above / 4)));
+  const most = Math.max(MAX_LEASE, Math.min(1_000, Math.floor(bucket.limit * LEASE_SHARE)));
+  return Math.max(1, Math.min(most, Math.floor(above / 4)));
 }
 
 /** Starts a new window where the old one is over. */
@@ -201,6 +204,7 @@ function sharedFile({ stateDir, baseUrl, apiKey }: PacerOptions): SharedFile | u
   if (stateDir === undefined) return undefined;
   const folder = join(stateDir, "pacing");
   let known: string | undefined;
+  let made = false;
   const file = (): string => {
     known ??= join(folder, `${keyFingerprint(baseUrl, apiKey)}.json`);
     return known;
@@ -212,7 +216,8 @@ function sharedFile({ stateDir, baseUrl, apiKey }: PacerOptions): SharedFile | u
       const lock = `${path}.lock`;
       let locked = false;
       try {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        if (!made) mkdirSync(folder, { recursive: true, mode: 0o700 });
+        made = true;
         locked = acquire(lock);
         const shared = (locked ? readShared(path) : undefined) ?? fallback;
         change(shared);
@@ -226,6 +231,7 @@ function sharedFile({ stateDir, baseUrl, apiKey }: PacerOptions): SharedFile | u
         return shared;
       } catch (error) {
         if (!isSystemError(error)) throw error;
+        made = false;
         change(fallback);
         return fallback;
       } finally {

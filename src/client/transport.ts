@@ -107,7 +107,8 @@ function exchange(
     let over = false;
     let status = 0;
     let headers: ReplyHeaders = {};
-    const body = new Body();
+    const chunks: Buffer[] = [];
+    let length = 0;
     let cutOff: ((reason: Error) => void) | undefined;
 
     const settle = (): boolean => {
@@ -136,17 +137,21 @@ function exchange(
       headers(statusCode, replyHeaders) {
         status = statusCode;
         headers = replyHeaders;
-        body.expect(replyHeaders["content-length"]);
       },
       data(chunk) {
-        if (!body.add(chunk)) {
+        length += chunk.length;
+        chunks.push(chunk);
+        if (length > MAX_REPLY_BYTES) {
           giveUp(new LostReplyError("the reply is larger than 256 MiB", "REPLY_TOO_LARGE", true));
         } else if (now() - startedAt > timeouts.total) {
           giveUp(new LostReplyError(`the reply took longer than ${timeouts.total / 1000} s`, "REPLY_TOO_SLOW", true));
         }
       },
       end() {
-        if (settle()) resolve({ status, headers, body: body.bytes() });
+        if (!settle()) return;
+        const [only] = chunks;
+        const body = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length);
+        resolve({ status, headers, body });
       },
       failed(error) {
         if (settle()) reject(lost(error, sent, name));
@@ -154,41 +159,6 @@ function exchange(
     });
   });
 }
-
-/** A reply's body as it arrives: in one buffer where the length is known beforehand, so that it is never held twice. */
-class Body {
-  #whole: Buffer | undefined;
-  readonly #chunks: Buffer[] = [];
-  #length = 0;
-
-  expect(contentLength: string | string[] | undefined): void {
-    if (typeof contentLength !== "string" || !/^\d{1,9}$/.test(contentLength)) return;
-    const length = Number(contentLength);
-    if (length > 0 && length <= MAX_REPLY_BYTES) this.#whole = Buffer.allocUnsafeSlow(length);
-  }
-
-  /** @returns false where it has become more than is kept */
-  add(chunk: Buffer): boolean {
-    const from = this.#length;
-    this.#length += chunk.length;
-    if (this.#length > MAX_REPLY_BYTES) return false;
-    if (this.#whole !== undefined && this.#length <= this.#whole.length) chunk.copy(this.#whole, from);
-    else this.#chunks.push(chunk);
-    return true;
-  }
-
-  bytes(): Buffer {
-    const length = this.#length;
-    if (this.#whole !== undefined && this.#chunks.length === 0) return this.#whole.subarray(0, length);
-    const [only] = this.#chunks;
-    if (this.#whole === undefined && this.#chunks.length === 1 && only !== undefined) return only;
-    // Longer than it said: what is past the announced end was kept apart.
-    const head = this.#whole === undefined ? [] : [this.#whole.subarray(0, length - sizeOf(this.#chunks))];
-    return Buffer.concat([...head, ...this.#chunks], length);
-  }
-}
-
-const sizeOf = (chunks: readonly Buffer[]): number => chunks.reduce((sum, chunk) => sum + chunk.length, 0);
 
 const EXPLANATIONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: "nothing listens there (connection refused)",

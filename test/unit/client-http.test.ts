@@ -4,7 +4,9 @@ import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
 import { brotliCompressSync, gzipSync } from "node:zlib";
+import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { type Unwrapped, unwrap, unwrapPage } from "../../src/client/envelope.ts";
 import { LostReplyError, ServiceError } from "../../src/client/errors.ts";
 import { type ClientOptions, createClient, type RequestLog } from "../../src/client/http-client.ts";
 import { isTransient } from "../../src/client/retry.ts";
@@ -243,6 +245,44 @@ describe("what is read", () => {
       const page = await client.searchPage({}, { offset: 0, perPage: 1 }, paid);
       expect(page.meta).toMatchObject({ creditsUsed: 1_000_000n, creditsRemaining: 9_000_000n, notices: ["soon: v2"] });
     }
+  });
+
+  test("what a page's ends say is what its whole JSON says, however it is written", () => {
+    const tricky = fc.constantFrom('],"credits_used":9,"credits_remaining":8}', '"result":[', '\\"}', "\u2028", "]}");
+    const envelope = fc.record({
+      indent: fc.constantFrom(0, 1, 2, "\t", "python"),
+      rows: fc.array(fc.record({ id: fc.string(), text: fc.oneof(tricky, fc.string()), more: fc.jsonValue() })),
+      used: fc.integer({ min: 0, max: 4_000_000 }),
+      remaining: fc.integer({ min: 0, max: 4_000_000_000 }),
+      status: fc.boolean(),
+      detail: fc.constantFrom<readonly string[]>([], ["soon: v2"]),
+      extra: fc.option(fc.jsonValue(), { nil: undefined }),
+      late: fc.boolean(),
+    });
+    const outcome = (read: () => Unwrapped): unknown => {
+      try {
+        return read().meta;
+      } catch (error) {
+        return error instanceof ServiceError ? [error.name, error.status, error.detail] : error;
+      }
+    };
+    fc.assert(
+      fc.property(envelope, ({ indent, rows, used, remaining, status, detail, extra, late }) => {
+        const costs = { credits_used: used / 4, credits_remaining: remaining / 4 };
+        const more = extra === undefined ? {} : { meta: extra };
+        const whole = { status, detail, result: rows, ...(late ? { ...costs, ...more } : { ...more, ...costs }) };
+        const text =
+          indent === "python"
+            ? JSON.stringify(whole, undefined, 1).replace(/\n */g, " ")
+            : JSON.stringify(whole, undefined, indent);
+        const reply = { status: 200, headers: {}, body: Buffer.from(text) };
+        expect(outcome(() => unwrapPage(reply, 0, 0))).toEqual(outcome(() => unwrap(reply, 0, 0)));
+      }),
+      { numRuns: 1_000 },
+    );
+    const pretty = { status: true, detail: [], result: [{}], credits_used: 1, credits_remaining: 2 };
+    const body = Buffer.from(JSON.stringify(pretty, undefined, 4));
+    expect(unwrapPage({ status: 200, headers: {}, body }, 0, 0).result).toBeUndefined();
   });
 
   test("a page that does not say what it cost is booked at the standard price, and says so", async () => {
