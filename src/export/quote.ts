@@ -12,6 +12,8 @@ export interface Quote {
   readonly matches: number | null;
   /** Rows to have at the end, those of earlier sessions included: at most this many. */
   readonly rows: number;
+  /** What `rows` would be if no credits were uncertain: lost replies may have used up a part of the cap. */
+  readonly rowsIfNothingLost: number;
   /** Rows that are there already. */
   readonly kept: number;
   readonly bound: Bound;
@@ -70,12 +72,19 @@ export function makeQuote(input: QuoteInput): Quote {
       "unbounded_purchase",
     );
   }
+  let rowsIfNothingLost = rows;
+  if (bound === "cap" && maxCredits !== undefined && spent.uncertain > 0n) {
+    const others = finite.filter(([other]) => other !== "cap").map(([, most]) => most);
+    const lossless = spent.rows + affordableRows(credits(maxCredits - spent.settled), price);
+    rowsIfNothingLost = Math.max(rows, Math.min(lossless, ...others));
+  }
   const toBuy = Math.max(0, rows - spent.rows);
   const cost = priceOf(toBuy, price);
   const requests = requestCount(input, toBuy);
   return {
     matches,
     rows,
+    rowsIfNothingLost,
     kept: spent.rows,
     bound,
     unitPrice: price,

@@ -110,13 +110,14 @@ function whyShort(run: Run, quote: Quote, distinct: Distinct, bought: BuyResult)
   if (quote.bound === "depth") {
     return `the service gives at most ${quote.rows} of the ${quote.matches} profiles of this segment; split it by another filter to get the rest`;
   }
-  if (state.rows >= quote.rows) return null;
   const uncertain = uncertainCap(run, quote, bought);
   if (uncertain !== null) return uncertain;
+  if (state.rows >= quote.rows) return null;
   return `the service gave ${state.rows} of the ${quote.rows} profiles that it counted; nothing was charged for the missing ${quote.rows - state.rows}`;
 }
 
 function uncertainCap({ state }: Run, quote: Quote, bought: BuyResult): string | null {
-  if (bought.ended !== "limit" || state.rows >= quote.rows || state.uncertain === 0n) return null;
-  return `${formatCredits(state.uncertain)} credits may have been charged for replies that were lost, and count against the cap: ${state.rows} of ${quote.rows} rows came`;
+  const wanted = quote.rowsIfNothingLost;
+  if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
+  return `${formatCredits(state.uncertain)} credits may have been charged for replies that were lost, and count against the cap: ${state.rows} of ${wanted} rows came`;
 }

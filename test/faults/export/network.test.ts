@@ -116,6 +116,12 @@ describe("a service that ignores idempotency keys", () => {
     expect(ran.code).toBe(5);
     expect(ran.stderr).toContain("20 credits may have been charged");
     expect(existsSync(u.file("p.csv"))).toBe(false);
+    // Once more: nothing is left to spend, and what is missing is still missing.
+    const again = await u.run(argv, { clock: fakeClock(Date.now()) });
+    expect({ code: again.code, spent: await spent() }).toEqual({ code: 5, spent: 150 });
+    expect(again.stderr).toContain("20 credits may have been charged for replies that were lost");
+    expect(again.stderr).toContain("130 of 150 rows came");
+    expect(existsSync(u.file("p.csv"))).toBe(false);
     const uncertain = (await readLedger(state())).filter(({ t }) => t === "uncertain");
     expect(uncertain.map(({ credits }) => credits)).toEqual(["20"]);
   });
