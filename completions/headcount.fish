@@ -70,7 +70,7 @@ complete -c headcount -l json -d 'one JSON document on stdout; errors as JSON on
 complete -c headcount -s q -l quiet -d 'no notices and no progress'
 complete -c headcount -s v -l verbose -d 'one line per request on stderr'
 complete -c headcount -l no-color -d 'no colour (also NO_COLOR, TERM=dumb)'
-complete -c headcount -l max-wait -x -d 'longest single wait for a rate limit'
+complete -c headcount -l max-wait -x -d 'longest wait of one call for a rate limit'
 complete -c headcount -l version -d 'print the version'
 complete -c headcount -s h -l help -d 'show help'
 complete -c headcount -n '__headcount_at \'count\'' -l by -x -a '\'country\' \'state\' \'city\' \'location\' \'title\' \'seniority\' \'seniority_level\' \'functional_area\' \'industry\' \'first_name\' \'last_name\' \'name\' \'network_url\' \'title_prefix\' \'headline_prefix\' \'location_prefix\' \'name_prefix\' \'industry_prefix\' \'connections_min\' \'connections_max\' \'followers_min\' \'followers_max\' \'company_network_url\' \'department\'' -d 'break the segment down by this filter key, with one free count a value'

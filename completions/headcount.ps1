@@ -31,7 +31,7 @@ $headcountTree = @{
       '-v' = @{ Text = 'one line per request on stderr'; Value = $null }
       '--verbose' = @{ Text = 'one line per request on stderr'; Value = $null }
       '--no-color' = @{ Text = 'no colour (also NO_COLOR, TERM=dumb)'; Value = $null }
-      '--max-wait' = @{ Text = 'longest single wait for a rate limit'; Value = @{ Kind = 'text' } }
+      '--max-wait' = @{ Text = 'longest wait of one call for a rate limit'; Value = @{ Kind = 'text' } }
       '--version' = @{ Text = 'print the version'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }

@@ -106,7 +106,7 @@ export async function buildProgram(
     .option("-v, --verbose", "one line per request on stderr")
     .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
     .addOption(
-      new Option("--max-wait <seconds>", "longest single wait for a rate limit").argParser(seconds).default(300),
+      new Option("--max-wait <seconds>", "longest wait of one call for a rate limit").argParser(seconds).default(300),
     )
     .version(packageVersion(), "--version", "print the version")
     .helpOption("-h, --help", "show help")

@@ -20,7 +20,7 @@ const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   credits: "not enough credits (402), or over a budget",
   incomplete: "incomplete: stopped before the end, go on with headcount resume",
   notFound: "not found: a single look-up's 404",
-  rateLimit: "the rate limit asks for a longer wait than --max-wait",
+  rateLimit: "the rate limit holds one call up for longer than --max-wait",
   service: "service or network failure after retries",
   locked: "another run holds the lock on the same output",
   declined: "declined at the prompt",
@@ -153,8 +153,9 @@ instead.
 
 A run that stops early exits with 5, 7 or 8 and keeps every page that was paid
 for: the same command again, or headcount resume, buys only what is missing.
---max-wait SECONDS bounds a single wait for the rate limit. Exit 9 means that
-another run still writes the same file. --receipt FILE says what was bought.
+--max-wait SECONDS bounds how long the rate limit may hold up one call. Exit 9
+means that another run still writes the same file. --receipt FILE says what was
+bought.
 
 See also: headcount help exit-codes, headcount help environment
 `,
