@@ -1,12 +1,20 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DuckDBConnection, DuckDBInstance, DuckDBResult } from "@duckdb/node-api";
+import type { DuckDBConnection, DuckDBResult } from "@duckdb/node-api";
 import { type CanonicalFilters, canonicalJson } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { type Condition, conditionsOf, joinSql, type Sql, type SqlDialect, whereSql } from "./conditions.ts";
 import { Counts } from "./counts.ts";
 import { type Cube, cubeCount, findCubes } from "./cubes.ts";
-import { literal, machineResources, type Resources, startDuckDb, toNumber } from "./duckdb.ts";
+import {
+  acquireDuckDb,
+  literal,
+  machineResources,
+  type OpenDuckDb,
+  type Resources,
+  releaseDuckDb,
+  toNumber,
+} from "./duckdb.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "./engine.ts";
 import { COMPANY_COLUMNS, type DatasetMeta, FILES, FORMAT, markInUse, OLDEST_FORMAT, type ReadMark } from "./layout.ts";
 import { RecordStore, type TextIndex } from "./record-store.ts";
@@ -28,6 +36,8 @@ export interface DuckDbEngineOptions {
   readonly monotonic?: () => number;
 }
 
+/** The names under which DuckDB has the files of a version. */
+const ATTACHED = ["filters", "lookups"];
 const SEGMENT_BYTES = 128 * 2 ** 20;
 /** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
 const RECORDS_AT_ONCE = 25;
@@ -58,7 +68,6 @@ interface Plan {
 /** DuckDB for counts and selection, SQLite for records. See docs/dataset.md for the layout. */
 export class DuckDbEngine implements Engine {
   readonly #meta: DatasetMeta;
-  readonly #instance: DuckDBInstance;
   readonly #store: RecordStore;
   readonly #mark: ReadMark;
   readonly #pool: ConnectionPool;
@@ -73,7 +82,6 @@ export class DuckDbEngine implements Engine {
 
   private constructor(
     meta: DatasetMeta,
-    instance: DuckDBInstance,
     store: RecordStore,
     mark: ReadMark,
     pool: ConnectionPool,
@@ -82,7 +90,6 @@ export class DuckDbEngine implements Engine {
     options: DuckDbEngineOptions,
   ) {
     this.#meta = meta;
-    this.#instance = instance;
     this.#store = store;
     this.#mark = mark;
     this.#pool = pool;
@@ -95,13 +102,13 @@ export class DuckDbEngine implements Engine {
   /** Opens one version folder, read-only. Several processes may read the same folder. */
   static async open(folder: string, options: DuckDbEngineOptions = {}): Promise<DuckDbEngine> {
     const mark = markInUse(folder);
-    let instance: DuckDBInstance | undefined;
+    const resources = options.resources ?? machineResources();
+    let duckdb: OpenDuckDb | undefined;
     let store: RecordStore | undefined;
     try {
       const meta = await readMeta(folder);
-      const resources = options.resources ?? machineResources();
-      instance = await startDuckDb(resources);
-      const connection = await instance.connect();
+      duckdb = await acquireDuckDb(resources);
+      const { connection } = duckdb;
       await connection.run(`ATTACH ${literal(join(folder, FILES.people))} AS filters (READ_ONLY)`);
       await connection.run(`ATTACH ${literal(join(folder, FILES.lookups))} AS lookups (READ_ONLY)`);
       const cubes = await findCubes(connection);
@@ -109,14 +116,14 @@ export class DuckDbEngine implements Engine {
       const counts = inMemory ? await Counts.load(join(folder, FILES.counts), meta.people) : undefined;
       store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
       const pool = new ConnectionPool(
-        instance,
-        connection,
+        duckdb,
+        resources,
         options.connections ?? Math.min(8, Math.max(4, resources.threads)),
       );
-      return new DuckDbEngine(meta, instance, store, mark, pool, counts, cubes, options);
+      return new DuckDbEngine(meta, store, mark, pool, counts, cubes, options);
     } catch (error) {
       await store?.close();
-      instance?.closeSync();
+      if (duckdb) await releaseDuckDb(resources, duckdb, ATTACHED);
       mark.release();
       throw error;
     }
@@ -185,7 +192,7 @@ export class DuckDbEngine implements Engine {
       });
     }
     await this.#store.close();
-    this.#instance.closeSync();
+    await this.#pool.close();
     this.#mark.release();
   }
 
@@ -454,17 +461,19 @@ async function readMeta(folder: string): Promise<DatasetMeta> {
   return meta;
 }
 
-/** Connections of one instance; a query that finds none free waits in line. */
+/** Connections of one DuckDB; a query that finds none free waits in line. */
 class ConnectionPool {
-  readonly #instance: DuckDBInstance;
+  readonly #duckdb: OpenDuckDb;
+  readonly #resources: Resources;
   readonly #free: DuckDBConnection[];
   readonly #waiting: ((connection: DuckDBConnection) => void)[] = [];
   readonly #most: number;
   #made = 1;
 
-  constructor(instance: DuckDBInstance, first: DuckDBConnection, most: number) {
-    this.#instance = instance;
-    this.#free = [first];
+  constructor(duckdb: OpenDuckDb, resources: Resources, most: number) {
+    this.#duckdb = duckdb;
+    this.#resources = resources;
+    this.#free = [duckdb.connection];
     this.#most = most;
   }
 
@@ -479,12 +488,18 @@ class ConnectionPool {
     }
   }
 
+  /** Lets go of the files. All connections have to be free. */
+  async close(): Promise<void> {
+    for (const connection of this.#free) if (connection !== this.#duckdb.connection) connection.closeSync();
+    await releaseDuckDb(this.#resources, this.#duckdb, ATTACHED);
+  }
+
   async #take(): Promise<DuckDBConnection> {
     const free = this.#free.pop();
     if (free) return free;
     if (this.#made < this.#most) {
       this.#made++;
-      return this.#instance.connect();
+      return this.#duckdb.instance.connect();
     }
     return new Promise((resolve) => this.#waiting.push(resolve));
   }
