@@ -54,6 +54,8 @@ const CLOSE_OBJECT = 125;
 function scan(text: string): string | undefined {
   // Keys seen so far of each open object; null for an open array.
   const open: (Set<string> | null)[] = [];
+  // Where in each of them the text is: a key, or the position in an array.
+  const path: (string | number)[] = [];
   let keys: Set<string> | null = null;
   let expectKey = false;
   for (let at = 0; at < text.length; at++) {
@@ -66,31 +68,45 @@ function scan(text: string): string | undefined {
       if (expectKey && keys) {
         if (keys.has(content)) return `duplicate key in the body: ${echo(content)}; send each key once`;
         keys.add(content);
+        path[path.length - 1] = content;
         expectKey = false;
       }
       at = end;
     } else if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       keys = code === OPEN_OBJECT ? new Set() : null;
       open.push(keys);
+      path.push(keys === null ? 0 : "");
       if (open.length > MAX_DEPTH) return `the body is nested more than ${MAX_DEPTH} levels deep`;
       expectKey = code === OPEN_OBJECT;
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
       open.pop();
+      path.pop();
       keys = open[open.length - 1] ?? null;
       expectKey = false;
     } else if (code === COMMA) {
       expectKey = keys !== null;
+      const last = path[path.length - 1];
+      if (typeof last === "number") path[path.length - 1] = last + 1;
     } else if (code === MINUS || (code >= 48 && code <= 57)) {
       const end = endOfNumber(text, at);
       const value = Number(text.slice(at, end));
       // NaN is no JSON: JSON.parse will say so.
       if (!Number.isNaN(value) && Math.abs(value) > Number.MAX_SAFE_INTEGER) {
-        return `the number ${echo(text.slice(at, end))} is out of range: the largest is ${Number.MAX_SAFE_INTEGER}`;
+        const bound = `the largest is ${Number.MAX_SAFE_INTEGER}`;
+        return `${placeOf(path)}the number ${echo(text.slice(at, end))} is out of range: ${bound}`;
       }
       at = end - 1;
     }
   }
   return undefined;
+}
+
+/** `filters.connections_min: `, `filters.country[2]: `; nothing where the number is the whole body. */
+function placeOf(path: readonly (string | number)[]): string {
+  const text = path
+    .map((step, depth) => (typeof step === "number" ? `[${step}]` : depth === 0 ? step : `.${step}`))
+    .join("");
+  return text === "" ? "" : `${echo(text)}: `;
 }
 
 /** Index of the closing quote, or -1. */

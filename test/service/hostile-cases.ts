@@ -83,6 +83,15 @@ both("100,000 objects deep", `${'{"a":'.repeat(100_000)}1${"}".repeat(100_000)}`
 both("half a million open brackets", "[".repeat(500_000), 422, "levels deep");
 both("a million spaces", `{"filters":${" ".repeat(1_000_000)}{}}`, 200);
 both("a million digits", `{"filters":{"connections_min":${"1".repeat(1_000_000)}}}`, 422, "out of range");
+for (const [where, body] of Object.entries({
+  "filters.connections_min: the number 9007199254740992":
+    '{"filters":{"country":["fr","de"],"connections_min":9007199254740992}}',
+  "filters.country[2]: the number -9007199254740993": '{"filters":{"country":["a,b",{"c":[1,2]},-9007199254740993]}}',
+  "per_page: the number 1e400": '{"filters":{"name":"x"},"per_page":1e400}',
+  "the number 9007199254740993": "9007199254740993",
+})) {
+  both(`a number out of range: ${where}`, body, 422, `${where} is out of range: the largest is 9007199254740991`);
+}
 both("a body of exactly 1 MiB", `{"filters":{}${" ".repeat(1_048_576 - 14)}}`, 200);
 both("a body of 1 MiB and a byte", `{"filters":{}${" ".repeat(1_048_577 - 14)}}`, 413, "1048576 bytes");
 both("a body of 2 MiB", `{"filters":{"name":"${"x".repeat(2_097_152)}"}}`, 413);
