@@ -9,7 +9,7 @@ import { MAX_BODY_BYTES } from "../contract/records.ts";
 import type { Engine } from "../dataset/engine.ts";
 import { Admission } from "./admission.ts";
 import { OutcomeUnknownError, VanishedError } from "./billing.ts";
-import { type Answer, type Lifecycle, newCall, send, standardHeaders } from "./call.ts";
+import { type Answer, type Lifecycle, newCall, send } from "./call.ts";
 import { type Fault, FaultPlan } from "./faults.ts";
 import { RateLimiter } from "./limits.ts";
 import { openLog, type ServiceLog, SILENT } from "./log.ts";
@@ -17,6 +17,7 @@ import { type Metrics, openMetrics } from "./metrics.ts";
 import { MissingPackageError } from "./missing-package.ts";
 import { invalid, Problem } from "./problem.ts";
 import { addPublicPages } from "./public-pages.ts";
+import { refuseBytes } from "./refusal.ts";
 import { API_ROUTES, addRoutes, unsupportedMediaType } from "./routes.ts";
 import type { KeyMode, Store } from "./store.ts";
 import { DeadlineError, makeWorld, type World } from "./world.ts";
@@ -388,32 +389,4 @@ function originForm(url: string): string {
   if (url.charCodeAt(0) === 47) return url;
   const match = /^https?:\/\/[^/?#]*(.*)$/is.exec(url);
   return match === null ? url : (match[1] ?? "").startsWith("/") ? (match[1] ?? "/") : `/${match[1] ?? ""}`;
-}
-
-const REFUSALS: Readonly<Record<string, readonly [number, string, string]>> = {
-  HPE_HEADER_OVERFLOW: [431, "Request Header Fields Too Large", "the headers are larger than 16 KiB"],
-  HPE_CHUNK_EXTENSIONS_OVERFLOW: [413, "Payload Too Large", "the chunk extensions are too large"],
-  ERR_HTTP_REQUEST_TIMEOUT: [408, "Request Timeout", "the request did not arrive in time"],
-  CONNECT: [405, "Method Not Allowed", "CONNECT is not allowed: this is no proxy"],
-};
-
-/** Answers bytes that are no HTTP request, in the envelope too, and closes the connection. */
-function refuseBytes(error: { readonly code?: string }, socket: Socket, limiter: RateLimiter): void {
-  // Half of an answer may be out already: nothing that follows could be understood.
-  const begun = (socket as { _httpMessage?: { headersSent?: boolean } })._httpMessage?.headersSent === true;
-  if (error.code === "ECONNRESET" || begun || !socket.writable) {
-    socket.destroy();
-    return;
-  }
-  const [status, reason, detail] = REFUSALS[error.code ?? ""] ?? [
-    400,
-    "Bad Request",
-    "this is not a valid HTTP request",
-  ];
-  const body = errorEnvelopeJson([detail], ZERO);
-  const headers = standardHeaders(randomUUID(), limiter.takeAnonymous(socket.remoteAddress ?? ""));
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const allow = status === 405 ? "allow: GET, POST\r\n" : "";
-  const head = `HTTP/1.1 ${status} ${reason}\r\n${lines.join("")}${allow}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`;
-  socket.end(head + body, () => socket.destroy());
 }

@@ -1,7 +1,8 @@
+import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
-import { exchange } from "../support/raw-http.ts";
+import { exchange, parseAnswers } from "../support/raw-http.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
 
 watchResponses(onResponse);
@@ -22,6 +23,9 @@ afterAll(() => service.close());
 
 const post = (head: string, body: string): string =>
   `POST /v1/person/count HTTP/1.1\r\n${KEY}Content-Type: application/json\r\n${head}\r\n${body}`;
+
+/** As a disk that does not answer, or a process that is stopped. */
+const holdUp = () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 700);
 
 /** Bytes that are no request, or one that two servers would read differently. */
 const MALFORMED: readonly (readonly [string, number, () => string])[] = [
@@ -128,6 +132,77 @@ describe("bytes on the wire", () => {
 });
 
 describe("slow sockets are cut", () => {
+  describe("a service that was held up itself does not blame the client for what lay in the kernel", () => {
+    let service: TestService;
+    beforeAll(async () => {
+      service = await startTestService({
+        people: 300,
+        timeouts: { headers: 300, request: 500, check: 20 },
+        wrapEngine: (engine) =>
+          new Proxy(engine, {
+            get: (target, name) => {
+              const member = Reflect.get(target, name) as unknown;
+              if (typeof member !== "function") return member;
+              if (name !== "count") return member.bind(target);
+              return async (...given: unknown[]) => {
+                await new Promise((wake) => setTimeout(wake, 100));
+                return member.apply(target, given) as unknown;
+              };
+            },
+          }),
+      });
+    });
+    afterAll(() => service.close());
+
+    /** Sends the parts with a pause between them on four connections, is held up once, right after one of the parts was sent. */
+    async function statuses(parts: readonly string[], heldUpAfter: number): Promise<unknown[]> {
+      const sockets = Array.from({ length: 4 }, () => connect(service.port, "127.0.0.1"));
+      const ends = sockets.map(
+        (socket) =>
+          new Promise((done) => {
+            let text = "";
+            socket.on("data", (bytes) => {
+              text += bytes.toString();
+            });
+            socket.once("close", () => done(parseAnswers(text)[0]?.status));
+          }),
+      );
+      for (const [at, part] of parts.entries()) {
+        if (at > 0) await new Promise((wake) => setTimeout(wake, 60));
+        // After an immediate the loop looks at its timers before it reads, so the late are found before what they sent.
+        if (at > 0) await new Promise(setImmediate);
+        for (const socket of sockets) socket.write(part);
+        // Connections are accepted in this turn, and what they sent would be read in the next.
+        if (at === 0) await new Promise(setImmediate);
+        if (at === heldUpAfter) holdUp();
+      }
+      return Promise.all(ends);
+    }
+    const four = (status: number): number[] => [status, status, status, status];
+    const head = (request: string): string =>
+      `${request} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n`;
+    const account = (): string => `${head("GET /v1/account")}\r\n`;
+    const count = (): string =>
+      `${head("POST /v1/person/count")}Content-Type: application/json\r\nContent-Length: 14\r\n\r\n`;
+
+    test("whole requests on new connections", async () => {
+      expect(await statuses([account()], 0)).toEqual(four(200));
+    });
+
+    test("the first halves of heads on new connections", async () => {
+      expect(await statuses([account().slice(0, 30), account().slice(30)], 0)).toEqual(four(200));
+    });
+
+    test("a body whose head was read before: where the answer takes a while, and where it is there at once", async () => {
+      expect(await statuses([count(), FILTERS], 1)).toEqual(four(200));
+      expect(await statuses([count(), FILTERS], 1)).toEqual(four(200));
+    });
+
+    test("but a body that was not sent is missing all the same", async () => {
+      expect(await statuses([count(), FILTERS.slice(0, 5)], 1)).toEqual(four(408));
+    });
+  });
+
   test("a head that never ends: 408 in the envelope, and closed", async () => {
     const parts = [..."GET /v1/account HTTP/1.1\r\nHost: x\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"];
     const { answers, closed } = await exchange(service.port, parts, { pauseMs: 20 });
