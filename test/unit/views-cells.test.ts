@@ -38,7 +38,7 @@ const KEYS = ["id", "name", "title", "connections", "a", "a.b", "2", "__proto__"
 const spelled = (text: string, escapes: number): string =>
   `"${[...text]
     .map((character, at) =>
-      (at * 7) % 11 < escapes && character !== INVALID
+      ((at + 1) * 7) % 11 < escapes && character !== INVALID
         ? character.replace(/./gs, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`)
         : JSON.stringify(character).slice(1, -1),
     )
@@ -51,7 +51,7 @@ const string = fc
       fc.string({ maxLength: 30 }),
       fc
         .array(
-          fc.constantFrom(..."=+-@ ,\"'\\/\n\r\t;aZ0é＝＋\u00a0\u2003\ufeff\u3000\u1680漢😀\ud800\udc00", INVALID),
+          fc.constantFrom(..."=+-@ ,\"'\\/\n\r\t;aZ0é＝＋\u00a0\u2003\ufeff\u3000\u1680ह漢😀\ud800\udc00", INVALID),
           {
             maxLength: 9,
           },
@@ -71,7 +71,7 @@ const string = fc
         "\u0000",
       ),
     ),
-    fc.constantFrom(0, 0, 0, 1, 11),
+    fc.constantFrom(0, 0, 0, 4, 7, 11),
   )
   .map(([text, escaped]) => spelled(text, escaped));
 
@@ -173,6 +173,8 @@ const broken = fc.constantFrom(
   "tru",
   "nul",
   "falsy",
+  "truee",
+  "nulll",
   "NaN",
   "1e",
   "[1,]",
@@ -281,6 +283,20 @@ describe("rows copied from a page's bytes", () => {
     ]);
   });
 
+  test("end with the reply: a bare list, whole or cut off anywhere", () => {
+    for (const last of ['"x"', '""', "7", "null", '"abcdefg"', "[1]", '"\\\\"']) {
+      const list = `[{"id":"a","n":${last}},{"id":"b","n":${last}}]`;
+      const whole = Page.read(Buffer.from(list));
+      const line = Buffer.from(createView({ kind: "person", format: "csv" }).page(whole))
+        .toString()
+        .split("\n")[2];
+      expect(line).toBe(`b,${last === "null" ? "" : String(JSON.parse(last))}`);
+      for (let length = 1; length < list.length; length++) {
+        expect(() => Page.read(Buffer.from(list.slice(0, length))), list.slice(0, length)).toThrow(/no valid JSON/);
+      }
+    }
+  });
+
   test("are good until the next page: the buffer is used again", () => {
     const view = createView({ kind: "person", format: "csv" });
     const first = view.page(copied(['{"id":"a"}']));
@@ -290,5 +306,9 @@ describe("rows copied from a page's bytes", () => {
     expect(lines).toHaveLength(3_001);
     expect(lines[2_999]).toBe(`${"x".repeat(2_999 % 90)}2999`);
     expect(view.page(copied(['{"id":"b"}'])).toString()).toBe("b\n");
+    const lined = createView({ kind: "person", format: "ndjson" });
+    for (const id of ["a", "b".repeat(99), "c"]) {
+      expect(lined.page(copied([`{"id":"${id}"}`])).toString()).toBe(`{"id":"${id}"}\n`);
+    }
   });
 });

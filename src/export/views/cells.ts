@@ -177,7 +177,7 @@ export class CellScanner implements Cells {
       } else if (first === OPEN_OBJECT || first === OPEN_LIST) {
         at = skipValue(bytes, at, findings) | 0;
       } else {
-        while (BARE[bytes[at] as number] === 1 && at < lastWord) at++;
+        while (BARE[bytes[at] as number] === 1) at++;
         if (at === start) return -1;
         if (at - start >= LONG_DIGITS) long = true;
       }
