@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { platform, resourceUsage } from "node:process";
 import { Worker } from "node:worker_threads";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
 
@@ -9,12 +10,17 @@ export interface RowReaderOptions {
   readonly slowMs?: number | undefined;
   /** A clock in milliseconds; only differences count. */
   readonly monotonic?: (() => number) | undefined;
+  /** How much this process has read from a disk so far, in any unit. */
+  readonly diskReads?: (() => number) | undefined;
 }
 
 /** Far above what 25 records from memory take (0.2 ms). */
 const SLOW_MS = 1;
-/** Reads in a row that the other thread finds quick before this one reads again. */
+/** Reads in a row that the other thread finds quick before this one reads again; doubled each time that this was too soon. */
 export const QUICK_BEFORE_RETURN = 256;
+const MOST_BEFORE_RETURN = 2 ** 16;
+/** Reads on this thread after which what was too soon before is forgotten. */
+const FORGOTTEN_AFTER = 4_096;
 const PRAGMAS = "PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824";
 
 /** The other thread, as text: it is the same from the sources, from the build and from a bundle. */
@@ -35,6 +41,12 @@ parentPort.on("message", ({ id, sql, values }) => {
     parentPort.postMessage({ id, error: error.message, ms: 0 });
   }
 });`;
+
+/** Linux counts blocks read and pages faulted in, so that a read that was slow because the machine is busy is told apart. */
+const linuxDiskReads = (): number => {
+  const { fsRead, majorPageFault } = resourceUsage();
+  return fsRead + majorPageFault;
+};
 
 interface Answer {
   readonly id: number;
@@ -60,17 +72,22 @@ export class RowReader {
   readonly #statements = new Map<string, StatementSyncInstance>();
   readonly #slowMs: number;
   readonly #now: () => number;
+  readonly #diskReads: (() => number) | undefined;
   readonly #waiting = new Map<number, Waiting>();
   #worker: Worker | undefined;
   #next = 0;
   /** Quick reads that are still to come from the other thread; 0 where this one reads. */
   #away = 0;
+  #returnAfter = QUICK_BEFORE_RETURN;
+  #quickHere = 0;
+  #diskBefore = 0;
   #closed = false;
 
   constructor(path: string, options: RowReaderOptions = {}) {
     this.#path = path;
     this.#slowMs = options.slowMs ?? SLOW_MS;
     this.#now = options.monotonic ?? (() => performance.now());
+    this.#diskReads = options.diskReads ?? (platform === "linux" ? linuxDiskReads : undefined);
     this.#db = new DatabaseSync(path, { readOnly: true });
     this.#db.exec(PRAGMAS);
   }
@@ -85,8 +102,20 @@ export class RowReader {
     if (this.#away > 0) return this.#ask(sql, values);
     const began = this.#now();
     const rows: readonly Row[] = this.#statement(sql).all(...values);
-    if (this.#now() - began > this.#slowMs) this.#away = QUICK_BEFORE_RETURN;
+    if (this.#now() - began > this.#slowMs && this.#readFromDisk()) {
+      this.#away = this.#returnAfter;
+      this.#returnAfter = Math.min(2 * this.#returnAfter, MOST_BEFORE_RETURN);
+      this.#quickHere = 0;
+    } else if (++this.#quickHere === FORGOTTEN_AFTER) this.#returnAfter = QUICK_BEFORE_RETURN;
     return rows;
+  }
+
+  /** Whether anything came from a disk since this was asked last. Where nobody counts that, a slow read is taken for one of the disk. */
+  #readFromDisk(): boolean {
+    if (!this.#diskReads || this.#slowMs === 0) return true;
+    const before = this.#diskBefore;
+    this.#diskBefore = this.#diskReads();
+    return this.#diskBefore > before;
   }
 
   /** The first row. */

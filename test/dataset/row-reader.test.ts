@@ -33,11 +33,14 @@ function clock(): { now: () => number; readsHere: () => number; stepMs: number }
 test("after a slow read another thread reads the same rows, until it has been quick for a while", async () => {
   const time = clock();
   // What the other thread measures by its own clock is quick by this bound; what this thread measures is what the test says.
-  const reader = new RowReader(await numbers(), { slowMs: 60_000, monotonic: time.now });
+  let disk = 0;
+  const reader = new RowReader(await numbers(), { slowMs: 60_000, monotonic: time.now, diskReads: () => disk });
   const ask = (n: number) => reader.get("SELECT word FROM numbers WHERE n = ?", n);
+  // Slow because the machine is busy: nothing came from a disk.
+  time.stepMs = 60_001;
   expect(await ask(1)).toEqual({ word: "wörd 1 \u{1f680}" });
   expect(time.readsHere()).toBe(1);
-  time.stepMs = 60_001;
+  disk = 8;
   await ask(2);
   time.stepMs = 0;
   expect(time.readsHere()).toBe(2);
@@ -47,6 +50,15 @@ test("after a slow read another thread reads the same rows, until it has been qu
   expect(time.readsHere()).toBe(2);
   expect(await ask(99)).toBeUndefined();
   expect(time.readsHere()).toBe(3);
+  // That was too soon: slow again, and this time for longer.
+  time.stepMs = 60_001;
+  disk = 9;
+  await ask(3);
+  time.stepMs = 0;
+  for (let n = 0; n < 2 * QUICK_BEFORE_RETURN; n++) await ask(n % 50);
+  expect(time.readsHere()).toBe(4);
+  await ask(4);
+  expect(time.readsHere()).toBe(5);
   await reader.close();
 });
 
