@@ -10,6 +10,7 @@ import {
   type Settlement,
   type StoredReply,
 } from "../store.ts";
+import type { HoldState } from "./rows.ts";
 import { MAX_BALANCE } from "./values.ts";
 
 /** What a request wants of one account's money. Ids are made before the first attempt, so that a repeated one is recognised. */
@@ -37,7 +38,7 @@ export interface HoldRow {
   readonly id: string;
   readonly call: string;
   readonly amount: Credits;
-  readonly state: "pending" | "posted" | "voided" | "expired";
+  readonly state: HoldState;
   readonly posted: Credits | null;
   readonly idempotencyKey: string | null;
 }
