@@ -182,7 +182,13 @@ async function setUp(store: Store): Promise<void> {
   await endow(store);
 }
 
+/** Only what is missing: who endowed before may have died between the two. */
 async function endow(store: Store): Promise<void> {
-  await store.grant(DEFAULT_ACCOUNT, "live", FIRST_CREDITS, "first credits of a new data folder");
-  await store.grant(DEFAULT_ACCOUNT, "test", FIRST_CREDITS, "simulated credits for test keys");
+  for (const [mode, note] of [
+    ["live", "first credits of a new data folder"],
+    ["test", "simulated credits for test keys"],
+  ] as const) {
+    const { balance } = await store.balance(DEFAULT_ACCOUNT, mode);
+    if (balance === ZERO) await store.grant(DEFAULT_ACCOUNT, mode, FIRST_CREDITS, note);
+  }
 }

@@ -10,7 +10,7 @@ export interface Metrics {
 }
 
 /**
- * Prometheus metrics on a port of their own, on loopback: by call and status alone, never by key, account or filter.
+ * Prometheus metrics on a port of their own, at the service's address: by call and status alone, never by key, account or filter.
  * @throws MissingPackageError where prom-client is not installed
  */
 export async function openMetrics(host: string, port: number): Promise<Metrics> {

@@ -5,8 +5,10 @@ import { afterEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/contract/money.ts";
 import { ReloadingEngine } from "../../src/dataset/reloading-engine.ts";
 import { generateDataset } from "../../src/dataset/sample.ts";
+import { FIRST_CREDITS, openStore } from "../../src/service/data-folder.ts";
 import { MAGIC_SLOW_MS } from "../../src/service/magic.ts";
 import { STANDARD_PLAN } from "../../src/service/store.ts";
+import { openSqliteStore } from "../../src/service/stores/sqlite.ts";
 import { TEST_PEOPLE } from "../../src/service/test-dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import {
@@ -34,6 +36,18 @@ const lines = () => {
   return { written, write: (text: string) => written.push(text) };
 };
 
+test("a data folder whose maker died on the way gets what is missing, not more", async () => {
+  const folder = temporaryFolder();
+  const half = await openSqliteStore({ path: join(folder, "ledger.db"), now: Date.now });
+  await half.createAccount("default", "default");
+  await half.grant("default", "live", FIRST_CREDITS, "first");
+  await half.close();
+  const store = await openStore(folder);
+  expect((await store.balance("default", "live")).balance).toBe(FIRST_CREDITS);
+  expect((await store.balance("default", "test")).balance).toBe(FIRST_CREDITS);
+  await store.close();
+});
+
 describe("keys", () => {
   test("a revoked key is refused by the very next call", async () => {
     const service = await start();
@@ -46,7 +60,6 @@ describe("keys", () => {
 
   test("a key revoked through another process' store is refused at once on the same ledger", async () => {
     const service = await start();
-    const { openSqliteStore } = await import("../../src/service/stores/sqlite.ts");
     const other = await openSqliteStore({ path: service.ledger, now: Date.now });
     expect((await service.call("/v1/account")).status).toBe(200);
     await other.revokeKey(service.keyId);
@@ -56,7 +69,6 @@ describe("keys", () => {
 
   test("what another process changed is in the very next answer, though callers are remembered", async () => {
     const service = await start({ credits: 100 });
-    const { openSqliteStore } = await import("../../src/service/stores/sqlite.ts");
     const other = await openSqliteStore({ path: service.ledger, now: Date.now });
     const body = { filters: { department: "Sales" } };
     for (let round = 1; round <= 20; round++) {
@@ -349,7 +361,6 @@ describe("draining", () => {
       await new Promise((wake) => setTimeout(wake, 5));
     await service.close();
     await expect(call).rejects.toThrow();
-    const { openSqliteStore } = await import("../../src/service/stores/sqlite.ts");
     const store = await openSqliteStore({ path: service.ledger, now: Date.now });
     await store.recover(0);
     expect(await store.balance("default", "live")).toMatchObject({ balance: 10_000_000_000n, held: 0n });
