@@ -23,8 +23,8 @@ const PARTS = {
   export: { covers: ["E1", "E2", "E3", "E4", "E5", "export"], minutes: { full: 9, quick: 3 } },
   count: { covers: ["C1", "C2", "C3", "C4", "C5", "dataset"], minutes: { full: 20, quick: 4 } },
   service: { covers: ["L1", "L2", "L3"], minutes: { full: 5, quick: 2 } },
-  "growth-ledger": { covers: ["ledger"], minutes: { full: 8, quick: 1 } },
-  "growth-runs": { covers: ["runs"], minutes: { full: 4, quick: 1 } },
+  "growth-ledger": { covers: ["ledger"], minutes: { full: 4, quick: 0.3 } },
+  "growth-runs": { covers: ["runs"], minutes: { full: 2, quick: 1 } },
 };
 /** Names of several parts at once. The other two series of growth come with `export` and `count`. */
 const GROUPS = { growth: ["growth-ledger", "growth-runs"] };
@@ -35,7 +35,8 @@ const USAGE = `usage: npm run bench [-- NAME...] [--quick] [--people N[,N...]] [
        node bench/run.mjs compare OLD NEW
 names: ${[...FAMILIES, ...Object.keys(GROUPS)].join(", ")} (all where none is given)
 --quick       minutes instead of an hour: smaller data, fewer rounds
---people N    sizes of the datasets of count (full form: 1,000,000 and 10,000,000)
+--people N    sizes of the datasets of count (full form: 1,000,000 and 10,000,000; with 50,000,000 behind them the growth
+              goes on, at half an hour and 40 GB for making them once)
 --wait MIN    before each part, wait up to so many minutes until the load is below 1
 --no-save     leave bench/results/ as it is
 

@@ -196,6 +196,31 @@ describe("both wires tell the same", () => {
     expect(slow.http[0]).toMatchObject({ sent: true, code: "REPLY_TOO_SLOW" });
   });
 
+  test("of a second call on the same connection that is left without an answer", async () => {
+    let answered = 0;
+    const { url } = await peer((socket) => {
+      if (answered++ % 2 === 0) socket.write(reply("200 OK\r\ncontent-length: 0"));
+    });
+    const { http, undici } = await bothOutcomes(url, { calls: 2, timeouts: { headers: 300, connect: 5_000 } });
+    expect(http).toEqual(undici);
+    expect(http[1]).toMatchObject({ sent: true, code: "UND_ERR_HEADERS_TIMEOUT" });
+  });
+
+  test("of a body that takes longer than the limit for standing still, and never stands still for so long", async () => {
+    const { url } = await peer((socket) => {
+      socket.write(reply("200 OK\r\ncontent-length: 12"));
+      let left = 12;
+      const timer = setInterval(() => {
+        if (left-- > 0) socket.write("x");
+        else clearInterval(timer);
+      }, 120);
+      socket.on("close", () => clearInterval(timer));
+    });
+    const { http, undici } = await bothOutcomes(url, { timeouts: { bodyIdle: 1_000 } });
+    expect(http).toEqual(undici);
+    expect(http[0]).toMatchObject({ status: 200, body: "x".repeat(12) });
+  });
+
   test("of a host that nobody listens on, and of a peer that speaks no TLS", async () => {
     const { url } = await peer(() => undefined);
     await Promise.all(open.splice(0).map((thing) => thing.close()));
