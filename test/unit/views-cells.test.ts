@@ -283,6 +283,14 @@ describe("rows copied from a page's bytes", () => {
     ]);
   });
 
+  test("need no parsing either where the first rows lack some of the keys", () => {
+    const rows = ['{"id":"a"}', '{"id":"b","title":"x"}', '{"id":"c","name":"n","title":"y"}', '{"name":"m"}'];
+    const view = createView({ kind: "person", format: "csv" });
+    const parse = vi.spyOn(JSON, "parse");
+    expect(Buffer.from(view.page(copied(rows))).toString()).toBe("id,name,title\na,,\nb,,x\nc,n,y\n,m,\n");
+    for (const [argument] of parse.mock.calls) expect(argument).toMatch(/^"\w+"$/);
+  });
+
   test("end with the reply: a bare list, whole or cut off anywhere", () => {
     for (const last of ['"x"', '""', "7", "null", '"abcdefg"', "[1]", '"\\\\"']) {
       const list = `[{"id":"a","n":${last}},{"id":"b","n":${last}}]`;
@@ -306,6 +314,8 @@ describe("rows copied from a page's bytes", () => {
     expect(lines).toHaveLength(3_001);
     expect(lines[2_999]).toBe(`${"x".repeat(2_999 % 90)}2999`);
     expect(view.page(copied(['{"id":"b"}'])).toString()).toBe("b\n");
+    expect(() => view.page(copied(['{"id":"c"}', '{"id":tru}']))).toThrow(SyntaxError);
+    expect(view.page(copied(['{"id":"d"}'])).toString()).toBe("d\n");
     const lined = createView({ kind: "person", format: "ndjson" });
     for (const id of ["a", "b".repeat(99), "c"]) {
       expect(lined.page(copied([`{"id":"${id}"}`])).toString()).toBe(`{"id":"${id}"}\n`);

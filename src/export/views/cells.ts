@@ -16,7 +16,7 @@ import {
 
 /*
  * The records of a page nearly always carry the same keys in the same order, spelled the same. Where they do, a row is scanned by
- * comparing the bytes of its keys with those of the first row, and where each value stands is written down on the way: CSV is then
+ * comparing the bytes of its keys with those of one of the first rows, and where each value stands is written down on the way: CSV is then
  * copied value by value, and ids are read, without `JSON.parse` and without a second search. Four bytes are looked at in one go
  * (docs/performance.md has what that saves).
  */
@@ -26,7 +26,7 @@ export interface Cells {
   readonly bytes: Buffer;
   /** The same bytes, to look at four of them at once. */
   readonly view: DataView;
-  /** The keys of the first row; every one but once. */
+  /** The keys that rows were compared with; every one but once. */
   readonly keys: readonly string[];
   /**
    * Two numbers for each key of each row: where its value begins, and twice where it ends, plus 1 for a string with escapes.
@@ -48,21 +48,23 @@ for (const byte of Buffer.from("0123456789+-.eEtrufalsn")) BARE[byte] = 1;
 /** The bytes as a view that reads four of them at once. */
 export const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
 
-/** Scans rows that look like the first one of their page. */
+/** Scans rows that look like one of them. */
 export class CellScanner implements Cells {
   readonly bytes: Buffer;
   readonly view: DataView;
   readonly keys: readonly string[];
-  marks: Int32Array;
+  marks = new Int32Array(0);
   /** `"key":` of each key, one after another, with the white space that stood round the colon. */
   readonly #tokens: Uint8Array;
   readonly #tokenView: DataView;
   /** Where each of them begins in `#tokens`, and where the last one ends. */
   readonly #offsets: Int32Array;
   readonly #spaced: boolean;
+  /** How many rows there are likely to be. */
+  readonly #expected: number;
   #rows = 0;
 
-  private constructor(bytes: Buffer, keys: readonly string[], tokens: readonly Uint8Array[], rows: number) {
+  private constructor(bytes: Buffer, keys: readonly string[], tokens: readonly Uint8Array[], expected: number) {
     this.keys = keys;
     this.bytes = bytes;
     this.view = viewOf(bytes);
@@ -73,7 +75,7 @@ export class CellScanner implements Cells {
       this.#offsets[index + 1] = (this.#offsets[index] ?? 0) + token.length;
     }
     this.#spaced = tokens.some((token) => token.at(-1) !== COLON || token.at(-2) !== QUOTE);
-    this.marks = new Int32Array(Math.ceil(rows) * keys.length * 2);
+    this.#expected = expected;
   }
 
   /**
@@ -131,7 +133,7 @@ export class CellScanner implements Cells {
         at = skipSpace(bytes, at) | 0;
         spaced = true;
       }
-      // The key: as it was in the first row, else the row does not have it, or is another kind of row.
+      // The key: as it was in that row, else the row does not have it, or is another kind of row.
       let token = offsets[column] as number;
       const tokenEnd = offsets[column + 1] as number;
       const start = at + tokenEnd - token;
@@ -198,6 +200,12 @@ export class CellScanner implements Cells {
     return at;
   }
 
+  /** Whether the row that is `bytes[from, end)` has all of these keys and others: those are better known, too. */
+  isPartOf(from: number, end: number): boolean {
+    const other = CellScanner.learn(this.bytes, from, end)?.keys ?? [];
+    return other.length > this.keys.length && this.keys.every((key) => other.includes(key));
+  }
+
   /** Counts a row of another kind. */
   pass(): void {
     this.#room()[this.#rows++ * this.keys.length * 2] = -1;
@@ -207,7 +215,7 @@ export class CellScanner implements Cells {
   #room(): Int32Array {
     const stride = this.keys.length * 2;
     if ((this.#rows + 1) * stride > this.marks.length) {
-      const wider = new Int32Array(Math.ceil(this.#rows * 1.5 + 1) * stride);
+      const wider = new Int32Array(Math.ceil(Math.max(this.#rows * 1.5 + 1, this.#expected)) * stride);
       wider.set(this.marks);
       this.marks = wider;
     }

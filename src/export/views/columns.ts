@@ -61,7 +61,8 @@ function plainKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Arra
   const base = at * width * 2;
   if (marks[base] === -1) return false;
   for (let column = 0; column < width; column++) {
-    if (bytes[marks[base + column * 2] as number] === OPEN_OBJECT) return false;
+    const start = marks[base + column * 2] as number;
+    if (start !== 0 && bytes[start] === OPEN_OBJECT) return false;
   }
   for (let column = 0; column < width; column++) {
     if (marks[base + column * 2] !== 0) present[column] = 1;

@@ -52,11 +52,14 @@ export class CsvRows {
     this.#crlf = crlf;
   }
 
-  /** What was written since it was last taken. Good until more is written. */
-  take(): Buffer {
-    const bytes = this.#out.subarray(0, this.#length);
+  /** Forgets what was written. */
+  begin(): void {
     this.#length = 0;
-    return bytes;
+  }
+
+  /** What was written since `begin`. Good until more is written. */
+  bytes(): Buffer {
+    return this.#out.subarray(0, this.#length);
   }
 
   text(text: string): void {

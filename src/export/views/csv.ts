@@ -64,6 +64,7 @@ export class CsvView implements View {
 
   page(page: Page): Buffer {
     const rows = this.#rows;
+    rows.begin();
     if (page.length > 0) {
       if (this.#columns === undefined) {
         const found = new Set<string>();
@@ -82,7 +83,7 @@ export class CsvView implements View {
         if (!copied) rows.line(this.#line(page.row(index)));
       }
     }
-    return rows.take();
+    return rows.bytes();
   }
 
   end(): string {

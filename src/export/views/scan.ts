@@ -42,18 +42,25 @@ const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data",
 /** The names under which services hold the one record of a look-up. */
 const RECORD_NAMES = ["company", "data"] as const;
 
-/** The elements of the list that begins at `from`. */
-function scanList(bytes: Buffer, from: number): RowSpans & { readonly end: number } {
+// Services that leave out what is not known send rows with more keys than the first one: looked for among so many.
+const LEARNING_ROWS = 16;
+
+/**
+ * The elements of the list that begins at `from`.
+ * @param model where the row begins that the others are expected to look like; without it the first
+ */
+function scanList(bytes: Buffer, from: number, model?: number): RowSpans & { readonly end: number } {
   const starts: number[] = [];
   const ends: number[] = [];
   const findings: Findings = { spaces: false, long: false };
   let at = skipSpace(bytes, from + 1);
   if (bytes[at] === CLOSE_LIST) return { starts, ends, tight: true, long: false, end: at + 1 };
-  const cells = CellScanner.learn(bytes, at, skipValue(bytes, at));
+  const cells = CellScanner.learn(bytes, model ?? at, skipValue(bytes, model ?? at));
   for (;;) {
     let end = cells?.row(at, findings) ?? -1;
     if (end < 0) {
       end = skipValue(bytes, at, findings);
+      if (starts.length < LEARNING_ROWS && cells?.isPartOf(at, end) === true) return scanList(bytes, from, at);
       cells?.pass();
     }
     starts.push(at);
