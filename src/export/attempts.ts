@@ -31,7 +31,7 @@ export class Attempts {
 
   /** One unit, with its attempts, to its end: settled, given back, or left pending with the failure that stops the run. */
   async ask(active: Active): Promise<void> {
-    const { o } = this.#b;
+    const { options } = this.#b;
     const { intent } = active.unit;
     const position: PagePosition = {
       offset: intent.offset,
@@ -44,7 +44,7 @@ export class Attempts {
       let reply: PageReply;
       try {
         await this.#takeTurn();
-        reply = await o.source.call(intent.target, position, { idempotencyKey: intent.key });
+        reply = await options.source.call(intent.target, position, { idempotencyKey: intent.key });
       } catch (error) {
         if (this.#b.halt.aborted && error === this.#b.halt.reason) return this.#abandon(active);
         const lost = asLost(error);
@@ -56,7 +56,7 @@ export class Attempts {
         const limited = error instanceof ServiceError && error.status === 429;
         if (limited) refusals++;
         else faults++;
-        const { now, sleep, random, maxWaitMs } = o;
+        const { now, sleep, random, maxWaitMs } = options;
         const policy = { now, sleep, random, maxWaitMs, attempts: ATTEMPTS };
         const wait = nextWait(lost ?? error, limited ? refusals : faults, policy);
         if (wait === undefined) throw error;
@@ -78,7 +78,7 @@ export class Attempts {
 
   /** Waits for a turn in the shared bucket of this key. */
   async #takeTurn(): Promise<void> {
-    const { pacer, maxWaitMs, now } = this.#b.o;
+    const { pacer, maxWaitMs, now } = this.#b.options;
     const turnOf = pacer.take();
     if (turnOf.waitMs <= 0 && turnOf.kind === "go") return;
     if (turnOf.waitMs > maxWaitMs) {
@@ -91,7 +91,7 @@ export class Attempts {
 
   /** @returns false where the run was stopped meanwhile */
   async #pause(ms: number, reason: "rate_limit" | "retry", why: string): Promise<boolean> {
-    const { now, sleep } = this.#b.o;
+    const { now, sleep } = this.#b.options;
     this.#b.progress({ reason, until: now() + ms, why });
     try {
       await sleep(ms, this.#b.halt);
@@ -113,7 +113,7 @@ export class Attempts {
     const b = this.#b;
     const { intent } = active.unit;
     const { status, detail } = error;
-    if (status === 404 && b.o.source.missing && error.envelope) {
+    if (status === 404 && b.options.source.missing && error.envelope) {
       await this.#keeper.miss(active);
       return true;
     }
@@ -134,7 +134,7 @@ export class Attempts {
       if (max === undefined) return false;
       b.agenda.lowerPerPage(max);
       await b.run.append({ t: "learned", perPageMax: b.agenda.perPage });
-      b.o.onNotice?.(`the service gives at most ${b.agenda.perPage} profiles a page; going on with that`);
+      b.options.onNotice?.(`the service gives at most ${b.agenda.perPage} profiles a page; going on with that`);
       await this.#keeper.giveUp(active.unit, `more than ${max} rows a page`);
       return true;
     }
@@ -156,7 +156,7 @@ export class Attempts {
 
   async #lower(active: Active, error: ServiceError): Promise<void> {
     const b = this.#b;
-    const { client, price } = b.o;
+    const { client, price } = b.options;
     while (b.count("flying", "keeping") > 0) {
       await b.change();
       if (b.stopped || this.#lowered) return;
@@ -174,7 +174,7 @@ export class Attempts {
     this.#budget.setBalance(free, false);
     const asked = active.unit.intent.perPage;
     if (rows >= asked) b.agenda.lowerPerPage(Math.floor(asked / 2));
-    b.o.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
+    b.options.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
   }
 
   /**
@@ -210,7 +210,7 @@ export class Attempts {
 
   /** The balance once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge. */
   async #balanceAfter(): Promise<Credits | undefined> {
-    const { client, sleep } = this.#b.o;
+    const { client, sleep } = this.#b.options;
     try {
       let account = await client.account();
       for (let look = 0; look < 5 && (account.held ?? ZERO) > 0n; look++) {

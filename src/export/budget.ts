@@ -15,7 +15,7 @@ export class Budget {
 
   constructor(buying: Buying) {
     this.#b = buying;
-    this.#balance = buying.o.balance;
+    this.#balance = buying.options.balance;
   }
 
   /** Balance as far as known: what the service told last, less what was charged since. */
@@ -41,12 +41,12 @@ export class Budget {
 
   /** Credits that may still be put at risk. */
   room(): Credits | undefined {
-    const { o, run, pending, shelved } = this.#b;
-    if (o.cap === undefined) return undefined;
+    const { options, run, pending, shelved } = this.#b;
+    if (options.cap === undefined) return undefined;
     let waiting: bigint = 0n;
     for (const unit of pending) waiting += creditsOf(unit.intent.hold);
     for (const unit of shelved) waiting += creditsOf(unit.intent.hold);
-    return credits(o.cap - run.state.settled - run.state.uncertain - this.#keeping - this.atRisk() - waiting);
+    return credits(options.cap - run.state.settled - run.state.uncertain - this.#keeping - this.atRisk() - waiting);
   }
 
   fits(hold: Credits): boolean {
@@ -56,16 +56,16 @@ export class Budget {
 
   /** Rows that may still be asked for. */
   rowRoom(): number {
-    const { o, run, active, pending, shelved } = this.#b;
+    const { options, run, active, pending, shelved } = this.#b;
     const room = this.room();
-    let rows = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, o.price);
-    if (o.maxRows !== undefined) {
+    let rows = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, options.price);
+    if (options.maxRows !== undefined) {
       // A page that is being written counts whole: how many rows it has is known only once it was read.
       let flying = 0;
       for (const { unit } of active.values()) flying += unit.intent.perPage;
       for (const unit of pending) flying += unit.intent.perPage;
       for (const unit of shelved) flying += unit.intent.perPage;
-      rows = Math.min(rows, o.maxRows - run.state.rows - flying);
+      rows = Math.min(rows, options.maxRows - run.state.rows - flying);
     }
     return rows;
   }
@@ -73,7 +73,7 @@ export class Budget {
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   covered(): number | undefined {
     if (this.#balance === undefined) return undefined;
-    return affordableRows(credits(this.#balance - this.atRisk()), this.#b.o.price);
+    return affordableRows(credits(this.#balance - this.atRisk()), this.#b.options.price);
   }
 
   /** Whether the balance still covers a page that was prepared while others were in flight. */
@@ -112,15 +112,15 @@ export class Budget {
 
   /** How much of a hold of an earlier session the balance cannot explain: at most the hold, all of it where nobody knows. */
   explain(hold: Credits): Credits {
-    const { run, o } = this.#b;
+    const { run, options } = this.#b;
     let before: Credits | undefined;
     for (const { settled } of run.state.units.values()) {
       if (settled?.remaining === undefined) continue;
       const remaining = creditsOf(settled.remaining);
       if (before === undefined || remaining < before) before = remaining;
     }
-    if (before === undefined || o.balance === undefined) return hold;
-    const gone = before - o.balance - run.state.uncertain;
+    if (before === undefined || options.balance === undefined) return hold;
+    const gone = before - options.balance - run.state.uncertain;
     return gone <= 0n ? ZERO : minCredits(credits(gone), hold);
   }
 
@@ -129,20 +129,20 @@ export class Budget {
    * @throws CliError exit 4 where it is used up
    */
   async ask(): Promise<void> {
-    const { client, price } = this.#b.o;
+    const { client, price } = this.#b.options;
     const account = await client.account(this.#b.halt);
     this.#balance = account.balance === undefined ? undefined : credits(account.balance - (account.held ?? ZERO));
     if (this.#balance !== undefined && affordableRows(this.#balance, price) < 1) throw this.usedUp(undefined);
   }
 
   usedUp(cause: ServiceError | undefined): CliError {
-    const { run, o } = this.#b;
+    const { run, options } = this.#b;
     const balance = cause?.creditsRemaining ?? this.#balance;
     return new CliError({
       code: "insufficient_credits",
       category: "credits",
       exitCode: EXIT.credits,
-      message: `not enough credits for another profile at ${formatCredits(o.price)}: the balance is ${balance === undefined ? "used up" : formatCredits(balance)}; ${run.state.rows} rows are bought and kept`,
+      message: `not enough credits for another profile at ${formatCredits(options.price)}: the balance is ${balance === undefined ? "used up" : formatCredits(balance)}; ${run.state.rows} rows are bought and kept`,
       ...(cause === undefined ? {} : { status: cause.status, cause }),
       ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
     });
@@ -150,6 +150,6 @@ export class Budget {
 
   /** What a page of so many rows may cost. */
   priceOf(rows: number): Credits {
-    return priceOf(rows, this.#b.o.price);
+    return priceOf(rows, this.#b.options.price);
   }
 }

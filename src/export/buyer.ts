@@ -54,7 +54,7 @@ export class Buyer {
    */
   async buy(): Promise<BuyResult> {
     const b = this.#b;
-    const { interrupted, onNotice, ledger } = b.o;
+    const { interrupted, onNotice, ledger } = b.options;
     const onInterrupt = (): void => {
       const flying = b.count("flying", "doubt");
       const pages = flying === 1 ? "the page" : `${flying} pages`;
@@ -92,7 +92,7 @@ export class Buyer {
   async #lookAtBalance(): Promise<void> {
     const known = this.#budget.balance;
     try {
-      const { balance } = await this.#b.o.client.account(this.#b.halt);
+      const { balance } = await this.#b.options.client.account(this.#b.halt);
       const gone = known === undefined || balance === undefined ? ZERO : credits(known - balance);
       this.#budget.setBalance(balance, true);
       if (gone > 0n) await this.#keeper.bookForeign(gone);
@@ -127,7 +127,7 @@ export class Buyer {
    */
   async #prepare(): Promise<"enough" | "wait" | "end" | "broke"> {
     const b = this.#b;
-    while (this.#ready.length < (b.bought ? b.o.concurrency : 1)) {
+    while (this.#ready.length < (b.bought ? b.options.concurrency : 1)) {
       const resumed = b.pending.shift();
       if (resumed !== undefined) {
         await this.#resume(resumed);
@@ -176,7 +176,7 @@ export class Buyer {
     const b = this.#b;
     const idle = b.active.size > 0 || b.pending.length > 0 ? "wait" : "end";
     let room = this.#budget.rowRoom();
-    if (room < 1 || b.o.enough?.() === true) return idle;
+    if (room < 1 || b.options.enough?.() === true) return idle;
     const slot = b.agenda.next((target) => this.#isBusy(target));
     if (slot === undefined) return idle;
     const covered = this.#budget.covered();
@@ -195,7 +195,7 @@ export class Buyer {
       ...(slot.cursor === undefined ? {} : { cursor: slot.cursor }),
       key: randomUUID(),
       hold: creditText(this.#budget.priceOf(perPage)),
-      at: b.o.now(),
+      at: b.options.now(),
     };
     b.agenda.take(intent);
     return intent;
@@ -215,10 +215,10 @@ export class Buyer {
     const b = this.#b;
     const flying = b.count("flying", "doubt");
     // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
-    const allowed = b.bought ? b.o.concurrency : 1 - b.count("keeping");
+    const allowed = b.bought ? b.options.concurrency : 1 - b.count("keeping");
     if (b.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
-    if (this.#handover.length + b.count("flying", "keeping") < b.o.concurrency + 3) return true;
+    if (this.#handover.length + b.count("flying", "keeping") < b.options.concurrency + 3) return true;
     // Unless what is waiting waits for a page that was left out in an earlier session.
     return flying === 0 && this.#handover.isHeldUp;
   }
@@ -250,11 +250,11 @@ export class Buyer {
 
   /** Whether a unit that was prepared while others were in flight is no longer what is wanted. */
   #isOutdated(active: Active): boolean {
-    const { agenda, o } = this.#b;
+    const { agenda, options } = this.#b;
     const { intent } = active.unit;
     if (active.sent) return false;
     if (intent.perPage > agenda.perPage || agenda.isPastEnd(intent)) return true;
-    return !this.#budget.covers(active) || o.enough?.() === true;
+    return !this.#budget.covers(active) || options.enough?.() === true;
   }
 
   /** A unit that was not sent in this session. One of an earlier session stays pending, under its key. */
@@ -273,15 +273,15 @@ export class Buyer {
 
   /** What could not be kept is not bought. @throws CliError where what is asked for might not fit on the disk */
   async #requireDisk(): Promise<void> {
-    const { run, o, active } = this.#b;
+    const { run, options, active } = this.#b;
     const { written, rowBytes } = this.#keeper;
     const known = this.#disk;
     // The output may lie on the same disk.
     const since = known === undefined ? 0 : 2 * (written - known.written);
-    const stale = known === undefined || o.now() - known.at >= DISK_LOOK_MS || since > known.free / 8;
+    const stale = known === undefined || options.now() - known.at >= DISK_LOOK_MS || since > known.free / 8;
     if (stale) {
       const free = (await freeBytes(run.path)) ?? Number.POSITIVE_INFINITY;
-      this.#disk = { free, at: o.now(), written };
+      this.#disk = { free, at: options.now(), written };
     }
     const free = stale ? (this.#disk?.free ?? 0) : known.free - since;
     let coming = 0;

@@ -92,7 +92,7 @@ export interface Active {
 
 /** What the parts of a buyer share: what is in flight, what is left, and the end of it all. */
 export class Buying {
-  readonly o: BuyerOptions;
+  readonly options: BuyerOptions;
   readonly run: Run;
   readonly paging: Dialect["paging"];
   readonly agenda: Agenda;
@@ -113,7 +113,7 @@ export class Buying {
   #changed = new Set<() => void>();
 
   constructor(options: BuyerOptions) {
-    this.o = options;
+    this.options = options;
     this.run = options.run;
     this.paging = options.run.plan.paging;
     const perPage = Math.min(options.perPage, options.run.state.perPageMax ?? Number.POSITIVE_INFINITY);
@@ -167,7 +167,7 @@ export class Buying {
 
   progress(wait: BuyProgress["wait"]): void {
     const { settled, uncertain, rows } = this.run.state;
-    this.o.onProgress?.({ rows, settled, uncertain, wait });
+    this.options.onProgress?.({ rows, settled, uncertain, wait });
   }
 }
 

@@ -58,7 +58,7 @@ export class Handover {
   async commitAll(): Promise<void> {
     for (;;) {
       // Interrupted: what is paid for is kept, and nobody waits for a reader that may be stuck.
-      if (this.#b.o.interrupted.aborted) return;
+      if (this.#b.options.interrupted.aborted) return;
       const first = this.#waiting[0];
       if (first === undefined || !this.#isNext(first.unit)) {
         // A page left out for good (a cap, a wall) does not hold up the ones behind it; after a failure they stay in the run.
@@ -76,11 +76,11 @@ export class Handover {
   async #commitFirst(): Promise<boolean> {
     const first = this.#waiting.shift();
     if (first === undefined) return true;
-    const { o, run } = this.#b;
+    const { options, run } = this.#b;
     try {
       const { unit, page } = first;
       const kept = unit.settled !== undefined && replyLength(unit.settled) > 0;
-      await o.commit(kept ? (page ?? Page.read(run.readReply(unit))) : Page.read(EMPTY_REPLY), unit);
+      await options.commit(kept ? (page ?? Page.read(run.readReply(unit))) : Page.read(EMPTY_REPLY), unit);
     } catch (error) {
       this.#b.stop(error);
       return false;

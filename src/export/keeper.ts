@@ -111,10 +111,10 @@ export class Keeper {
 
   /** Keeps a reply, books it, and learns from it. */
   async settle(unit: Unit, reply: Keepable): Promise<void> {
-    const { run, o } = this.#b;
+    const { run, options } = this.#b;
     const refunded = reply.replayed === true ? unit.uncertain : ZERO;
-    const record = await run.settle(settledRecord(unit, reply, o.now()), reply.body);
-    o.ledger.add(
+    const record = await run.settle(settledRecord(unit, reply, options.now()), reply.body);
+    options.ledger.add(
       ...(refunded > 0n ? [ledgerEntry(run, "refunded", unit.intent.n, refunded, record.at)] : []),
       ...(reply.miss === true ? [] : [settledEntry(run, record)]),
     );
@@ -124,7 +124,7 @@ export class Keeper {
 
   /** What a settled page teaches: of its target, of the dataset, of the segment's size. */
   learn({ intent }: Unit, settled: SettledRecord): void {
-    const { datasetVersion } = this.#b.o;
+    const { datasetVersion } = this.#b.options;
     const { total, version } = settled;
     if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#b.movedTo = version;
     if (total !== undefined) this.#b.total = total;
@@ -140,9 +140,9 @@ export class Keeper {
 
   /** Voids a unit that cost nothing; its rows are to be bought in another way (`again`). */
   async giveUp({ intent }: Unit, why: string, again = true): Promise<void> {
-    const { run, o, active, agenda } = this.#b;
+    const { run, options, active, agenda } = this.#b;
     try {
-      await run.append({ t: "void", n: intent.n, why, at: o.now() });
+      await run.append({ t: "void", n: intent.n, why, at: options.now() });
     } finally {
       active.delete(intent.n);
       if (again) agenda.giveBack(intent);
@@ -151,20 +151,20 @@ export class Keeper {
   }
 
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
-    const { run, o } = this.#b;
-    const at = o.now();
+    const { run, options } = this.#b;
+    const at = options.now();
     await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at });
-    o.ledger.add(ledgerEntry(run, "uncertain", intent.n, amount, at));
-    o.onNotice?.(
+    options.ledger.add(ledgerEntry(run, "uncertain", intent.n, amount, at));
+    options.onNotice?.(
       `a reply was lost: ${formatCredits(amount)} credits may have been charged for it and count against the cap`,
     );
   }
 
   async bookForeign(amount: Credits): Promise<void> {
-    const { run, o } = this.#b;
-    const at = o.now();
+    const { run, options } = this.#b;
+    const at = options.now();
     await run.append({ t: "foreign", amount: creditText(amount), at });
-    o.ledger.add(ledgerEntry(run, "foreign", 0, amount, at));
+    options.ledger.add(ledgerEntry(run, "foreign", 0, amount, at));
   }
 
   #aside(work: Promise<void>): void {
@@ -207,7 +207,7 @@ export class Keeper {
       b.stop(
         incomplete(
           "dataset_moved",
-          `the service changed its dataset from ${b.o.datasetVersion} to ${b.movedTo} while this run was at work; pages of both do not make one list`,
+          `the service changed its dataset from ${b.options.datasetVersion} to ${b.movedTo} while this run was at work; pages of both do not make one list`,
         ),
       );
     }

@@ -74,6 +74,8 @@ export class Log<Kind extends LogRecord> {
   #size: number;
   #queue: Waiting<Kind>[] = [];
   #writing: Promise<void> | undefined;
+  /** Whether something that waits must not wait longer. */
+  #needed = false;
   #torn = false;
 
   private constructor(disk: Disk, file: FileHandle, what: string, size: number) {
@@ -94,10 +96,9 @@ export class Log<Kind extends LogRecord> {
       const { size } = await file.stat();
       if (size === 0) await syncFolder(dirname(path));
       const decoded = scanLog<Kind>(sourceOf(file.fd), size, path);
-      if (size !== decoded.validBytes) {
-        await file.truncate(decoded.validBytes);
-        await file.sync();
-      }
+      if (size !== decoded.validBytes) await file.truncate(decoded.validBytes);
+      // What a killed process wrote may be read, and yet not be on the disk.
+      if (size > 0) await file.sync();
       return { log: new Log<Kind>(disk, file, what, decoded.validBytes), decoded };
     } catch (error) {
       await file.close();
@@ -143,7 +144,9 @@ export class Log<Kind extends LogRecord> {
 
   /** What waits is needed now. */
   hurry(): void {
-    if (this.#queue.length > 0) this.#writing ??= this.#drain();
+    if (this.#queue.length === 0) return;
+    this.#needed = true;
+    this.#writing ??= this.#drain();
   }
 
   /** Bytes of the file. */
@@ -167,9 +170,10 @@ export class Log<Kind extends LogRecord> {
   async #drain(): Promise<void> {
     // One turn later, so that what is appended in the same turn shares the sync.
     await Promise.resolve();
-    while (this.#queue.length > 0) {
+    while (this.#needed) {
       const batch = this.#queue;
       this.#queue = [];
+      this.#needed = false;
       try {
         // After a write that failed half way the next line must not be glued to its remains.
         if (this.#torn) await this.#file.truncate(this.#size);

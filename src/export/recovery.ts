@@ -25,13 +25,13 @@ export async function restore(b: Buying, budget: Budget, keeper: Keeper, handove
 
 /** An intent without an end: it may have been charged, or it was never sent. */
 async function recover(unit: Unit, b: Buying, budget: Budget, keeper: Keeper, handover: Handover): Promise<void> {
-  const { o } = b;
+  const { options } = b;
   if (await settleOldPage(unit, b, keeper)) {
     handover.add(unit, undefined);
     b.bought = true;
     return;
   }
-  const tooOld = o.now() - unit.intent.at > KEY_LIFE_MS;
+  const tooOld = options.now() - unit.intent.at > KEY_LIFE_MS;
   if (!tooOld && b.honoursKeys) {
     b.pending.push(unit);
     return;
@@ -45,9 +45,9 @@ async function recover(unit: Unit, b: Buying, budget: Budget, keeper: Keeper, ha
 }
 
 /** Version 1 wrote a reply into a file of its own, and then settled it: it may have died in between. */
-async function settleOldPage(unit: Unit, { run, o, paging }: Buying, keeper: Keeper): Promise<boolean> {
+async function settleOldPage(unit: Unit, { run, options, paging }: Buying, keeper: Keeper): Promise<boolean> {
   const body = run.plan.version === 1 ? run.readOldPage(unit.intent.n) : undefined;
-  const kept = body === undefined ? undefined : wholeReply(body, o.now());
+  const kept = body === undefined ? undefined : wholeReply(body, options.now());
   const cursorLost = paging === "cursor" && unit.next === undefined;
   if (body === undefined || kept === undefined || cursorLost) return false;
   const { rows, used, remaining } = kept;

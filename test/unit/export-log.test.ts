@@ -86,12 +86,21 @@ describe("a checksummed log", () => {
     await log.append({ t: "x", n: 2 });
     await later;
     expect(steps.filter((step) => step === "synced").length).toBe(1);
+    // Nor does the end of a sync that is under way take it along alone.
+    const first = log.append({ t: "x", n: 21 });
+    await new Promise((resolve) => setImmediate(resolve));
+    const second = log.appendLater({ t: "x", n: 22 });
+    await first;
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(numbers(path)).toEqual([1, 2, 21]);
+    log.hurry();
+    await second;
     const needed = log.appendLater({ t: "x", n: 3 });
     log.hurry();
     await needed;
     void log.appendLater({ t: "x", n: 4 });
     await log.close();
-    expect(numbers(path)).toEqual([1, 2, 3, 4]);
+    expect(numbers(path)).toEqual([1, 2, 21, 22, 3, 4]);
   });
 
   test("openTail drops only a torn last line, of a log of any length", async () => {
