@@ -79,16 +79,25 @@ function watchOutside(
   return { ended, release };
 }
 
-/** The real process as a context. The only code below `bin` that touches it. */
-function processContext(argv: readonly string[], interrupted: AbortSignal): Context {
-  const stderr = process.stderr as OutputStream;
+/**
+ * The real process as a context. The only code below `bin` that touches it.
+ * @param onStderr called when stderr is wanted
+ */
+function processContext(argv: readonly string[], interrupted: AbortSignal, onStderr: () => void): Context {
+  // Opening a stream costs one or two milliseconds, and most commands need neither of these.
+  const stdin = (): InputStream => process.stdin;
+  const stderr = (): OutputStream => {
+    onStderr();
+    return process.stderr;
+  };
   return {
-    // Opening stdin costs two milliseconds, and most commands never read it.
     get stdin() {
-      return process.stdin as InputStream;
+      return stdin();
+    },
+    get stderr() {
+      return stderr();
     },
     stdout: process.stdout as OutputStream,
-    stderr,
     env: process.env,
     cwd: process.cwd(),
     platform: process.platform,
@@ -100,9 +109,9 @@ function processContext(argv: readonly string[], interrupted: AbortSignal): Cont
     },
     random: () => Math.random(),
     confirm: async (question) =>
-      (await import("./terminal/prompt.ts")).confirmOn(process.stdin as InputStream, stderr, question, interrupted),
+      (await import("./terminal/prompt.ts")).confirmOn(stdin(), stderr(), question, interrupted),
     prompt: async (question, options) =>
-      (await import("./terminal/prompt.ts")).promptOn(process.stdin as InputStream, stderr, question, {
+      (await import("./terminal/prompt.ts")).promptOn(stdin(), stderr(), question, {
         ...options,
         signal: interrupted,
       }),
@@ -125,7 +134,10 @@ export async function run(): Promise<void> {
     process.on("SIGINT", onSignal);
     process.on("SIGTERM", onSignal);
   }
-  const context = processContext(argv, interruption.signal);
+  let stderrOpened = false;
+  const context = processContext(argv, interruption.signal, () => {
+    stderrOpened = true;
+  });
   let settled = false;
   process.on("exit", () => {
     if (!settled && process.exitCode === undefined) {
@@ -135,7 +147,7 @@ export async function run(): Promise<void> {
   });
   const code = await main(argv, context);
   settled = true;
-  await flush(process.stderr);
+  if (stderrOpened) await flush(process.stderr);
   await flush(process.stdout);
   process.exit(code);
 }
