@@ -238,17 +238,26 @@ SELECT * FROM normal`;
   await connection.run(`CREATE TABLE parts AS
     SELECT ${lead.join(", ")}, ((sum(n) OVER (ORDER BY ${lead.map((key) => `${key} NULLS LAST`).join(", ")}) - n) // ${most})::INTEGER AS part
     FROM (SELECT ${lead.join(", ")}, count(*) AS n FROM unsorted_people GROUP BY ALL)`);
-  const parts = (await connection.runAndReadAll("SELECT DISTINCT part FROM parts ORDER BY part")).getRowsJS();
-  for (const [index, [part]] of parts.entries()) {
-    options.signal?.throwIfAborted();
-    const same = lead.map((key) => `u.${key} IS NOT DISTINCT FROM p.${key}`).join(" AND ");
-    const half = people / 2;
-    await watched(
-      `INSERT INTO sorted_people SELECT u.* FROM unsorted_people u JOIN parts p ON ${same} WHERE p.part = ${toNumber(part)}
-        ORDER BY ${[...SORT_KEYS, "id"].map((key) => `u.${key} NULLS LAST`).join(", ")}`,
-      half + (index * half) / parts.length,
-      half + ((index + 1) * half) / parts.length,
-    );
+  const found = await connection.runAndReadAll("SELECT DISTINCT part FROM parts ORDER BY part");
+  const parts = found.getRowsJS().map(([part]) => toNumber(part));
+  const same = lead.map((key) => `u.${key} IS NOT DISTINCT FROM p.${key}`).join(" AND ");
+  // A part is found by reading all people. So people are first divided into groups of parts, as many as a group has parts: each is read
+  // twice the square root of the number of parts instead of that number of times.
+  const perGroup = Math.ceil(Math.sqrt(parts.length));
+  for (let start = 0; start < parts.length; start += perGroup) {
+    const group = parts.slice(start, start + perGroup);
+    await connection.run(`CREATE TABLE group_people AS SELECT u.*, p.part FROM unsorted_people u JOIN parts p ON ${same}
+      WHERE p.part BETWEEN ${group[0]} AND ${group.at(-1)}`);
+    for (const [index, part] of group.entries()) {
+      options.signal?.throwIfAborted();
+      const half = people / 2;
+      await watched(
+        `INSERT INTO sorted_people SELECT * EXCLUDE (part) FROM group_people WHERE part = ${part} ${order}`,
+        half + ((start + index) * half) / parts.length,
+        half + ((start + index + 1) * half) / parts.length,
+      );
+    }
+    await connection.run("DROP TABLE group_people");
   }
   await connection.run("DROP TABLE unsorted_people; DROP TABLE parts");
 }
