@@ -34,7 +34,7 @@ const SUM = /^,"sum":"([0-9a-f]{8})"\}$/;
 const WINDOW = 65_536;
 /** No line is longer; what looks like one is something else. */
 const LONGEST_LINE = 1 << 22;
-const LINE_START = Buffer.from('\n{"t":');
+const LINE_START = Buffer.from('{"t":');
 const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
 
 /** The CRC-32 of some bytes as eight hexadecimal digits. */
@@ -153,10 +153,11 @@ export function scanLog<Kind extends LogRecord>(read: Source, size: number, path
 export function groupAfter(read: Source, size: number, place: number): boolean {
   const lines = new Lines(read);
   const piece = 1 << 20;
-  for (let base = place; base < size; base += piece) {
+  for (let base = place + 1; base < size; base += piece) {
     const bytes = read(base, piece + LINE_START.length);
     for (let hit = bytes.indexOf(LINE_START); hit >= 0; hit = bytes.indexOf(LINE_START, hit + 1)) {
-      const start = base + hit + 1;
+      // Also where the line break before it is what was changed.
+      const start = base + hit;
       const line = lines.at(start);
       if (line !== undefined && decodeLine(line)?.from === start) return true;
     }

@@ -216,7 +216,8 @@ describe("groups, and bytes that follow a line", () => {
         expect(record).toBeDefined();
         expect(() => decodeLog(bytes, "journal.ndjson")).toThrow(/journal\.ndjson is damaged at line \d+/);
       }),
-      { numRuns: 200 },
+      // The line break before the last group, which parts it from what is bad.
+      { numRuns: 200, examples: [[[[null, null], [null]], 2_147_483_645, 1]] },
     );
   });
 
