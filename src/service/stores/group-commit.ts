@@ -254,8 +254,8 @@ export class GroupCommit {
     } catch (error) {
       this.#assertUsable(error);
       this.#state.undoOne();
-      // Light work believes what this process remembers; with a savepoint it looks.
-      return error instanceof LedgerInvariantError ? undefined : { ok: false, value: error };
+      // Light work believes what this process remembers: what fails is done again by work that looks.
+      return undefined;
     }
   }
 
