@@ -85,6 +85,8 @@ export class Ledger {
   #writtenAt: number;
   #failure: unknown;
   #made = false;
+  /** Length of the file when this process last wrote to it: others only append. */
+  #sound = 0;
 
   constructor(stateDir: string, disk: Disk, lock: Omit<LockOptions, "what" | "wait">) {
     this.#stateDir = stateDir;
@@ -126,9 +128,10 @@ export class Ledger {
     this.#made = true;
     const lock = await acquireLock(`${path}.lock`, { ...this.#lock, what: "the ledger", wait: true });
     try {
-      const log = await Log.openTail<LedgerEntry>(this.#disk, path, "ledger");
+      const log = await Log.openTail<LedgerEntry>(this.#disk, path, "ledger", this.#sound);
       try {
         await log.append(...batch);
+        this.#sound = log.size;
       } finally {
         await log.close();
       }

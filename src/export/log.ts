@@ -109,13 +109,14 @@ export class Log<Kind extends LogRecord> {
   /**
    * Opens a log to append only: reads no more than its last group, of which is dropped what is torn. For logs that many
    * processes share, under a lock, and whose groups are small.
+   * @param sound bytes that this process knows to be sound and synced, to the end of a group; 0 for none
    */
-  static async openTail<Kind extends LogRecord>(disk: Disk, path: string, what: string): Promise<Log<Kind>> {
+  static async openTail<Kind extends LogRecord>(disk: Disk, path: string, what: string, sound = 0): Promise<Log<Kind>> {
     const file = await open(path, "a+", FILE_MODE);
     try {
       const { size } = await file.stat();
       if (size === 0) await syncFolder(dirname(path));
-      const validBytes = soundTail(sourceOf(file.fd), size, path);
+      const validBytes = soundTail(sourceOf(file.fd), size, path, sound);
       if (validBytes !== size) await file.truncate(validBytes);
       return new Log<Kind>(disk, file, what, validBytes);
     } catch (error) {
@@ -147,6 +148,11 @@ export class Log<Kind extends LogRecord> {
     if (this.#queue.length === 0) return;
     this.#needed = true;
     this.#writing ??= this.#drain();
+  }
+
+  /** Its length in bytes: all of them sound, and synced once no append is under way. */
+  get size(): number {
+    return this.#size;
   }
 
   /** Bytes of the file. */
@@ -223,13 +229,14 @@ function encodeGroup(
   return { parts, payloads, length };
 }
 
-/** Where a shared log's sound part ends, by its last lines alone. */
-function soundTail(read: Source, size: number, path: string): number {
-  const base = Math.max(0, size - TAIL_BYTES);
+/** Where a shared log's sound part ends, by its last lines alone; `known` bytes of it need no look. */
+function soundTail(read: Source, size: number, path: string, known: number): number {
+  const atGroup = known > 0 && known <= size && known >= size - TAIL_BYTES;
+  const base = atGroup ? known : Math.max(0, size - TAIL_BYTES);
   const tail = read(base, size - base);
   // The tail may begin in the middle of a line.
-  let at = base === 0 ? 0 : tail.indexOf(10) + 1;
-  for (let grouped = false; at < tail.length; ) {
+  let at = atGroup || base === 0 ? 0 : tail.indexOf(10) + 1;
+  for (let grouped = atGroup; at < tail.length; ) {
     const end = tail.indexOf(10, at);
     const line = end < 0 ? undefined : decodeLine(tail.subarray(at, end));
     if (line === undefined) {

@@ -1,6 +1,13 @@
 import stringWidth from "string-width";
 
-const graphemes = new Intl.Segmenter("en", { granularity: "grapheme" });
+let segmenter: Intl.Segmenter | undefined;
+
+/** The characters of a text as a person counts them. */
+function graphemes(text: string): Iterable<Intl.SegmentData> {
+  // Made when a text is to be cut: it takes ten milliseconds, and most exports cut none.
+  segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });
+  return segmenter.segment(text);
+}
 
 /** The columns that a text takes in a terminal: wide characters and emoji two, combining marks none. */
 export const widthOf = (text: string): number => stringWidth(text);
@@ -11,7 +18,7 @@ export function truncate(text: string, width: number): string {
   if (widthOf(text) <= width) return text;
   let cut = "";
   let used = 0;
-  for (const { segment } of graphemes.segment(text)) {
+  for (const { segment } of graphemes(text)) {
     const more = widthOf(segment);
     if (used + more > width - 1) break;
     cut += segment;
@@ -42,7 +49,7 @@ export function wrap(text: string, width: number): string[] {
     }
     if (line !== "") lines.push(line);
     line = "";
-    for (const { segment } of graphemes.segment(word)) {
+    for (const { segment } of graphemes(word)) {
       if (widthOf(line) + widthOf(segment) > width) {
         lines.push(line);
         line = "";

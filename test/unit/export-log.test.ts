@@ -242,6 +242,29 @@ describe("groups, and bytes that follow a line", () => {
     expect(() => numbers(path)).toThrow(/is damaged at line 2/);
   });
 
+  test("openTail looks only at what came after the bytes that its caller knows", async () => {
+    const path = file();
+    const log = await Log.openTail<Entry>(new Disk(), path, "test");
+    await log.append({ t: "x", n: 1 }, { t: "x", n: 2 });
+    const sound = log.size;
+    await log.append({ t: "x", n: 3 }, { t: "x", n: 4 });
+    await log.close();
+    const bytes = readFileSync(path);
+    expect(sound).toBe(bytes.indexOf('{"t":"x","n":3'));
+    // The first line of a group that another process began: nothing before it says that a group begins.
+    bytes[bytes.indexOf('"n":3') + 4] = 0;
+    writeFileSync(path, bytes);
+    const again = await Log.openTail<Entry>(new Disk(), path, "test", sound);
+    expect(again.size).toBe(sound);
+    await again.append({ t: "x", n: 5 });
+    await again.close();
+    expect(numbers(path)).toEqual([1, 2, 5]);
+    // A file that is shorter than what was known is another file: it is looked at as if nothing were known.
+    const other = await Log.openTail<Entry>(new Disk(), path, "test", 1_000_000);
+    expect(other.size).toBe(readFileSync(path).length);
+    await other.close();
+  });
+
   test("the last record is read without the rest, and only where its line is whole", async () => {
     const path = file();
     expect(readLastRecord(path)).toBeUndefined();
