@@ -30,19 +30,20 @@ export async function exportTerminal(
   flags: Pick<ExportFlags, "yes" | "maxCredits" | "quiet" | "color" | "output">,
   wording: Wording,
 ): Promise<Terminal> {
-  const [{ Disk }, { failpoint }, { stateDir }, { mapError }, style, { createRowsTable }, { openProgress }] =
-    await Promise.all([
-      import("../export/disk.ts"),
-      import("../export/failpoint.ts"),
-      import("../connections/paths.ts"),
-      import("./map-error.ts"),
-      import("../terminal/style.ts"),
-      import("../terminal/table.ts"),
-      import("../terminal/progress.ts"),
-    ]);
-  const onStderr = style.styleFor(style.hasColor(context.stderr, context.env, flags.color));
-  const onStdout = style.styleFor(style.hasColor(context.stdout, context.env, flags.color));
   const { now, sleep, random, pid, stdout, interrupted } = context;
+  const shown =
+    flags.quiet !== true &&
+    // Rows on the same terminal say by themselves how far it is.
+    (flags.output !== undefined || stdout.isTTY !== true || context.stderr.isTTY !== true);
+  const [{ Disk }, { failpoint }, { stateDir }, { mapError }, style, progressModule] = await Promise.all([
+    import("../export/disk.ts"),
+    import("../export/failpoint.ts"),
+    import("../connections/paths.ts"),
+    import("./map-error.ts"),
+    import("../terminal/style.ts"),
+    shown ? import("../terminal/progress.ts") : undefined,
+  ]);
+  const onStderr = style.styleFor(style.hasColor(context.stderr, context.env, flags.color));
   let progress: Progress | undefined;
   let plan = { rows: 0, cap: "" };
   const deps: ExportDeps = {
@@ -55,18 +56,19 @@ export async function exportTerminal(
     seller: session,
     stateDir: stateDir(context),
     disk: new Disk(failpoint(context.env)),
-    table: (columns) => createRowsTable(columns, { width: style.widthOfStream(stdout), style: onStdout }),
+    table: async () => {
+      const { createRowsTable } = await import("../terminal/table.ts");
+      const onStdout = style.styleFor(style.hasColor(stdout, context.env, flags.color));
+      return (columns) => createRowsTable(columns, { width: style.widthOfStream(stdout), style: onStdout });
+    },
     consent: (quote, resuming) => askConsent(quote, resuming, context, flags, wording),
     mapError: (error) => mapError(error, session.site),
     onNotice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     onStart: ({ kept, rows, cap }) => {
       plan = { rows, cap: formatCreditsGrouped(cap) };
-      progress = openProgress({
+      progress = progressModule?.openProgress({
         stream: context.stderr,
-        // Rows on the same terminal say by themselves how far it is.
-        enabled:
-          flags.quiet !== true &&
-          (flags.output !== undefined || stdout.isTTY !== true || context.stderr.isTTY !== true),
+        enabled: true,
         now,
         style: onStderr,
         unit: wording.one,

@@ -63,8 +63,8 @@ export interface ExportDeps extends Clock {
   readonly pid: number;
   readonly stdout: Writable;
   readonly interrupted: AbortSignal;
-  /** Rows for a terminal (`terminal/`), for the table format. */
-  readonly table?: ((columns: readonly string[]) => RowsTable) | undefined;
+  /** Loads what draws rows for a terminal (`terminal/`); called for the table format only. */
+  readonly table?: (() => Promise<(columns: readonly string[]) => RowsTable>) | undefined;
   /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where nothing more than agreed before is spent. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
   /** Errors of calls as the command line reports them. */
@@ -341,7 +341,7 @@ async function buyAndWrite(
       fields: options.fields,
       excel: options.excel,
       raw: options.raw,
-      table: deps.table,
+      table: options.format === "table" ? await deps.table?.() : undefined,
     };
     const sink: Output =
       options.output === undefined
