@@ -3,7 +3,7 @@ import { cpSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { growthExponent, median, ratioOf, summarise, verdict, within } from "./arithmetic.mjs";
 import { contentKey, generated, startService } from "./datasets.mjs";
-import { absentRow, missing, note, ROOT, ratioRow, round, scratch, valueRow } from "./harness.mjs";
+import { absentRow, BENCH, missing, note, ROOT, ratioRow, round, runProgram, scratch, valueRow } from "./harness.mjs";
 import { openConnection, requestBytes } from "./load.mjs";
 import { referenceQueries } from "./queries.mjs";
 import { openPostgres, openSqlite, openUnsorted, POSTGRES_NEEDS } from "./rivals.mjs";
@@ -36,18 +36,6 @@ export async function measure({ quick, people }) {
 
 const sizesOf = ({ quick, people }) =>
   [...(people ?? (quick ? [200_000, 1_000_000] : [1_000_000, 10_000_000]))].sort((a, b) => a - b);
-
-/** The series of datasets alone, for the growth family. */
-export async function measureGrowth(options) {
-  const points = [];
-  for (const size of sizesOf(options)) {
-    const made = await generated(size);
-    const data = await openData(made.folder, options.quick ? 5 : 9);
-    points.push(await growthPoint(data, size, made));
-    await data.close();
-  }
-  return points;
-}
 
 /** The dataset's files under plain DuckDB, the engine over them, and the queries with the SQL that the engine runs for each. */
 async function openData(folder, rounds) {
@@ -300,12 +288,20 @@ async function growthPoint(data, size, made) {
   point["sum, ms"] = round(
     Object.entries(point).reduce((sum, [key, value]) => (key === "size" ? sum : sum + value), 0),
   );
+  point["memory, MB"] = round(await countingMemory(data));
   point["on disk, MB"] = round(folderBytes(data.version) / 1e6);
   if (made.seconds !== undefined) {
     point["generate, s"] = round(made.seconds);
     point["generate, peak MB"] = round(made.peakMb);
   }
   return point;
+}
+
+/** Peak memory of a process of its own that opens the dataset and counts the eight. */
+async function countingMemory({ datasetDir, queries }) {
+  const filters = queries.flatMap(({ variants }) => variants.map((variant) => variant.filters));
+  const args = [join(BENCH, "open-dataset.mjs"), datasetDir, JSON.stringify(filters)];
+  return (await runProgram(process.execPath, args, { env: process.env, watch: true })).peakMb;
 }
 
 const folderBytes = (folder) =>

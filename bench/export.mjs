@@ -75,7 +75,7 @@ export async function measure({ quick }) {
   const noShell = missing(SHELL);
   for (const [perPage, people, versusPython, versusShell] of [
     [1_000, quick ? 100_000 : 200_000, 1.2, 4],
-    [100, quick ? 40_000 : 100_000, 1.3, 12],
+    [100, quick ? 40_000 : 200_000, 1.3, 12],
   ]) {
     note(`E3: ${people} people, pages of ${perPage}, no latency`);
     const fast = await inTurn(
