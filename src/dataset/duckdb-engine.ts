@@ -346,7 +346,7 @@ export class DuckDbEngine implements Engine {
         throw new Error("DuckDB gave no bits");
       }
       // The first byte says how much padding there is: none.
-      return new BitmapSegment(new Uint8Array(value.data.subarray(1))).compact();
+      return new BitmapSegment(new Uint8Array(value.data.subarray(1))).compact(() => this.#turns.take());
     });
   }
 }

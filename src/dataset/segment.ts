@@ -44,6 +44,8 @@ export class ListSegment<Positions extends Rids = Uint32Array> implements Segmen
   }
 }
 
+/** Positions that are taken out of a bitmap in one piece. */
+const PIECE = 16_384;
 /** Bytes for which one running count is kept. */
 const BLOCK = 512;
 const ONES = Uint8Array.from({ length: 256 }, (_, byte) => {
@@ -110,9 +112,18 @@ export class BitmapSegment implements Segment {
     return rids;
   }
 
-  /** The same segment in the smaller of the two forms. */
-  compact(): Segment {
-    return this.count * 4 < this.bytes ? new ListSegment(this.slice(0, this.count)) : this;
+  /**
+   * The same segment in the smaller of the two forms.
+   * @param turn awaited before each piece of work, of a millisecond or less
+   */
+  async compact(turn: () => Promise<void>): Promise<Segment> {
+    if (this.count * 4 >= this.bytes) return this;
+    const rids = new Uint32Array(this.count);
+    for (let done = 0; done < rids.length; done += PIECE) {
+      await turn();
+      rids.set(this.slice(done, PIECE), done);
+    }
+    return new ListSegment(rids);
   }
 }
 

@@ -4,23 +4,35 @@ import { checkFilters } from "../../src/contract/filters.ts";
 import { afterPrefix, conditionsOf, whereSql } from "../../src/dataset/conditions.ts";
 import { BitmapSegment, ListSegment, SegmentCache, WholeDataset } from "../../src/dataset/segment.ts";
 
-test("a bitmap gives the same slices as the list of its people", () => {
-  fc.assert(
-    fc.property(
+test("a bitmap gives the same slices as the list of its people", async () => {
+  await fc.assert(
+    fc.asyncProperty(
       fc.uniqueArray(fc.nat(20_000), { maxLength: 500 }),
       fc.nat(600),
       fc.integer({ min: 1, max: 600 }),
-      (people, offset, limit) => {
+      async (people, offset, limit) => {
         const rids = Uint32Array.from(people).sort();
         const bits = new Uint8Array(2_501);
         for (const rid of rids) bits[rid >> 3] = (bits[rid >> 3] ?? 0) | (0x80 >> (rid & 7));
         const bitmap = new BitmapSegment(bits);
         expect(bitmap.count).toBe(rids.length);
         expect([...bitmap.slice(offset, limit)]).toEqual([...new ListSegment(rids).slice(offset, limit)]);
-        expect([...bitmap.compact().slice(offset, limit)]).toEqual([...bitmap.slice(offset, limit)]);
+        const compact = await bitmap.compact(async () => undefined);
+        expect([...compact.slice(offset, limit)]).toEqual([...bitmap.slice(offset, limit)]);
       },
     ),
   );
+});
+
+test("a bitmap of many people becomes a list in pieces, each in a turn of its own", async () => {
+  const rids = Uint32Array.from({ length: 40_000 }, (_, index) => index * 50 + (index % 7));
+  const bits = new Uint8Array(250_004);
+  for (const rid of rids) bits[rid >> 3] = (bits[rid >> 3] ?? 0) | (0x80 >> (rid & 7));
+  let turns = 0;
+  const list = await new BitmapSegment(bits).compact(async () => void turns++);
+  expect(list).toBeInstanceOf(ListSegment);
+  expect(turns).toBe(3);
+  expect(list.slice(0, 50_000)).toEqual(rids);
 });
 
 test("the whole dataset is its own order", () => {
