@@ -43,7 +43,6 @@ async function openData(folder, rounds) {
   const { readPointer, FILES } = await import(join(ROOT, "dist/dataset/layout.js"));
   const { startDuckDb, machineResources } = await import(join(ROOT, "dist/dataset/duckdb.js"));
   const { openDataset } = await import(join(ROOT, "dist/dataset/open.js"));
-  const { checkFilters } = await import(join(ROOT, "dist/contract/filters.js"));
   const { DuckDBConnection } = await import("@duckdb/node-api");
   const pointer = await readPointer(datasetDir);
   const version = join(datasetDir, pointer.folder);
@@ -54,12 +53,7 @@ async function openData(folder, rounds) {
   const rowsOf = async (sql, values) => (await connection.runAndReadAll(sql, values)).getRowsJS();
   const queries = await referenceQueries(rowsOf, rounds + 1);
   const engine = await openDataset(datasetDir);
-  const canonical = (filters) => {
-    const check = checkFilters(filters);
-    if (!check.ok)
-      throw new Error(`${JSON.stringify(filters)}: ${check.issues.map(({ message }) => message).join("; ")}`);
-    return check.canonical;
-  };
+  const canonical = await canonicaliser();
   await withRecorder(DuckDBConnection.prototype, async (recorded) => {
     for (const query of queries) {
       for (const variant of query.variants) {

@@ -27,6 +27,16 @@ export async function generated(people) {
   return { folder, seconds: ms / 1_000, peakMb };
 }
 
+/** What makes of the filters of a request the canonical ones that an engine takes; throws where they are refused. */
+export async function canonicaliser() {
+  const { checkFilters } = await import(join(ROOT, "dist/contract/filters.js"));
+  return (filters) => {
+    const check = checkFilters(filters);
+    if (check.ok) return check.canonical;
+    throw new Error(`${JSON.stringify(filters)}: ${check.issues.map(({ message }) => message).join("; ")}`);
+  };
+}
+
 /** A fresh ledger beside a copy of the dataset; the copy shares the blocks of the original where the file system can. */
 export async function prepareDataFolder(people, folder) {
   const { folder: made } = await generated(people);

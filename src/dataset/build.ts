@@ -3,15 +3,26 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { writeCubes } from "./cubes.ts";
-import { literal, machineResources, type Resources, runWatched, scalar, startDuckDb, toNumber } from "./duckdb.ts";
+import {
+  literal,
+  machineResources,
+  nullsLast,
+  type Resources,
+  runWatched,
+  scalar,
+  startDuckDb,
+  toNumber,
+} from "./duckdb.ts";
 import {
   COMPANY_COLUMNS,
   type DatasetMeta,
   FILES,
   FORMAT,
+  NORMAL_COLUMNS,
   newDraftName,
   publish,
   removeUnused,
+  SORT_KEYS,
   withBuildLock,
 } from "./layout.ts";
 import { addNormalForms } from "./normal-sql.ts";
@@ -45,30 +56,11 @@ export interface Source {
   readonly isDone?: () => Promise<boolean>;
 }
 
-const SORT_KEYS = ["country", "department", "seniority", "industry", "title"] as const;
-
 /**
  * Memory for each person that is sorted, in bytes: with less DuckDB's sort runs out of it, spilling or not. Where people are more, they
  * are sorted in parts, cut where the leading keys change.
  */
 const SORT_BYTES = 4_096;
-
-/** Columns of the filter table, in normal form. */
-export const NORMAL_COLUMNS = [
-  "country",
-  "state",
-  "city",
-  "location",
-  "title",
-  "seniority",
-  "seniority_level",
-  "functional_area",
-  "industry",
-  "first_name",
-  "last_name",
-  "name",
-  "headline",
-] as const;
 
 /**
  * Builds a dataset version beside the current one and makes it current at the end. Whatever goes wrong before that leaves
@@ -219,7 +211,7 @@ WITH addressed AS (
   FROM addressed s LEFT JOIN company_of k ON k.link_key = s.link_key
 )
 SELECT * FROM normal`;
-  const order = `ORDER BY ${[...SORT_KEYS, "id"].map((key) => `${key} NULLS LAST`).join(", ")}`;
+  const order = `ORDER BY ${nullsLast([...SORT_KEYS, "id"])}`;
   const watched = (sql: string, from: number, to: number): Promise<void> =>
     runWatched(connection, sql, options.sleep, (part) =>
       options.onProgress?.({ phase: "sort", done: Math.floor(from + part * (to - from)), total: people }),
@@ -236,7 +228,7 @@ SELECT * FROM normal`;
   await connection.run("CREATE TABLE sorted_people AS SELECT * FROM unsorted_people LIMIT 0");
   const lead = SORT_KEYS.slice(0, 3);
   await connection.run(`CREATE TABLE parts AS
-    SELECT ${lead.join(", ")}, ((sum(n) OVER (ORDER BY ${lead.map((key) => `${key} NULLS LAST`).join(", ")}) - n) // ${most})::INTEGER AS part
+    SELECT ${lead.join(", ")}, ((sum(n) OVER (ORDER BY ${nullsLast(lead)}) - n) // ${most})::INTEGER AS part
     FROM (SELECT ${lead.join(", ")}, count(*) AS n FROM unsorted_people GROUP BY ALL)`);
   const found = await connection.runAndReadAll("SELECT DISTINCT part FROM parts ORDER BY part");
   const parts = found.getRowsJS().map(([part]) => toNumber(part));

@@ -1,7 +1,7 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { type Condition, type Sql, type SqlDialect, whereSql } from "./conditions.ts";
 import { CountsWriter } from "./counts.ts";
-import { toNumber } from "./duckdb.ts";
+import { nullsLast, toNumber } from "./duckdb.ts";
 
 /** A table of counts for each combination of values of a few columns, missing values too. */
 export interface Cube {
@@ -61,7 +61,7 @@ export async function writeCubes(
   let bytesLeft = BYTES_IN_MEMORY;
   for (const columns of COLUMN_SETS) {
     const list = columns.join(", ");
-    const order = columns.map((column) => `${column} NULLS LAST`).join(", ");
+    const order = nullsLast(columns);
     const table = nameOf(columns);
     await connection.run(
       `CREATE TABLE ${table} AS SELECT ${list}, count(*)::BIGINT AS n FROM ${people} GROUP BY ${list} ORDER BY ${order}`,

@@ -170,7 +170,7 @@ export class DuckDbEngine implements Engine {
         text: "SELECT rid FROM lookups.by_employer WHERE key = ?::UINTEGER",
         values: [company.seq],
       };
-      return this.#page(await this.#segment(`employer ${company.seq}`, () => this.#list(sql)), slice);
+      return this.#page(await this.#segment(`employer ${company.seq}`, () => this.#sorted(sql)), slice);
     });
   }
 
@@ -264,8 +264,8 @@ export class DuckDbEngine implements Engine {
     // A beginning may match most of the people, a name or an address never does.
     if (conditions.every(({ kind }) => kind === "prefix")) return this.#bitmap(intersect(lookups));
     const found = intersect(lookups);
-    if (lookups.length === 1) return this.#list(found);
-    return this.#list({ text: `SELECT rid FROM (${found.text}) ORDER BY rid`, values: found.values });
+    if (lookups.length === 1) return this.#sorted(found);
+    return this.#ordered({ text: `SELECT rid FROM (${found.text}) ORDER BY rid`, values: found.values });
   }
 
   #plan(conditions: readonly Condition[]): Plan {
@@ -313,7 +313,7 @@ export class DuckDbEngine implements Engine {
     if (few.length <= most) return this.#filtered(few, rest);
     const source = { text: `rid IN (${candidates.text})`, values: candidates.values };
     const joined = joinSql([whereSql(rest, DIALECT), source], " AND ");
-    return this.#list({ text: `SELECT rid FROM filters.people${joined.text} ORDER BY rid`, values: joined.values });
+    return this.#ordered({ text: `SELECT rid FROM filters.people${joined.text} ORDER BY rid`, values: joined.values });
   }
 
   /** The records at these positions, read in turns with other work. */
@@ -326,12 +326,18 @@ export class DuckDbEngine implements Engine {
     return records;
   }
 
-  /** The positions as a list. A statement that may give many sorts them itself; ORDER BY costs a short one half as much again. */
-  #list(sql: Sql): Promise<Segment> {
-    return this.#pool.use(async (connection) => {
-      const rids = await collect(await connection.stream(sql.text, [...sql.values]));
-      return new ListSegment(rids.sort());
-    });
+  /** The positions that a statement gives in order. For one that may give many, since DuckDB sorts them in threads of its own. */
+  async #ordered(sql: Sql): Promise<Segment> {
+    return new ListSegment(await this.#rids(sql));
+  }
+
+  /** The positions that a short statement gives: its ORDER BY would cost half as much again. */
+  async #sorted(sql: Sql): Promise<Segment> {
+    return new ListSegment((await this.#rids(sql)).sort());
+  }
+
+  #rids(sql: Sql): Promise<Uint32Array> {
+    return this.#pool.use(async (connection) => collect(await connection.stream(sql.text, [...sql.values])));
   }
 
   /** The positions as bits, aggregated inside DuckDB, so that nothing is copied or sorted row by row. */

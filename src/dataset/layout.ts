@@ -43,6 +43,26 @@ export const COMPANY_COLUMNS = [
   "title",
 ] as const;
 
+/** What people are sorted by, before their ids: the public order. */
+export const SORT_KEYS = ["country", "department", "seniority", "industry", "title"] as const;
+
+/** Columns of the filter table that hold normal forms; it has `department`, `connections` and `followers` beside them. */
+export const NORMAL_COLUMNS = [
+  "country",
+  "state",
+  "city",
+  "location",
+  "title",
+  "seniority",
+  "seniority_level",
+  "functional_area",
+  "industry",
+  "first_name",
+  "last_name",
+  "name",
+  "headline",
+] as const;
+
 export interface DatasetMeta {
   readonly format: number;
   readonly version: string;

@@ -2,25 +2,12 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { normalForm } from "../contract/normalise.ts";
 import type { Counts } from "./counts.ts";
 import { findCubes, splitRows } from "./cubes.ts";
-import { scalar, toNumber } from "./duckdb.ts";
-import type { DatasetMeta } from "./layout.ts";
+import { nullsLast, scalar, toNumber } from "./duckdb.ts";
+import { type DatasetMeta, NORMAL_COLUMNS, SORT_KEYS } from "./layout.ts";
 import type { RecordStore } from "./record-store.ts";
 
 /** Rows whose record is compared with its filter columns, evenly over the dataset. */
 const SAMPLE = 1_000;
-const SORT_KEYS = ["country", "department", "seniority", "industry", "title"];
-const TEXTS = [
-  ...SORT_KEYS.filter((key) => key !== "department"),
-  "state",
-  "city",
-  "location",
-  "seniority_level",
-  "functional_area",
-  "first_name",
-  "last_name",
-  "name",
-  "headline",
-];
 
 /**
  * Recomputes what can be checked of a version's files: every table has every person, positions and order are what paging relies on,
@@ -70,7 +57,7 @@ export async function verifyFiles(
   }
   for (const columns of counts?.columnSets ?? []) {
     const list = columns.join(", ");
-    const order = columns.map((column) => `${column} NULLS LAST`).join(", ");
+    const order = nullsLast(columns);
     const recount = await connection.runAndReadAll(
       `SELECT ${list}, count(*) FROM filters.people GROUP BY ALL ORDER BY ${order}`,
     );
@@ -88,7 +75,8 @@ export async function verifyFiles(
 
 async function unlike(connection: DuckDBConnection, store: RecordStore, people: number): Promise<number> {
   const step = Math.max(1, Math.floor(people / SAMPLE));
-  const columns = [...TEXTS, "department", "connections", "followers"];
+  const texts: readonly string[] = NORMAL_COLUMNS;
+  const columns = [...texts, "department", "connections", "followers"];
   const reader = await connection.runAndReadAll(
     `SELECT rid, ${columns.join(", ")} FROM filters.people WHERE rid % ${step} = 0 ORDER BY rid LIMIT ${SAMPLE}`,
   );
@@ -98,7 +86,7 @@ async function unlike(connection: DuckDBConnection, store: RecordStore, people: 
     const record = JSON.parse(records[index] ?? "{}") as Readonly<Record<string, unknown>>;
     return columns.some((column) => {
       const own = record[column];
-      const plain = TEXTS.includes(column) && typeof own === "string" ? normalForm(own) || null : (own ?? null);
+      const plain = texts.includes(column) && typeof own === "string" ? normalForm(own) || null : (own ?? null);
       const kept = row[column];
       return plain !== (typeof kept === "bigint" ? Number(kept) : (kept ?? null));
     });

@@ -170,7 +170,3 @@ export class Buying {
     this.options.onProgress?.({ rows, settled, uncertain, wait });
   }
 }
-
-/** The order of the output. */
-export const byPosition = (a: Unit, b: Unit): number =>
-  a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;

@@ -1,5 +1,5 @@
-import { type Buying, byPosition } from "./buying.ts";
-import { replyLength, type Unit } from "./journal.ts";
+import type { Buying } from "./buying.ts";
+import { byPosition, replyLength, type Unit } from "./journal.ts";
 import { Page } from "./views/page.ts";
 
 interface Settled {

@@ -269,12 +269,13 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 
-/** Units whose page is on the disk, in the order of the output: by target, then by offset. */
-export function settledUnits(state: RunState): Unit[] {
-  return [...state.units.values()]
-    .filter((unit) => unit.settled !== undefined)
-    .sort((a, b) => a.intent.target - b.intent.target || a.intent.offset - b.intent.offset);
-}
+/** The order of the output: by target, then by offset. */
+export const byPosition = (a: Unit, b: Unit): number =>
+  a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
+
+/** Units whose page is on the disk, in the order of the output. */
+export const settledUnits = (state: RunState): Unit[] =>
+  [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
 
 export const sumsOf = (state: RunState, matches: number | null): Sums => ({
   rows: state.rows,

@@ -18,24 +18,8 @@ import {
 /** More than any group of a shared log. */
 const TAIL_BYTES = 1 << 18;
 
-/** Reads a log without opening it for writing; a missing file is an empty log. */
-export function readLog<Kind extends LogRecord>(path: string): DecodedLog<Kind> {
-  let file: number;
-  try {
-    file = openSync(path, "r");
-  } catch (error) {
-    if (errorCode(error) === "ENOENT") return { entries: [], validBytes: 0 };
-    throw error;
-  }
-  try {
-    return scanLog<Kind>(sourceOf(file), fstatSync(file).size, path);
-  } finally {
-    closeSync(file);
-  }
-}
-
-/** The last record of a log where its last line is whole, read without the rest; undefined otherwise. */
-export function readLastRecord(path: string): LogRecord | undefined {
+/** What `work` makes of a file that is there to be read; undefined where it is missing. */
+function reading<Result>(path: string, work: (read: Source, size: number) => Result): Result | undefined {
   let file: number;
   try {
     file = openSync(path, "r");
@@ -44,15 +28,24 @@ export function readLastRecord(path: string): LogRecord | undefined {
     throw error;
   }
   try {
-    const { size } = fstatSync(file);
-    const length = Math.min(size, 2_048);
-    const tail = sourceOf(file)(size - length, length);
-    if (tail.at(-1) !== 10) return undefined;
-    return decodeLine(tail.subarray(tail.lastIndexOf(10, -2) + 1, -1))?.record;
+    return work(sourceOf(file), fstatSync(file).size);
   } finally {
     closeSync(file);
   }
 }
+
+/** Reads a log without opening it for writing; a missing file is an empty log. */
+export const readLog = <Kind extends LogRecord>(path: string): DecodedLog<Kind> =>
+  reading(path, (read, size) => scanLog<Kind>(read, size, path)) ?? { entries: [], validBytes: 0 };
+
+/** The last record of a log where its last line is whole, read without the rest; undefined otherwise. */
+export const readLastRecord = (path: string): LogRecord | undefined =>
+  reading(path, (read, size) => {
+    const length = Math.min(size, 2_048);
+    const tail = read(size - length, length);
+    if (tail.at(-1) !== 10) return undefined;
+    return decodeLine(tail.subarray(tail.lastIndexOf(10, -2) + 1, -1))?.record;
+  });
 
 interface Waiting<Kind extends LogRecord> {
   readonly records: readonly Kind[];

@@ -1,7 +1,7 @@
 import type { Budget } from "./budget.ts";
-import { type Buying, byPosition } from "./buying.ts";
+import type { Buying } from "./buying.ts";
 import type { Handover } from "./handover.ts";
-import { creditsOf, pendingUnits, type Unit } from "./journal.ts";
+import { byPosition, creditsOf, pendingUnits, type Unit } from "./journal.ts";
 import type { Keeper } from "./keeper.ts";
 import { wholeReply } from "./replies.ts";
 

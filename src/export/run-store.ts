@@ -5,16 +5,7 @@ import { join } from "node:path";
 import { nearest } from "../contract/suggest.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
-import {
-  creditsOf,
-  type DoneRecord,
-  type JournalRecord,
-  pendingUnits,
-  type RunState,
-  replay,
-  type Sums,
-  sumsOf,
-} from "./journal.ts";
+import { creditsOf, type JournalRecord, pendingUnits, type RunState, replay, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
 import { readLastRecord } from "./log.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
@@ -153,7 +144,9 @@ export class RunStore {
     const lock = join(path, "lock");
     const running = existsSync(lock) && (await isLocked(lock));
     const last = running ? undefined : (readLastRecord(journalOf(path)) as JournalRecord | undefined);
-    if (last?.t === "done" && last.run === id && last.sums !== undefined) return finished(plan, last, last.sums);
+    if (last?.t === "done" && last.run === id && last.sums !== undefined) {
+      return { ...summed(id, plan, last.sums), status: "finished", pending: 0, lastAt: last.at };
+    }
     let state: RunState;
     let problem: string | undefined;
     try {
@@ -166,16 +159,9 @@ export class RunStore {
     const status: RunStatus =
       problem !== undefined ? "damaged" : running ? "running" : state.done === undefined ? "unfinished" : "finished";
     return {
-      id,
+      ...summed(id, plan, sumsOf(state, plan.matches)),
       status,
-      plan,
-      rows: state.rows,
-      misses: state.misses,
-      settled: state.settled,
-      uncertain: state.uncertain,
-      foreign: state.foreign,
       pending: pendingUnits(state).length,
-      expected: state.session?.rows ?? plan.matches,
       lastAt: state.lastAt || Date.parse(plan.created_at),
       ...(problem === undefined ? {} : { problem }),
     };
@@ -277,19 +263,14 @@ function identityHash(identity: RunIdentity): string {
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
 
-/** What the last line of a finished run's journal says of it. */
-function finished(plan: Plan, { at }: DoneRecord, sums: Sums): RunSummary {
-  return {
-    id: plan.id,
-    status: "finished",
-    plan,
-    rows: sums.rows,
-    misses: sums.misses,
-    settled: creditsOf(sums.settled),
-    uncertain: creditsOf(sums.uncertain),
-    foreign: creditsOf(sums.foreign),
-    pending: 0,
-    expected: sums.expected,
-    lastAt: at,
-  };
-}
+/** What a run's sums say of it. */
+const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
+  id,
+  plan,
+  rows: sums.rows,
+  misses: sums.misses,
+  settled: creditsOf(sums.settled),
+  uncertain: creditsOf(sums.uncertain),
+  foreign: creditsOf(sums.foreign),
+  expected: sums.expected,
+});

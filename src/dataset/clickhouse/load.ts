@@ -1,8 +1,7 @@
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { NORMAL_COLUMNS } from "../build.ts";
 import { literal, machineResources, startDuckDb } from "../duckdb.ts";
-import { type DatasetMeta, FILES } from "../layout.ts";
+import { type DatasetMeta, FILES, NORMAL_COLUMNS } from "../layout.ts";
 import { RecordStore } from "../record-store.ts";
 import type { ClickHouseServers } from "./open.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "./schema.ts";

@@ -42,7 +42,7 @@ export function eachCell(record: JsonRecord, visit: (column: string, value: Json
 }
 
 /** Adds every column of the records of a page. */
-export function addColumns(page: Page, found: Set<string>): void {
+function addColumns(page: Page, found: Set<string>): void {
   const { cells } = page;
   const width = cells?.keys.length ?? 0;
   const present = new Uint8Array(width);

@@ -1,5 +1,5 @@
 import { stringify } from "csv-stringify/sync";
-import { addColumns, type Cell, cellOf, eachCell, fieldValue, publishedFields, sortColumns } from "./columns.ts";
+import { type Cell, ColumnUnion, cellOf, eachCell, fieldValue, publishedFields } from "./columns.ts";
 import { cellText, guarded } from "./csv-cell.ts";
 import { CsvRows } from "./csv-rows.ts";
 import { stringifyExact } from "./exact.ts";
@@ -7,6 +7,7 @@ import type { Page } from "./page.ts";
 import type { JsonRecord, JsonValue, RecordKind, View } from "./types.ts";
 
 const BOM = "\ufeff";
+
 export interface CsvStyle {
   /** BOM and CRLF. */
   readonly excel?: boolean | undefined;
@@ -67,9 +68,9 @@ export class CsvView implements View {
     rows.begin();
     if (page.length > 0) {
       if (this.#columns === undefined) {
-        const found = new Set<string>();
-        addColumns(page, found);
-        this.#fix(sortColumns(found, this.#options.kind));
+        const union = new ColumnUnion();
+        union.add(page);
+        this.#fix(union.columns(this.#options.kind));
       }
       rows.text(this.#header());
       const { cells } = page;

@@ -30,16 +30,6 @@ interface OpenHold {
   readonly idempotencyKey: string | null;
 }
 
-interface Mark {
-  readonly holds: number;
-  readonly records: number;
-  readonly resolutions: number;
-  readonly entries: number;
-  readonly replies: number;
-}
-
-const NOTHING: Mark = { holds: 0, records: 0, resolutions: 0, entries: 0, replies: 0 };
-
 /**
  * What happens to money inside one transaction on SQLite. Balances are read once and written once; holds, their resolutions, entries
  * and idempotency records are gathered and written many at a time.
@@ -61,7 +51,9 @@ export class SqliteMoney implements BatchState {
   readonly #resolutions: RowBuffer;
   readonly #entries: RowBuffer;
   readonly #replies: RowBuffer;
-  #mark: Mark = NOTHING;
+  readonly #buffers: readonly RowBuffer[];
+  /** The lengths of the buffers when the change that is under way began. */
+  #marks: readonly number[] = [];
   /** Holds that this transaction resolves, and idempotency keys that it takes. */
   readonly #resolved = new Set<bigint>();
   readonly #taken = new Set<string>();
@@ -114,6 +106,7 @@ export class SqliteMoney implements BatchState {
          FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.state = 'in_flight'`,
       execute,
     );
+    this.#buffers = [this.#holds, this.#records, this.#resolutions, this.#entries, this.#replies];
   }
 
   /** The instant of the transaction, epoch milliseconds. */
@@ -148,7 +141,7 @@ export class SqliteMoney implements BatchState {
   begin(): void {
     this.#session.assertInPlace();
     this.#money.begin();
-    this.#mark = NOTHING;
+    this.#marks = [];
     this.#truncate();
     this.#resolved.clear();
     this.#taken.clear();
@@ -158,13 +151,7 @@ export class SqliteMoney implements BatchState {
 
   beginOne(): void {
     this.#money.beginOne();
-    this.#mark = {
-      holds: this.#holds.length,
-      records: this.#records.length,
-      resolutions: this.#resolutions.length,
-      entries: this.#entries.length,
-      replies: this.#replies.length,
-    };
+    this.#marks = this.#buffers.map(({ length }) => length);
   }
 
   undoOne(): void {
@@ -173,11 +160,7 @@ export class SqliteMoney implements BatchState {
   }
 
   #truncate(): void {
-    this.#holds.truncate(this.#mark.holds);
-    this.#records.truncate(this.#mark.records);
-    this.#resolutions.truncate(this.#mark.resolutions);
-    this.#entries.truncate(this.#mark.entries);
-    this.#replies.truncate(this.#mark.replies);
+    for (const [index, buffer] of this.#buffers.entries()) buffer.truncate(this.#marks[index] ?? 0);
   }
 
   flush(): void {
