@@ -42,7 +42,7 @@ async function openData(folder, rounds) {
   const datasetDir = join(folder, "dataset");
   const { readPointer, FILES } = await import(join(ROOT, "dist/dataset/layout.js"));
   const { startDuckDb, machineResources } = await import(join(ROOT, "dist/dataset/duckdb.js"));
-  const { openDataset } = await import(join(ROOT, "dist/dataset/open.js"));
+  const { openDataset } = await import(join(ROOT, "dist/dataset/embedded/open.js"));
   const { DuckDBConnection } = await import("@duckdb/node-api");
   const pointer = await readPointer(datasetDir);
   const version = join(datasetDir, pointer.folder);

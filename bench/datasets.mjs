@@ -7,7 +7,7 @@ const SEED = 1;
 
 /** What a generated dataset holds, whatever our layout of it: for copies of it in other databases. */
 export async function contentKey(people) {
-  const { SAMPLE_VERSION } = await import(join(ROOT, "dist/dataset/sample.js"));
+  const { SAMPLE_VERSION } = await import(join(ROOT, "dist/dataset/build/sample.js"));
   return `${people}-seed-${SEED}-${SAMPLE_VERSION}`;
 }
 

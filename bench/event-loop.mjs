@@ -12,7 +12,7 @@ const RELOAD_MS = 5_000;
 
 const people = Number(process.argv[2] ?? 1_000_000);
 const seconds = Number(process.argv[3] ?? 25);
-const { ReloadingEngine } = await import(join(ROOT, "dist/dataset/reloading-engine.js"));
+const { ReloadingEngine } = await import(join(ROOT, "dist/dataset/embedded/reloading-engine.js"));
 const canonical = await canonicaliser();
 
 const { folder, point } = twoVersions(join((await generated(people)).folder, "dataset"));

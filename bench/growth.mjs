@@ -22,7 +22,7 @@ export async function growLedger(sizes) {
   const path = join(scratch("ledger", CACHE), "ledger.db");
   let store = await openLedger(path);
   await chargePairs(store, 1, Number.POSITIVE_INFINITY, 1);
-  const { openSqliteStore } = await import(join(ROOT, "dist/service/stores/sqlite.js"));
+  const { openSqliteStore } = await import(join(ROOT, "dist/service/ledger/sqlite.js"));
   const points = [];
   for (const size of sizes) {
     note(`ledger of ${size.toLocaleString("en")} entries`);

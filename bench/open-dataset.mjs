@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { canonicaliser } from "./datasets.mjs";
 import { ROOT } from "./harness.mjs";
 
-const { openDataset } = await import(join(ROOT, "dist/dataset/open.js"));
+const { openDataset } = await import(join(ROOT, "dist/dataset/embedded/open.js"));
 const canonical = await canonicaliser();
 const [folder, filters] = process.argv.slice(2);
 const engine = await openDataset(folder);

@@ -51,7 +51,7 @@ export async function chargePairs(store, clients, durationMs, limit = Number.POS
 }
 
 export async function openLedger(path, options = {}) {
-  const { openSqliteStore } = await import(join(ROOT, "dist/service/stores/sqlite.js"));
+  const { openSqliteStore } = await import(join(ROOT, "dist/service/ledger/sqlite.js"));
   const { credits } = await import(join(ROOT, "dist/contract/money.js"));
   const store = await openSqliteStore({ path, now: () => Date.now(), ...options });
   await store.createAccount("bench", "bench");

@@ -2,13 +2,8 @@ import type { EventEmitter } from "node:events";
 import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
 import { type CliError, usageError } from "./errors.ts";
+import type { CommandModule } from "./options.ts";
 import { packageVersion } from "./version.ts";
-
-/** What a file under `commands/` exports. */
-export interface CommandModule {
-  /** Adds the command with its options, examples and action to the program. */
-  register(program: Command, context: Context): void;
-}
 
 interface CommandEntry {
   readonly name: string;
@@ -33,25 +28,17 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry("Connect", "connections", "list, use or remove connections", () => import("./commands/connections.ts")),
   entry("Connect", "doctor", "check this machine and a connection (free)", () => import("./commands/doctor.ts")),
   entry("Serve", "serve", "run the API over a dataset of your own", () => import("./commands/serve.ts")),
-  entry("Serve", "service", "import data, make keys, add credits, verify", () => import("./commands/service.ts")),
+  entry(
+    "Serve",
+    "service",
+    "import data, make keys, add credits, verify",
+    () => import("./commands/service/service.ts"),
+  ),
   entry("Shell", "completion", "print a completion script", () => import("./commands/completion.ts")),
 ];
 
 function entry(group: string, name: string, summary: string, load: () => Promise<CommandModule>): CommandEntry {
   return { group, name, summary, load };
-}
-
-/** Values of the global options, as commander parsed them. */
-export interface GlobalOptions {
-  readonly connection?: string;
-  readonly baseUrl?: string;
-  readonly json?: boolean;
-  readonly quiet?: boolean;
-  readonly verbose?: boolean;
-  /** `--no-color` makes it false. */
-  readonly color?: boolean;
-  /** Longest single wait for a rate limit, in seconds. */
-  readonly maxWait: number;
 }
 
 const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--max-wait"]);

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { AccountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { type Credits, creditsToNumber, formatCredits, formatCreditsGrouped } from "../contract/money.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 import type { Session } from "./session.ts";
 
 export function register(program: Command, context: Context): void {

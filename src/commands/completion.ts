@@ -89,7 +89,7 @@ async function runLines(context: Context): Promise<readonly string[]> {
 /** What a run was about, or nothing where its plan cannot be read. */
 async function runText(file: string): Promise<string> {
   try {
-    const { targetText } = await import("../export/plan.ts");
+    const { targetText } = await import("../runs/plan.ts");
     return targetText((JSON.parse(await readFile(file, "utf8")) as { readonly target: never }).target).slice(0, 80);
   } catch {
     return "";

@@ -11,7 +11,7 @@ import {
 import { configDir, findFolder } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 
 export function register(program: Command, context: Context): void {
   const connections = program

@@ -42,7 +42,7 @@ export async function countBreakdown(
       const document = { count: whole.count, by: spec.key, parts, unexplained, filters: segment.filters };
       context.stdout.write(`${JSON.stringify(document)}\n`);
     } else if (format === "csv") {
-      const { csvDocument } = await import("../export/views/csv.ts");
+      const { csvDocument } = await import("../output/csv.ts");
       context.stdout.write(
         csvDocument(
           [spec.key, "count"],

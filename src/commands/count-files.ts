@@ -29,7 +29,7 @@ export async function countFiles(
     const rows = sets.map((set, index) => ({ file: set.name, filters: set.filters, count: counts[index] ?? 0 }));
     if (format === "json") context.stdout.write(`${JSON.stringify(rows.map((row) => fileDocument(row, account)))}\n`);
     else if (format === "csv") {
-      const { csvDocument } = await import("../export/views/csv.ts");
+      const { csvDocument } = await import("../output/csv.ts");
       context.stdout.write(
         csvDocument(
           ["file", "count"],

@@ -4,7 +4,7 @@ import type { Context } from "../context.ts";
 import type { Filters } from "../contract/filters.ts";
 import { affordableRows, creditsToNumber, formatCreditsGrouped, priceOf } from "../contract/money.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 import { addFilterOptions, type FilterOptions, lowerCaseHint, readFilterSets } from "./filter-options.ts";
 import { noticeUnknownCost } from "./unknown-cost.ts";
 

@@ -5,7 +5,7 @@ import { findFolder } from "../connections/paths.ts";
 import { selectionOf } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import { CliError } from "../errors.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 import { safeText } from "../terminal/safe.ts";
 
 /** One thing that was looked at, as `doctor --json` shows it. */

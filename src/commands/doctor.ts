@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { CliError, type ErrorCategory, EXIT, type ExitCode } from "../errors.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 import type { Check } from "./doctor-machine.ts";
 
 export function register(program: Command, context: Context): void {

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { Option } from "commander";
 import type { Context } from "../context.ts";
-import type { Target } from "../export/plan.ts";
+import type { Target } from "../runs/plan.ts";
 import { type CompanyFlags, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions, wholeNumber } from "./export-options.ts";
 
@@ -49,7 +49,7 @@ async function run(names: readonly string[], flags: EmployeesOptions, context: C
   const target: Target = { kind: "employees", companies, perCompany: flags.perCompany ?? null };
   const [{ withSession }, { runExport }, { exportTerminal, PROFILES, printResult }] = await Promise.all([
     import("./session.ts"),
-    import("../export/export.ts"),
+    import("../purchase/purchase.ts"),
     import("./export-run.ts"),
   ]);
   await withSession(context, flags, async (session) => {

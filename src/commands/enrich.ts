@@ -1,8 +1,8 @@
 import { Writable } from "node:stream";
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
-import type { ExportOptions } from "../export/export.ts";
-import type { Target } from "../export/plan.ts";
+import type { ExportOptions } from "../purchase/purchase.ts";
+import type { Target } from "../runs/plan.ts";
 import { type CompanyFlags, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";
 
@@ -46,7 +46,7 @@ async function run(names: readonly string[], flags: EnrichOptions, context: Cont
   if (single && isLookUp(flags)) return lookUp(target, options, flags, context);
   const [{ withSession }, { runExport }, { exportTerminal, COMPANIES, printResult }] = await Promise.all([
     import("./session.ts"),
-    import("../export/export.ts"),
+    import("../purchase/purchase.ts"),
     import("./export-run.ts"),
   ]);
   await withSession(context, flags, async (session) => {
@@ -70,7 +70,7 @@ const isLookUp = (flags: EnrichOptions): boolean => flags.output === undefined &
 async function lookUp(target: Target, options: ExportOptions, flags: EnrichOptions, context: Context): Promise<void> {
   const [{ withSession }, { runExport }, { exportTerminal, COMPANIES, printResult }] = await Promise.all([
     import("./session.ts"),
-    import("../export/export.ts"),
+    import("../purchase/purchase.ts"),
     import("./export-run.ts"),
   ]);
   await withSession(context, flags, async (session) => {

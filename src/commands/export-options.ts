@@ -4,9 +4,9 @@ import { type Context, canPrompt } from "../context.ts";
 import { echo } from "../contract/filters.ts";
 import { type Credits, parseCredits } from "../contract/money.ts";
 import { usageError } from "../errors.ts";
-import type { ExportOptions } from "../export/export.ts";
-import type { RecordKind } from "../export/views/types.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
+import type { RecordKind } from "../output/types.ts";
+import type { ExportOptions } from "../purchase/purchase.ts";
 
 /** The options that every export shares, as commander parsed them (cli.md, "Export options"). */
 export interface ExportFlags extends GlobalOptions {
@@ -90,7 +90,7 @@ export async function readExportOptions(
   flags: ExportFlags & { readonly misses?: string },
   kind: RecordKind,
 ): Promise<ExportOptions> {
-  const { checkFields, chooseFormat, parseFields, publishedFields } = await import("../export/views/index.ts");
+  const { checkFields, chooseFormat, parseFields, publishedFields } = await import("../output/formats.ts");
   const output = flags.output === undefined || flags.output === "-" ? undefined : resolve(context.cwd, flags.output);
   const named = flags.format ?? (flags.json === true && output === undefined ? "json" : undefined);
   const format = chooseFormat(named, output, context.stdout.isTTY === true);

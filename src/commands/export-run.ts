@@ -1,9 +1,9 @@
 import type { Context } from "../context.ts";
 import { formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
 import { CliError, EXIT } from "../errors.ts";
-import type { ExportDeps, ExportOptions, ExportResult } from "../export/export.ts";
-import type { Target } from "../export/plan.ts";
-import type { Quote } from "../export/quote.ts";
+import type { ExportDeps, ExportOptions, ExportResult } from "../purchase/purchase.ts";
+import type { Quote } from "../purchase/quote.ts";
+import type { Target } from "../runs/plan.ts";
 import type { Progress } from "../terminal/progress.ts";
 import { consentMode, type ExportFlags, sameCommand } from "./export-options.ts";
 import type { Session } from "./session.ts";
@@ -36,8 +36,8 @@ export async function exportTerminal(
     // Rows on the same terminal say by themselves how far it is.
     (flags.output !== undefined || stdout.isTTY !== true || context.stderr.isTTY !== true);
   const [{ Disk }, { failpoint }, { stateDir }, { mapError }, style, progressModule] = await Promise.all([
-    import("../export/disk.ts"),
-    import("../export/failpoint.ts"),
+    import("../runs/disk.ts"),
+    import("../runs/failpoint.ts"),
     import("../connections/paths.ts"),
     import("./map-error.ts"),
     import("../terminal/style.ts"),
@@ -176,7 +176,7 @@ export async function printResult(
 ): Promise<void> {
   if (result.kind === "quoted") {
     if (flags.json === true) {
-      const { quoteJson } = await import("../export/export.ts");
+      const { quoteJson } = await import("../purchase/purchase.ts");
       context.stdout.write(`${JSON.stringify(quoteJson(result.quote, target))}\n`);
     } else context.stdout.write(await quoteTable(result.quote, context, flags, wording));
     return;

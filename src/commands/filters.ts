@@ -4,7 +4,7 @@ import { exampleValue, filterFileSchema, knownValues } from "../contract/filter-
 import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../contract/filters.ts";
 import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 
 interface FiltersOptions extends GlobalOptions {
   readonly schema?: boolean;

@@ -14,7 +14,7 @@ import { configDir } from "../connections/paths.ts";
 import { type Context, canPrompt } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
 import { CliError, usageError } from "../errors.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 
 interface LoginOptions extends GlobalOptions {
   readonly keyStdin?: boolean;

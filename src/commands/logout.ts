@@ -3,7 +3,7 @@ import { type Connection, checkName, findConnection, readConfig, SAMPLE, writeCo
 import { configDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 
 export function register(program: Command, context: Context): void {
   program

@@ -1,11 +1,11 @@
 import type { Context } from "../context.ts";
-import type { RunStore } from "../export/run-store.ts";
+import type { RunStore } from "../runs/run-store.ts";
 
 /** The runs of this user. */
 export async function openStore(context: Context): Promise<RunStore> {
   const [{ RunStore }, { Disk }, { stateDir }] = await Promise.all([
-    import("../export/run-store.ts"),
-    import("../export/disk.ts"),
+    import("../runs/run-store.ts"),
+    import("../runs/disk.ts"),
     import("../connections/paths.ts"),
   ]);
   return new RunStore(stateDir(context), new Disk());

@@ -30,8 +30,8 @@ Where several runs are unfinished, name one: headcount runs lists them.`,
 
 async function resume(named: string | undefined, flags: ResumeOptions, context: Context): Promise<void> {
   const [{ RunStore }, { Disk }, { stateDir }] = await Promise.all([
-    import("../export/run-store.ts"),
-    import("../export/disk.ts"),
+    import("../runs/run-store.ts"),
+    import("../runs/disk.ts"),
     import("../connections/paths.ts"),
   ]);
   const store = new RunStore(stateDir(context), new Disk());
@@ -43,7 +43,7 @@ async function resume(named: string | undefined, flags: ResumeOptions, context: 
   const plan = await store.readPlan(id);
   const { withSession } = await import("./session.ts");
   const [{ resumeExport }, { exportTerminal, COMPANIES, PROFILES, printResult }] = await Promise.all([
-    import("../export/export.ts"),
+    import("../purchase/purchase.ts"),
     import("./export-run.ts"),
   ]);
   // "environment" is what a connection is called that variables alone make up.
@@ -81,7 +81,7 @@ async function resume(named: string | undefined, flags: ResumeOptions, context: 
 }
 
 /** The one unfinished run. @throws CliError exit 2 where there are several */
-async function theUnfinished(store: import("../export/run-store.ts").RunStore): Promise<string | undefined> {
+async function theUnfinished(store: import("../runs/run-store.ts").RunStore): Promise<string | undefined> {
   const open = (await store.list()).filter(({ status }) => status === "unfinished");
   if (open.length <= 1) return open[0]?.id;
   const lines = open.slice(0, 10).map(({ id, rows, plan }) => `${id}  ${rows} rows  ${plan.output ?? "stdout"}`);

@@ -1,10 +1,8 @@
 import { resolve } from "node:path";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import { Disk } from "../export/disk.ts";
-import { checkOutput, exists, FileOutput, type Output, StreamOutput } from "../export/output.ts";
-import { distinctPages, kindOf } from "../export/rows.ts";
-import type { RunReader } from "../export/run.ts";
+import type { GlobalOptions } from "../options.ts";
+import { distinctPages, kindOf } from "../output/distinct.ts";
 import {
   checkFields,
   chooseFormat,
@@ -12,8 +10,10 @@ import {
   type Page,
   parseFields,
   publishedFields,
-} from "../export/views/index.ts";
-import type { GlobalOptions } from "../program.ts";
+} from "../output/formats.ts";
+import { checkOutput, exists, FileOutput, type Output, StreamOutput } from "../output/output.ts";
+import { Disk } from "../runs/disk.ts";
+import type { RunReader } from "../runs/run.ts";
 import { counted } from "../terminal/numbers.ts";
 import { hasColor, styleFor, widthOfStream } from "../terminal/style.ts";
 import { openStore } from "./open-runs.ts";

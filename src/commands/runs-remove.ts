@@ -1,7 +1,7 @@
 import { type Context, canPrompt } from "../context.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
-import type { RunSummary } from "../export/run-store.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
+import type { RunSummary } from "../runs/run-store.ts";
 import { openStore } from "./open-runs.ts";
 
 export interface RemoveOptions extends GlobalOptions {

@@ -1,8 +1,8 @@
 import type { Context } from "../context.ts";
 import { creditsToNumber, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
-import { describeTarget } from "../export/plan.ts";
-import type { RunStore, RunSummary } from "../export/run-store.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
+import { describeTarget } from "../runs/plan.ts";
+import type { RunStore, RunSummary } from "../runs/run-store.ts";
 import { grouped, timeText } from "../terminal/numbers.ts";
 import { hasColor, styleFor, widthOfStream } from "../terminal/style.ts";
 import { tsv } from "../terminal/tsv.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 import { openStore } from "./open-runs.ts";
 import { register as registerResume } from "./resume.ts";
 

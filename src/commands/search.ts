@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { canonicalJson, isUnfiltered } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
-import type { Target } from "../export/plan.ts";
+import type { Target } from "../runs/plan.ts";
 import { addExportOptions, type ExportFlags, readExportOptions, sameCommand } from "./export-options.ts";
 import { addFilterOptions, type FilterOptions, lowerCaseHint, readFilters } from "./filter-options.ts";
 
@@ -49,7 +49,7 @@ async function run(flags: SearchOptions & FilterOptions, context: Context): Prom
   const target: Target = { kind: "search", filters, canonical: canonicalJson(canonical) };
   const [{ withSession }, { runExport }, { exportTerminal, PROFILES, printResult }] = await Promise.all([
     import("./session.ts"),
-    import("../export/export.ts"),
+    import("../purchase/purchase.ts"),
     import("./export-run.ts"),
   ]);
   await withSession(context, flags, async (session) => {

@@ -11,7 +11,7 @@ import {
   serviceError,
   storeOf,
   wholeNumber,
-} from "./service-folder.ts";
+} from "./service/folder.ts";
 
 interface ServeOptions extends FolderOptions {
   readonly host: string;

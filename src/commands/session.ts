@@ -12,7 +12,7 @@ import {
 } from "../client/types.ts";
 import type { KeySource, Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
 import type { CallSite } from "./map-error.ts";
 
 /** A connection that is ready to be used: what a command works with. */

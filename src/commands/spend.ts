@@ -10,8 +10,8 @@ import {
   ZERO,
 } from "../contract/money.ts";
 import { usageError } from "../errors.ts";
-import type { LedgerEntry } from "../export/ledger.ts";
-import type { GlobalOptions } from "../program.ts";
+import type { GlobalOptions } from "../options.ts";
+import type { LedgerEntry } from "../runs/spend-book.ts";
 
 type Grouping = "day" | "run" | "connection";
 
@@ -62,7 +62,7 @@ const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, fo
 async function run(options: SpendOptions, context: Context): Promise<void> {
   const since = sinceMs(options.since, context.now());
   const [{ readLedger }, { stateDir }] = await Promise.all([
-    import("../export/ledger.ts"),
+    import("../runs/spend-book.ts"),
     import("../connections/paths.ts"),
   ]);
   const entries = await readLedger(stateDir(context));
@@ -83,7 +83,7 @@ async function run(options: SpendOptions, context: Context): Promise<void> {
   const format = options.json === true ? "json" : (options.format ?? (context.stdout.isTTY === true ? "table" : "csv"));
   if (format === "json") context.stdout.write(`${JSON.stringify(spendDocument(options, since, sorted, total))}\n`);
   else if (format === "csv") {
-    const { csvDocument } = await import("../export/views/csv.ts");
+    const { csvDocument } = await import("../output/csv.ts");
     // Amounts are decimals without an exponent, so that they stay exact and stay numbers.
     const rows = sorted.map(([key, sums]) => [key, sums.rows, ...COLUMNS.map((name) => formatCredits(sums[name]))]);
     context.stdout.write(csvDocument([options.by, "profiles", ...COLUMNS], rows));

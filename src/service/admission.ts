@@ -2,9 +2,9 @@ import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../contract/money.ts";
 import { type Answer, type Call, withWireForm } from "./call.ts";
 import { parseApiKey } from "./keys.ts";
+import type { Account, Balance, Store, StoredKey } from "./ledger/ledger.ts";
 import type { RateLimiter } from "./limits.ts";
 import { Problem } from "./problem.ts";
-import type { Account, Balance, Store, StoredKey } from "./store.ts";
 import { TurnCache } from "./turn-cache.ts";
 
 /** Whose call it is, as the store said when it was read, and what was made of it since. */

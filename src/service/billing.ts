@@ -2,8 +2,8 @@ import { envelopeJson } from "../contract/envelope.ts";
 import { affordableRows, type Credits, formatCredits, priceOf, subtractCredits, ZERO } from "../contract/money.ts";
 import type { CostedCall } from "../contract/records.ts";
 import type { Answer, Call } from "./call.ts";
+import type { Account, HoldRequest, Store, StoredKey } from "./ledger/ledger.ts";
 import { invalid, Problem } from "./problem.ts";
-import type { Account, HoldRequest, Store, StoredKey } from "./store.ts";
 
 /** What the work of a paid call brought. */
 export interface Bought {

@@ -3,8 +3,8 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../contract/money.ts";
 import type { Caller } from "./admission.ts";
 import type { CallName, FaultAction } from "./faults.ts";
+import type { Account, StoredKey } from "./ledger/ledger.ts";
 import type { RateState } from "./limits.ts";
-import type { Account, StoredKey } from "./store.ts";
 
 /** What is known of one request while it is answered. */
 export interface Call {

@@ -2,10 +2,10 @@ import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Credits, credits, ZERO } from "../contract/money.ts";
+import type { ReloadOptions } from "../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../dataset/engine.ts";
-import type { ReloadOptions } from "../dataset/reloading-engine.ts";
 import { makeApiKey } from "./keys.ts";
-import { type KeyMode, type Store, StoreConflictError } from "./store.ts";
+import { type KeyMode, type Store, StoreConflictError } from "./ledger/ledger.ts";
 import { openTestDataset } from "./test-dataset.ts";
 
 export const DEFAULT_ACCOUNT = "default";
@@ -60,10 +60,10 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   const place = options.store ?? join(dir, "ledger.db");
   await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = isUrl(place)
-    ? await import("./stores/postgres.ts").then(({ openPostgresStore }) =>
+    ? await import("./ledger/postgres.ts").then(({ openPostgresStore }) =>
         openPostgresStore({ url: place, now, monotonic }),
       )
-    : await import("./stores/sqlite.ts").then(({ openSqliteStore }) =>
+    : await import("./ledger/sqlite.ts").then(({ openSqliteStore }) =>
         openSqliteStore({ path: place, now, monotonic }),
       );
   try {
@@ -110,9 +110,9 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     return followClickHouse(options.dataset, options.clickHousePassword ?? "", reloadOptions(options));
   }
   const [{ ensureSample }, { readPointer }, { ReloadingEngine }] = await Promise.all([
-    import("../dataset/sample.ts"),
+    import("../dataset/build/sample.ts"),
     import("../dataset/layout.ts"),
-    import("../dataset/reloading-engine.ts"),
+    import("../dataset/embedded/reloading-engine.ts"),
   ]);
   const folder = options.dataset ?? datasetDir(dir);
   if (options.dataset === undefined && (await readPointer(folder)) === undefined) {

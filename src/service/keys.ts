@@ -1,5 +1,5 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
-import type { KeyMode } from "./store.ts";
+import type { KeyMode } from "./ledger/ledger.ts";
 
 /**
  * API keys (contract section 5): `hc_live_` or `hc_test_`, 32 random bytes in base62 and a checksum. The checksum lets a typing

@@ -1,4 +1,4 @@
-import type { DayCount, Plan, Store } from "./store.ts";
+import type { DayCount, Plan, Store } from "./ledger/ledger.ts";
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;

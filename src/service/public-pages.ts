@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../dataset/engine.ts";
+import type { Store } from "./ledger/ledger.ts";
 import type { ReferenceFile } from "./reference/page.ts";
-import type { Store } from "./store.ts";
 
 export interface PublicPageOptions {
   readonly engine: Engine;

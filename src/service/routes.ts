@@ -9,6 +9,7 @@ import { type Bought, purchase } from "./billing.ts";
 import { type Answer, type Call, send } from "./call.ts";
 import { segmentHash, writeCursor } from "./cursor.ts";
 import type { CallName } from "./faults.ts";
+import type { Account, HoldRequest, KeyMode, Store, StoredKey } from "./ledger/ledger.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters } from "./magic.ts";
 import { invalid, Problem } from "./problem.ts";
 import {
@@ -21,7 +22,6 @@ import {
   refuseQuery,
   type SegmentRequest,
 } from "./requests.ts";
-import type { Account, HoldRequest, KeyMode, Store, StoredKey } from "./store.ts";
 import { onOneVersion, type World, within } from "./world.ts";
 
 export interface RouteOptions {

@@ -11,6 +11,7 @@ import { Admission } from "./admission.ts";
 import { OutcomeUnknownError, VanishedError } from "./billing.ts";
 import { type Answer, type Lifecycle, newCall, send } from "./call.ts";
 import { type Fault, FaultPlan } from "./faults.ts";
+import type { KeyMode, Store } from "./ledger/ledger.ts";
 import { RateLimiter } from "./limits.ts";
 import { openLog, type ServiceLog, SILENT } from "./log.ts";
 import { type Metrics, openMetrics } from "./metrics.ts";
@@ -19,7 +20,6 @@ import { invalid, Problem } from "./problem.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { refuseBytes } from "./refusal.ts";
 import { API_ROUTES, addRoutes, unsupportedMediaType } from "./routes.ts";
-import type { KeyMode, Store } from "./store.ts";
 import { DeadlineError, makeWorld, type World } from "./world.ts";
 
 /** A `/v1` answer as it went out, for tests that hold every one of them against the published document. */

@@ -8,10 +8,10 @@ const TEST_VERSION = "test-1";
 /** Opens the dataset of test keys in a folder, making it there first where it is missing (once, in about a second). */
 export async function openTestDataset(datasetDir: string): Promise<Engine> {
   const [{ buildDataset }, { generateInto }, { readPointer }, { openDataset }] = await Promise.all([
-    import("../dataset/build.ts"),
-    import("../dataset/generate.ts"),
+    import("../dataset/build/build.ts"),
+    import("../dataset/build/generate.ts"),
     import("../dataset/layout.ts"),
-    import("../dataset/open.ts"),
+    import("../dataset/embedded/open.ts"),
   ]);
   const isDone = async () => (await readPointer(datasetDir)) !== undefined;
   if (!(await isDone())) {

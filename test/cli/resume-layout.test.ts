@@ -1,8 +1,8 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { JournalRecord } from "../../src/export/journal.ts";
-import { decodeLog, encodeLine } from "../../src/export/log-lines.ts";
+import type { JournalRecord } from "../../src/runs/journal.ts";
+import { decodeLog, encodeLine } from "../../src/runs/log-lines.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

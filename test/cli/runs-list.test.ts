@@ -1,7 +1,7 @@
 import { appendFileSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { readLedger } from "../../src/export/ledger.ts";
+import { readLedger } from "../../src/runs/spend-book.ts";
 import { fakeClock } from "../support/client.ts";
 import { runIds, type User, user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";

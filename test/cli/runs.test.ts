@@ -3,9 +3,9 @@ import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/context.ts";
-import { Disk } from "../../src/export/disk.ts";
-import { type NewPlan, RunStore } from "../../src/export/run-store.ts";
 import { main } from "../../src/main.ts";
+import { Disk } from "../../src/runs/disk.ts";
+import { type NewPlan, RunStore } from "../../src/runs/run-store.ts";
 import { fakeClock, type TestContextOptions, testContext } from "../support/client.ts";
 
 const NOW = Date.UTC(2026, 0, 15, 12);

@@ -1,9 +1,9 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
 import { describe, expect, test } from "vitest";
-import { Disk } from "../../src/export/disk.ts";
-import { Ledger, type LedgerEntry } from "../../src/export/ledger.ts";
 import { main } from "../../src/main.ts";
+import { Disk } from "../../src/runs/disk.ts";
+import { Ledger, type LedgerEntry } from "../../src/runs/spend-book.ts";
 import { fakeClock, type TestContextOptions, testContext } from "../support/client.ts";
 
 const NOW = Date.UTC(2026, 0, 15, 12);

@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { openClickHouse } from "../../src/dataset/clickhouse/open.ts";
-import { openDataset } from "../../src/dataset/open.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { main } from "../../src/main.ts";
 import { hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { testContext } from "../support/client.ts";

@@ -4,11 +4,11 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { afterPrefix, type Condition } from "../../src/dataset/conditions.ts";
-import { Counts, CountsWriter } from "../../src/dataset/counts.ts";
 import { literal, startDuckDb } from "../../src/dataset/duckdb.ts";
+import { Counts, CountsWriter } from "../../src/dataset/embedded/counts.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { type KeyRange, RecordStore, RecordWriter } from "../../src/dataset/embedded/record-store.ts";
 import { FORMAT, readPointer } from "../../src/dataset/layout.ts";
-import { openDataset } from "../../src/dataset/open.ts";
-import { type KeyRange, RecordStore, RecordWriter } from "../../src/dataset/record-store.ts";
 import { SMALL, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { HOSTILE, matches, randomFilters, seededRandom } from "../support/exactness.ts";
 

@@ -4,9 +4,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { type CanonicalFilters, canonicalJson } from "../../src/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../src/contract/normalise.ts";
 import type { Person } from "../../src/contract/records.ts";
+import { importDataset } from "../../src/dataset/build/import.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { importDataset } from "../../src/dataset/import.ts";
-import { openDataset } from "../../src/dataset/open.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { hostilePeople, matches, publicOrder, randomFilters, seededRandom } from "../support/exactness.ts";
 

@@ -4,13 +4,13 @@ import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { checkFilters } from "../../src/contract/filters.ts";
 import type { Company, Person } from "../../src/contract/records.ts";
-import { checkArchive } from "../../src/dataset/archive.ts";
+import { checkArchive } from "../../src/dataset/build/archive.ts";
+import { generateInto } from "../../src/dataset/build/generate.ts";
+import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
+import { suggestFor } from "../../src/dataset/build/suggest.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { generateInto } from "../../src/dataset/generate.ts";
-import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/import.ts";
-import { openDataset } from "../../src/dataset/open.ts";
-import { suggestFor } from "../../src/dataset/suggest.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 
 const ALL = { exact: {}, prefix: {}, range: {} };

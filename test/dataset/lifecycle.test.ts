@@ -4,16 +4,16 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { expect, test } from "vitest";
 import { type CanonicalFilters, checkFilters } from "../../src/contract/filters.ts";
-import { NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
-import { openDataset } from "../../src/dataset/open.ts";
-import { ReloadingEngine } from "../../src/dataset/reloading-engine.ts";
 import {
   ensureSample,
   generateDataset,
   SAMPLE_COMPANIES,
   SAMPLE_PEOPLE,
   SAMPLE_VERSION,
-} from "../../src/dataset/sample.ts";
+} from "../../src/dataset/build/sample.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
+import { NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 
 const DIST = resolve(import.meta.dirname, "../../dist");
@@ -48,8 +48,8 @@ test("a folder without a dataset is told apart from a broken one", async () => {
 test("four processes that want the sample at once make it once, and all of them read it", async () => {
   const folder = join(await tempFolder(), "dataset");
   const text = `
-    const { ensureSample } = await import(${JSON.stringify(distUrl("dataset/sample.js"))});
-    const { openDataset } = await import(${JSON.stringify(distUrl("dataset/open.js"))});
+    const { ensureSample } = await import(${JSON.stringify(distUrl("dataset/build/sample.js"))});
+    const { openDataset } = await import(${JSON.stringify(distUrl("dataset/embedded/open.js"))});
     const resources = { threads: 1, memoryBytes: ${SMALL.memoryBytes} };
     const made = await ensureSample(${JSON.stringify(folder)}, { resources });
     const engine = await openDataset(${JSON.stringify(folder)}, { resources });
@@ -83,7 +83,7 @@ test("a build that is killed leaves the old dataset, and the next build clears u
   const folder = join(await tempFolder(), "dataset");
   const first = await build(folder, 200);
   const child = script(`
-    const { generateDataset } = await import(${JSON.stringify(distUrl("dataset/sample.js"))});
+    const { generateDataset } = await import(${JSON.stringify(distUrl("dataset/build/sample.js"))});
     await generateDataset({ people: 2000000, seed: 2 }, {
       datasetDir: ${JSON.stringify(folder)}, now: Date.now, sleep: (ms) => new Promise((done) => setTimeout(done, ms)),
       resources: { threads: 1, memoryBytes: ${SMALL.memoryBytes} },

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
-import { QUICK_BEFORE_RETURN, RowReader } from "../../src/dataset/row-reader.ts";
+import { QUICK_BEFORE_RETURN, RowReader } from "../../src/dataset/embedded/row-reader.ts";
 import { tempFolder } from "../support/dataset.ts";
 
 async function numbers(): Promise<string> {

@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { parseFault } from "../../src/service/faults.ts";
-import type { Store } from "../../src/service/store.ts";
-import { StoreUnavailableError } from "../../src/service/store.ts";
+import type { Store } from "../../src/service/ledger/ledger.ts";
+import { StoreUnavailableError } from "../../src/service/ledger/ledger.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
@@ -99,7 +99,7 @@ describe("what is charged", () => {
 
   test("prices in fractions of a credit add up exactly", async () => {
     const costs = { person_search: 250_000n, company_enrich: 1n, company_employees: 0n } as const;
-    const { STANDARD_PLAN } = await import("../../src/service/store.ts");
+    const { STANDARD_PLAN } = await import("../../src/service/ledger/ledger.ts");
     const service = await start({
       credits: "10.000001",
       plan: { costs: { ...STANDARD_PLAN.costs, ...costs } as never },

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import type { DayCount } from "../../src/service/ledger/ledger.ts";
 import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/limits.ts";
-import type { DayCount } from "../../src/service/store.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 

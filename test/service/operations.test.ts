@@ -3,12 +3,12 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
 import { credits } from "../../src/contract/money.ts";
-import { ReloadingEngine } from "../../src/dataset/reloading-engine.ts";
-import { generateDataset } from "../../src/dataset/sample.ts";
+import { generateDataset } from "../../src/dataset/build/sample.ts";
+import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { FIRST_CREDITS, openStore } from "../../src/service/data-folder.ts";
+import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
+import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { MAGIC_SLOW_MS } from "../../src/service/magic.ts";
-import { STANDARD_PLAN } from "../../src/service/store.ts";
-import { openSqliteStore } from "../../src/service/stores/sqlite.ts";
 import { TEST_PEOPLE } from "../../src/service/test-dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import {

@@ -9,7 +9,7 @@ import {
   StoreConflictError,
   StoreUnavailableError,
   UnknownAccountError,
-} from "../../src/service/store.ts";
+} from "../../src/service/ledger/ledger.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
 
 export interface Backend {

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
-import type { Store } from "../../src/service/store.ts";
-import { openPostgresStore } from "../../src/service/stores/postgres.ts";
+import type { Store } from "../../src/service/ledger/ledger.ts";
+import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
 import { conformance } from "./store-conformance.ts";
 

@@ -5,11 +5,11 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeApiKey } from "../../src/service/keys.ts";
-import { STANDARD_PLAN, type Store, StoreUnavailableError } from "../../src/service/store.ts";
-import { anchoredClock } from "../../src/service/stores/clock.ts";
-import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/stores/liveness.ts";
-import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/stores/sqlite.ts";
-import { checkSqliteVersion, migrate } from "../../src/service/stores/sqlite-schema.ts";
+import { anchoredClock } from "../../src/service/ledger/clock.ts";
+import { STANDARD_PLAN, type Store, StoreUnavailableError } from "../../src/service/ledger/ledger.ts";
+import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/ledger/liveness.ts";
+import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
+import { checkSqliteVersion, migrate } from "../../src/service/ledger/sqlite-schema.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest, temporaryLedger } from "../support/store.ts";
 
 let folder: string;

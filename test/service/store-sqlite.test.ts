@@ -1,8 +1,8 @@
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import type { Store } from "../../src/service/store.ts";
-import { openSqliteStore } from "../../src/service/stores/sqlite.ts";
+import type { Store } from "../../src/service/ledger/ledger.ts";
+import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { conformance } from "./store-conformance.ts";
 
 conformance("SQLite", async () => {

@@ -2,9 +2,9 @@ import { rmSync } from "node:fs";
 import { mkdtemp } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { generateDataset } from "../../src/dataset/build/sample.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { openDataset } from "../../src/dataset/open.ts";
-import { generateDataset } from "../../src/dataset/sample.ts";
 
 /** For tests: one thread and little memory, because many test files run side by side. */
 export const SMALL = { threads: 1, memoryBytes: 512 * 2 ** 20 };

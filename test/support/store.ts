@@ -3,8 +3,8 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { type Credits, credits } from "../../src/contract/money.ts";
-import type { HoldRequest, Settlement, Store, StoredReply } from "../../src/service/store.ts";
-import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/stores/sqlite.ts";
+import type { HoldRequest, Settlement, Store, StoredReply } from "../../src/service/ledger/ledger.ts";
+import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
 
 export const ACCOUNT = "acme";
 

@@ -12,21 +12,25 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   service: ["dataset", "contract"],
   client: ["contract"],
   connections: ["client", "contract"],
-  export: ["client", "contract"],
-  commands: ["export", "client", "connections", "terminal", "contract"],
+  runs: ["client", "contract"],
+  output: ["runs", "contract"],
+  purchase: ["output", "runs", "client", "contract"],
+  commands: ["purchase", "output", "runs", "client", "connections", "terminal", "contract"],
   completion: ["contract"],
 };
 /** Files directly under src/ that a layer may use. */
 const SHARED: Readonly<Record<string, readonly string[]>> = {
   client: ["errors.ts", "context.ts"],
   connections: ["errors.ts", "context.ts"],
-  export: ["errors.ts", "context.ts"],
+  runs: ["errors.ts", "context.ts"],
+  output: ["errors.ts", "context.ts"],
+  purchase: ["errors.ts", "context.ts"],
   terminal: [],
-  commands: ["errors.ts", "context.ts", "program.ts", "version.ts", "topics.ts"],
-  completion: ["errors.ts", "context.ts", "program.ts", "version.ts", "topics.ts"],
+  commands: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts"],
+  completion: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts"],
 };
 /** The only commands that load the service and the dataset, and only when they run. */
-const MAY_LOAD_SERVICE = /^commands\/(serve|service(-[a-z]+)?|sample|session|doctor)\.ts$/;
+const MAY_LOAD_SERVICE = /^commands\/(serve|service\/[a-z-]+|sample|session|doctor)\.ts$/;
 
 interface Import {
   readonly file: string;
@@ -82,7 +86,7 @@ describe("who may import whom", () => {
       ({ file, target }) =>
         (layerOf(file) === "client" && layerOf(target) === "service") ||
         (layerOf(file) === "service" &&
-          ["client", "connections", "export", "terminal"].includes(layerOf(target) ?? "")),
+          ["client", "connections", "runs", "purchase", "output", "terminal"].includes(layerOf(target) ?? "")),
     );
     expect(meets).toEqual([]);
   });

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import type { Dialect } from "../../src/client/types.ts";
-import { Agenda } from "../../src/export/agenda.ts";
-import type { SettledRecord } from "../../src/export/journal.ts";
+import { Agenda } from "../../src/purchase/next-page.ts";
+import type { SettledRecord } from "../../src/runs/journal.ts";
 import { seeded } from "../support/export.ts";
 
 interface Ask {

@@ -3,7 +3,7 @@ import { readdirSync, writeFileSync } from "node:fs";
 import { hostname } from "node:os";
 import { dirname, join } from "node:path";
 import { expect, test } from "vitest";
-import { acquireLock, isLocked, type LockOptions, readHolder, startOf } from "../../src/export/lock.ts";
+import { acquireLock, isLocked, type LockOptions, readHolder, startOf } from "../../src/runs/lock.ts";
 import { tempDir } from "../support/client.ts";
 
 const options = (more: Partial<LockOptions> = {}): LockOptions => ({

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Seen } from "../../src/export/distinct.ts";
-import { Gaps, pageSize, requestsFor } from "../../src/export/paging.ts";
+import { Seen } from "../../src/output/seen.ts";
+import { Gaps, pageSize, requestsFor } from "../../src/purchase/paging.ts";
 
 describe("landing on a cap", () => {
   test("1,007 rows in pages of 100 are ten pages, then 5, 1 and 1", () => {

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { parseMap } from "../../src/dataset/import-map.ts";
+import { parseMap } from "../../src/dataset/build/import-map.ts";
 
 test("a map is read field to column, and the other way round where that is plain", () => {
   const people = { title: "Job Title", name: "Full Name" };

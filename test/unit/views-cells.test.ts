@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { collectColumns, createView, Page, type ViewOptions } from "../../src/export/views/index.ts";
+import { collectColumns, createView, Page, type ViewOptions } from "../../src/output/formats.ts";
 
 /*
  * Rows that look like the first one of their page are copied from its bytes; all others are parsed. Here the same rows go both

@@ -6,7 +6,7 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { PERSON_FIELDS } from "../../src/contract/records.ts";
 import { CliError } from "../../src/errors.ts";
-import { csvDocument } from "../../src/export/views/csv.ts";
+import { csvDocument } from "../../src/output/csv.ts";
 import {
   checkFields,
   chooseFormat,
@@ -17,7 +17,7 @@ import {
   type StreamFormat,
   type ViewOptions,
   writeParquet,
-} from "../../src/export/views/index.ts";
+} from "../../src/output/formats.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headcount-views-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

@@ -1,7 +1,7 @@
 import { rm } from "node:fs/promises";
-import type { BuildOptions } from "../build.ts";
-import { type ImportInput, type ImportReport, importDataset } from "../import.ts";
-import { InputError } from "../import-map.ts";
+import type { BuildOptions } from "../build/build.ts";
+import { type ImportInput, type ImportReport, importDataset } from "../build/import.ts";
+import { InputError } from "../build/import-map.ts";
 import { currentVersion } from "../layout.ts";
 import { parseClickHouseAddress } from "./address.ts";
 import { loadIntoClickHouse } from "./load.ts";

@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { literal, machineResources, startDuckDb } from "../duckdb.ts";
+import { RecordStore } from "../embedded/record-store.ts";
 import { type DatasetMeta, FILES, NORMAL_COLUMNS } from "../layout.ts";
-import { RecordStore } from "../record-store.ts";
 import type { ClickHouseServers } from "./open.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 import type { ClickHouseClient } from "@clickhouse/client";
+import { ReloadingEngine, type ReloadOptions } from "../embedded/reloading-engine.ts";
 import type { Engine } from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
-import { ReloadingEngine, type ReloadOptions } from "../reloading-engine.ts";
 import { parseClickHouseAddress } from "./address.ts";
 import { type Dialect, LITERAL_TEST, MODERN } from "./dialect.ts";
 import { activeDataset, openClickHouseEngine } from "./engine.ts";

@@ -2,7 +2,7 @@ import { readdirSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readLedger } from "../../../src/export/ledger.ts";
+import { readLedger } from "../../../src/runs/spend-book.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, seeded, spawnUser, type User, user, visibleFiles } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";

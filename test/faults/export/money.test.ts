@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseCredits } from "../../../src/contract/money.ts";
-import { readLedger } from "../../../src/export/ledger.ts";
+import { readLedger } from "../../../src/runs/spend-book.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../../support/export.ts";
 import { type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { readLedger } from "../../../src/export/ledger.ts";
+import { readLedger } from "../../../src/runs/spend-book.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, runIds, seeded, type User, user, visibleFiles } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";

@@ -2,7 +2,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { credits } from "../../../src/contract/money.ts";
-import type { Store } from "../../../src/service/store.ts";
+import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { ACCOUNT, holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
 import { LONG } from "./rig.ts";
 

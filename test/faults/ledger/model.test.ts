@@ -9,7 +9,7 @@ import {
   STANDARD_PLAN,
   type Store,
   type StoredReply,
-} from "../../../src/service/store.ts";
+} from "../../../src/service/ledger/ledger.ts";
 import { holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
 import { LONG, report } from "./rig.ts";
 

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { credits } from "../../../src/contract/money.ts";
-import { openSqliteStore } from "../../../src/service/stores/sqlite.ts";
+import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { ACCOUNT } from "../../support/store.ts";
 import { LONG, report, STORE_MODULE, seeded, WORKER } from "./rig.ts";
 

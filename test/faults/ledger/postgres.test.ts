@@ -1,9 +1,9 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeApiKey } from "../../../src/service/keys.ts";
-import { HoldResolvedError, type Store, StoreUnavailableError } from "../../../src/service/store.ts";
-import { FreshCache } from "../../../src/service/stores/fresh-cache.ts";
-import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/stores/postgres.ts";
+import { FreshCache } from "../../../src/service/ledger/fresh-cache.ts";
+import { HoldResolvedError, type Store, StoreUnavailableError } from "../../../src/service/ledger/ledger.ts";
+import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/ledger/postgres.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";
 import { LONG, report, seeded } from "./rig.ts";

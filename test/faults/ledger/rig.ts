@@ -6,7 +6,7 @@ import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { credits } from "../../../src/contract/money.ts";
-import { openSqliteStore, type SqliteStoreOptions } from "../../../src/service/stores/sqlite.ts";
+import { openSqliteStore, type SqliteStoreOptions } from "../../../src/service/ledger/sqlite.ts";
 
 /** The long form of every campaign; figures of the last one are in docs/reliability.md. */
 export const LONG = process.env.HEADCOUNT_LONG === "1";
@@ -15,7 +15,7 @@ export const HAS_STRACE = existsSync("/usr/bin/strace");
 
 const ROOT = resolve(import.meta.dirname, "../../..");
 /** The built ledger: what runs in production, and what a plain `node` can run. */
-export const STORE_MODULE = join(process.env.HEADCOUNT_DIST ?? join(ROOT, "dist"), "service/stores/sqlite.js");
+export const STORE_MODULE = join(process.env.HEADCOUNT_DIST ?? join(ROOT, "dist"), "service/ledger/sqlite.js");
 export const WORKER = join(import.meta.dirname, "worker.mjs");
 
 /** Prints what a campaign did, and keeps it where HEADCOUNT_FAULTS_REPORT names a file. */

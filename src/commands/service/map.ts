@@ -1,0 +1,65 @@
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import type { Suggestion } from "../../dataset/build/suggest.ts";
+import { usageError } from "../../errors.ts";
+import type { GlobalOptions } from "../../options.ts";
+import { safeText } from "../../terminal/safe.ts";
+import { inputError } from "./build.ts";
+import { serviceError } from "./folder.ts";
+
+interface MapOptions extends GlobalOptions {
+  readonly suggest?: string;
+  readonly kind?: string;
+}
+
+export function register(service: Command, context: Context): void {
+  service
+    .command("map")
+    .summary("propose a column map for a file")
+    .description(
+      "Propose a column map for --map of `service import`, from the header of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
+    )
+    .option("--suggest <file>", "a Parquet, CSV or NDJSON file")
+    .option("--kind <kind>", "what its rows are: people or companies (default: told by the header)")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount service map --suggest people.csv > map.json
+  $ headcount service map --suggest companies.parquet --kind companies
+  $ headcount service map --suggest people.ndjson --json | jq .unused`,
+    )
+    .action((_: unknown, command: Command) => run(command.optsWithGlobals<MapOptions>(), context));
+}
+
+async function run(options: MapOptions, context: Context): Promise<void> {
+  const { suggest, kind } = options;
+  if (suggest === undefined) throw usageError("--suggest is missing", "for example --suggest people.csv");
+  if (kind !== undefined && kind !== "people" && kind !== "companies") {
+    throw usageError(`--kind takes people or companies, not "${kind}"`);
+  }
+  let suggestion: Suggestion;
+  try {
+    const { suggestFor } = await import("../../dataset/build/suggest.ts");
+    suggestion = await suggestFor(suggest, context.cwd, kind);
+  } catch (error) {
+    throw inputError(serviceError(error, context.cwd));
+  }
+  if (options.json) {
+    context.stdout.write(`${JSON.stringify(suggestion)}\n`);
+    return;
+  }
+  context.stdout.write(`${JSON.stringify({ [suggestion.kind]: suggestion.map }, null, 2)}\n`);
+  if (!options.quiet) context.stderr.write(preview(suggestion));
+}
+
+/** The first rows as they would be read, a block each. */
+function preview({ file, kind, rows, unused }: Suggestion): string {
+  const lines = [`${safeText(file)}: rows of ${kind}. The first ${rows.length} as they would be read:`];
+  for (const [index, row] of rows.entries()) {
+    lines.push("", `row ${index + 1}`);
+    for (const [field, value] of Object.entries(row)) lines.push(`  ${field.padEnd(20)} ${safeText(value ?? "")}`);
+  }
+  if (unused.length > 0) lines.push("", `Columns that no field takes: ${unused.map(safeText).join(", ")}`);
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,73 @@
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { CliError, EXIT, usageError } from "../../errors.ts";
+import { addFolderOptions, type FolderOptions, folderOf, serviceError, withStore } from "./folder.ts";
+
+/** What was found wrong, part by part; empty lists where all is sound. `dataset` is null where the folder has none. */
+interface Findings {
+  readonly ledger: readonly string[];
+  readonly dataset: readonly string[] | null;
+}
+
+export function register(service: Command, context: Context): void {
+  addFolderOptions(service.command("verify"))
+    .summary("recompute the ledger's and the dataset's invariants")
+    .description(
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero. A service may run meanwhile. Exits 1 on a breach.",
+    )
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ headcount service verify\n  $ headcount service verify --data ./data --json",
+    )
+    .action((_: unknown, command: Command) => run(command.optsWithGlobals<FolderOptions>(), context));
+}
+
+async function run(options: FolderOptions, context: Context): Promise<void> {
+  const dir = await folderOf(options, context);
+  const { existsSync } = await import("node:fs");
+  if (options.store === undefined && !existsSync(`${dir}/ledger.db`)) {
+    throw usageError(`there is no ledger in ${dir}`, "name a data folder with --data, or its accounts with --store");
+  }
+  const ledger = await withStore(options, context, (store) => store.verify());
+  const findings: Findings = { ledger, dataset: await verifyDataset(dir) };
+  if (options.json)
+    context.stdout.write(`${JSON.stringify({ sound: soundness(findings), ...findings }, undefined, 2)}\n`);
+  else print(findings, context);
+  if (soundness(findings)) return;
+  const breaches = [...findings.ledger, ...(findings.dataset ?? [])];
+  throw new CliError({
+    code: "breach",
+    category: "internal",
+    exitCode: EXIT.bug,
+    message: `${breaches.length} ${breaches.length === 1 ? "breach" : "breaches"} found in ${dir}`,
+    details: breaches.slice(0, 20),
+    hint: "stop the service, keep a copy of the folder, and restore the last sound backup",
+  });
+}
+
+const soundness = ({ dataset, ledger }: Findings): boolean => ledger.length === 0 && (dataset?.length ?? 0) === 0;
+
+async function verifyDataset(dir: string): Promise<readonly string[] | null> {
+  try {
+    const [{ datasetDir }, { openDataset }] = await Promise.all([
+      import("../../service/data-folder.ts"),
+      import("../../dataset/embedded/open.ts"),
+    ]);
+    const engine = await openDataset(datasetDir(dir));
+    try {
+      return await engine.verify();
+    } finally {
+      await engine.close();
+    }
+  } catch (error) {
+    if (error instanceof Error && error.name === "NoDatasetError") return null;
+    throw serviceError(error, dir);
+  }
+}
+
+function print({ dataset, ledger }: Findings, context: Context): void {
+  const verdict = (breaches: readonly string[]): string =>
+    breaches.length === 0 ? "sound" : `${breaches.length} found`;
+  context.stdout.write(`ledger\t${verdict(ledger)}\n`);
+  context.stdout.write(`dataset\t${dataset === null ? "none" : verdict(dataset)}\n`);
+}

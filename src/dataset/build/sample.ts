@@ -1,0 +1,69 @@
+import type { Resources } from "../duckdb.ts";
+import { type DatasetMeta, newVersion, readPointer } from "../layout.ts";
+import { type BuildOptions, type BuildProgress, buildDataset } from "./build.ts";
+import { companiesFor, type GenerateOptions, generateInto } from "./generate.ts";
+
+/** People in the built-in sample. */
+export const SAMPLE_PEOPLE = 50_000;
+export const SAMPLE_COMPANIES = companiesFor(SAMPLE_PEOPLE);
+export const SAMPLE_SEED = 20_260_101;
+/** The same on every machine, so that caches and runs agree; raised when the generator or its words change. */
+export const SAMPLE_VERSION = "sample-1";
+
+export interface SampleOptions {
+  /** Wall clock in epoch milliseconds; only for the `created_at` of the folder. */
+  readonly now?: () => number;
+  readonly sleep?: (ms: number) => Promise<void>;
+  readonly resources?: Resources;
+  readonly onProgress?: (progress: BuildProgress) => void;
+  readonly signal?: AbortSignal;
+}
+
+/**
+ * Makes the sample dataset of 50,000 people in a dataset folder (the one that holds CURRENT) that has no dataset yet; takes a
+ * few seconds once. Several processes may call it at once: one builds, the others wait.
+ * @returns whether it was made by this call
+ */
+export async function ensureSample(datasetDir: string, options: SampleOptions = {}): Promise<boolean> {
+  if (await readPointer(datasetDir)) return false;
+  const made = await buildDataset(
+    {
+      name: `sample of ${SAMPLE_PEOPLE} people`,
+      version: SAMPLE_VERSION,
+      stage: (connection) => generateInto(connection, { people: SAMPLE_PEOPLE, seed: SAMPLE_SEED }),
+      isDone: async () => (await readPointer(datasetDir)) !== undefined,
+    },
+    {
+      datasetDir,
+      now: options.now ?? Date.now,
+      sleep: options.sleep ?? wait,
+      ...(options.resources && { resources: options.resources }),
+      ...(options.onProgress && { onProgress: options.onProgress }),
+      ...(options.signal && { signal: options.signal }),
+    },
+  );
+  return made !== undefined;
+}
+
+/** Replaces the dataset of a folder by a synthetic one. @throws RangeError where people or seed are out of bounds */
+export async function generateDataset(generate: GenerateOptions, options: BuildOptions): Promise<DatasetMeta> {
+  const { people, seed } = generate;
+  if (!Number.isInteger(people) || people < 1 || people > 4_000_000_000) {
+    throw new RangeError(`people must be a whole number from 1 to 4,000,000,000, not ${people}`);
+  }
+  if (!Number.isInteger(seed) || seed < 0 || seed > 4_294_967_295) {
+    throw new RangeError(`the seed must be a whole number from 0 to 4,294,967,295, not ${seed}`);
+  }
+  const meta = await buildDataset(
+    {
+      name: `generated: ${people} people, seed ${seed}`,
+      version: newVersion(options.now()),
+      stage: (connection) => generateInto(connection, generate),
+    },
+    options,
+  );
+  if (!meta) throw new Error("nothing was built");
+  return meta;
+}
+
+const wait = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms));

@@ -1,0 +1,400 @@
+import { readFile, writeFile } from "node:fs/promises";
+import { endianness } from "node:os";
+import { setImmediate } from "node:timers/promises";
+import { crc32 } from "node:zlib";
+import type { Condition } from "../conditions.ts";
+
+/*
+ * counts.bin, little-endian:
+ *   magic (8 bytes), CRC-32 of header and arrays (u32), length of the header (u32), header (JSON), arrays at multiples of 8 bytes
+ * A dictionary holds the values of a column in rising order (texts by code point), so that a value's place is its code, and a prefix or
+ * a range is a range of codes. A missing value has the code after the last. A table has one row for each combination of codes that
+ * occurs, in rising order, and for each row how many people come before it.
+ */
+
+const MAGIC = "hccount1";
+/** Bytes before the header. */
+const PREAMBLE = 16;
+/** Bytes whose checksum is computed in one round of the event loop: well below a millisecond. */
+const CHECKED_AT_ONCE = 2 ** 20;
+
+type Value = string | number | null;
+
+interface Span {
+  /** From the first byte after the header, in bytes. */
+  readonly at: number;
+  /** Items of the array. */
+  readonly length: number;
+}
+
+interface Header {
+  readonly people: number;
+  readonly dictionaries: readonly {
+    readonly column: string;
+    /** Whole numbers as 64-bit floats. */
+    readonly numbers?: Span;
+    /** Where each text begins, and where the last ends. */
+    readonly starts?: Span;
+    readonly texts?: Span;
+  }[];
+  readonly tables: readonly {
+    readonly columns: readonly string[];
+    readonly codes: readonly Span[];
+    readonly before: Span;
+  }[];
+}
+
+/** Half-open ranges of codes, rising and apart from each other. */
+type Ranges = readonly (readonly [from: number, to: number])[];
+
+interface Dictionary {
+  readonly size: number;
+  value(code: number): string | number;
+  /** The codes of values that meet the condition; never that of a missing value. */
+  ranges(condition: Condition): Ranges;
+}
+
+interface Table {
+  readonly columns: readonly string[];
+  readonly rows: number;
+  /** For each column the code in each row. */
+  readonly codes: readonly Uint32Array[];
+  /** People before each row, and all people at the end. */
+  readonly before: Uint32Array;
+}
+
+/** Collects tables of counts and writes them as one file. */
+export class CountsWriter {
+  readonly #values = new Map<string, Map<Value, number>>();
+  readonly #tables: { columns: readonly string[]; codes: number[][]; counts: number[] }[] = [];
+
+  /** A table: `rows` in the order of its columns' values, missing ones last, and the number of people of each. */
+  add(columns: readonly string[], rows: Iterable<readonly [values: readonly Value[], people: number]>): void {
+    const known = columns.map((column) => {
+      const values = this.#values.get(column) ?? new Map<Value, number>();
+      this.#values.set(column, values);
+      return values;
+    });
+    const codes: number[][] = columns.map(() => []);
+    const counts: number[] = [];
+    for (const [values, people] of rows) {
+      values.forEach((value, index) => {
+        const codesOf = known[index];
+        const code = codesOf?.get(value) ?? codesOf?.size ?? 0;
+        codesOf?.set(value, code);
+        codes[index]?.push(code);
+      });
+      counts.push(people);
+    }
+    this.#tables.push({ columns, codes, counts });
+  }
+
+  /** @throws Error where the rows of a table are in another order, or are not all people */
+  async write(path: string, people: number): Promise<void> {
+    const parts: Uint8Array[] = [];
+    let length = 0;
+    const put = (array: Uint8Array | Uint32Array | Float64Array): Span => {
+      const at = length;
+      const padding = -array.byteLength & 7;
+      parts.push(new Uint8Array(array.buffer, array.byteOffset, array.byteLength), new Uint8Array(padding));
+      length += array.byteLength + padding;
+      return { at, length: array.length };
+    };
+    const dictionaries: Header["dictionaries"][number][] = [];
+    const places = new Map<string, Uint32Array>();
+    for (const [column, codes] of this.#values) {
+      const { sorted, place } = inOrder(codes);
+      places.set(column, place);
+      if (sorted.every((value) => typeof value === "number")) {
+        dictionaries.push({ column, numbers: put(Float64Array.from(sorted)) });
+      } else {
+        const texts = sorted.map((value) => Buffer.from(String(value)));
+        const starts = new Uint32Array(texts.length + 1);
+        texts.forEach((text, index) => {
+          starts[index + 1] = (starts[index] ?? 0) + text.length;
+        });
+        dictionaries.push({ column, starts: put(starts), texts: put(Buffer.concat(texts)) });
+      }
+    }
+    const tables = this.#tables.map(({ columns, codes, counts }) => {
+      const placed = columns.map((column, index) => {
+        const place = places.get(column);
+        return Uint32Array.from(codes[index] ?? [], (code) => place?.[code] ?? 0);
+      });
+      for (let row = 1; row < counts.length; row++) {
+        if (!isRising(placed, row)) throw new Error(`the counts by ${columns.join(", ")} are out of order`);
+      }
+      const before = new Uint32Array(counts.length + 1);
+      counts.forEach((count, row) => {
+        before[row + 1] = (before[row] ?? 0) + count;
+      });
+      if (before[counts.length] !== people) throw new Error(`the counts by ${columns.join(", ")} are not all people`);
+      return { columns, codes: placed.map(put), before: put(before) };
+    });
+    const text = JSON.stringify({ people, dictionaries, tables } satisfies Header);
+    const header = Buffer.from(text.padEnd(text.length + (-(Buffer.byteLength(text) + PREAMBLE) & 7)));
+    const body = Buffer.concat([header, ...parts]);
+    const preamble = Buffer.alloc(PREAMBLE);
+    preamble.write(MAGIC, "latin1");
+    preamble.writeUInt32LE(crc32(body), 8);
+    preamble.writeUInt32LE(header.length, 12);
+    await writeFile(path, Buffer.concat([preamble, body]));
+  }
+}
+
+/** The values in rising order without the missing one, and for each code given so far the place in this order. */
+function inOrder(codes: ReadonlyMap<Value, number>): { sorted: (string | number)[]; place: Uint32Array } {
+  const present = [...codes.keys()].filter((value) => value !== null);
+  const keyed = present.map((value) => ({ value, key: typeof value === "string" ? Buffer.from(value) : undefined }));
+  keyed.sort((a, b) => (a.key && b.key ? Buffer.compare(a.key, b.key) : Number(a.value) - Number(b.value)));
+  const sorted = keyed.map(({ value }) => value);
+  const place = new Uint32Array(codes.size).fill(sorted.length);
+  sorted.forEach((value, index) => {
+    place[codes.get(value) ?? 0] = index;
+  });
+  return { sorted, place };
+}
+
+function isRising(codes: readonly Uint32Array[], row: number): boolean {
+  for (const column of codes) {
+    const step = (column[row] ?? 0) - (column[row - 1] ?? 0);
+    if (step !== 0) return step > 0;
+  }
+  return false;
+}
+
+/** Tables of counts in memory: the count of filters on the columns of one of them takes some look-ups, of microseconds. */
+export class Counts {
+  readonly #dictionaries: ReadonlyMap<string, Dictionary>;
+  /** The smallest first. */
+  readonly #tables: readonly Table[];
+
+  private constructor(dictionaries: ReadonlyMap<string, Dictionary>, tables: readonly Table[]) {
+    this.#dictionaries = dictionaries;
+    this.#tables = tables.toSorted((a, b) => a.rows - b.rows);
+  }
+
+  /**
+   * Reads a file that CountsWriter wrote, without holding the event loop.
+   * @returns undefined where there is none (an earlier version's folder), or where the machine's byte order is another
+   * @throws Error where the file is damaged
+   */
+  static async load(path: string, people: number): Promise<Counts | undefined> {
+    if (endianness() !== "LE") return undefined;
+    const file = await readFile(path).catch((error: unknown) => {
+      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+      throw error;
+    });
+    if (!file) return undefined;
+    const damaged = new Error(`${path} is damaged; import or generate the dataset again`);
+    if (file.length < PREAMBLE || file.toString("latin1", 0, 8) !== MAGIC) throw damaged;
+    let sum = 0;
+    for (let at = PREAMBLE; at < file.length; at += CHECKED_AT_ONCE) {
+      sum = crc32(file.subarray(at, at + CHECKED_AT_ONCE), sum);
+      await setImmediate();
+    }
+    if (sum !== file.readUInt32LE(8)) throw damaged;
+    const start = PREAMBLE + file.readUInt32LE(12);
+    const header = JSON.parse(file.toString("utf8", PREAMBLE, start)) as Header;
+    if (header.people !== people) throw damaged;
+    // Typed arrays need an aligned start.
+    const body = (file.byteOffset + start) % 8 === 0 ? file.subarray(start) : new Uint8Array(file.subarray(start));
+    const words = ({ at, length }: Span): Uint32Array => new Uint32Array(body.buffer, body.byteOffset + at, length);
+    const dictionaries = new Map<string, Dictionary>();
+    for (const { column, numbers, starts, texts } of header.dictionaries) {
+      if (numbers) {
+        const { at, length } = numbers;
+        dictionaries.set(column, new NumberDictionary(new Float64Array(body.buffer, body.byteOffset + at, length)));
+      } else if (starts && texts) {
+        const bytes = Buffer.from(body.buffer, body.byteOffset + texts.at, texts.length);
+        dictionaries.set(column, new TextDictionary(words(starts), bytes));
+      }
+    }
+    const tables = header.tables.map(({ columns, codes, before }) => ({
+      columns,
+      rows: before.length - 1,
+      codes: codes.map(words),
+      before: words(before),
+    }));
+    return new Counts(dictionaries, tables);
+  }
+
+  /** The columns of each table. */
+  get columnSets(): readonly (readonly string[])[] {
+    return this.#tables.map(({ columns }) => columns);
+  }
+
+  /** How many people meet all conditions, or undefined where no table has all the columns that they look at. */
+  count(conditions: readonly Condition[]): number | undefined {
+    const table = this.#tables.find(({ columns }) => conditions.every(({ column }) => columns.includes(column)));
+    if (!table) return undefined;
+    const wanted: (Ranges | undefined)[] = table.columns.map(() => undefined);
+    for (const condition of conditions) {
+      const level = table.columns.indexOf(condition.column);
+      const ranges = this.#dictionaries.get(condition.column)?.ranges(condition) ?? [];
+      if (ranges.length === 0) return 0;
+      const before = wanted[level];
+      wanted[level] = before ? intersection(before, ranges) : ranges;
+    }
+    const last = wanted.findLastIndex((ranges) => ranges !== undefined);
+    return peopleIn(table, wanted, last, 0, 0, table.rows);
+  }
+
+  /** Every row of a table: its values and how many people have them. For checking it. */
+  *rows(columns: readonly string[]): Generator<readonly [values: readonly Value[], people: number]> {
+    const table = this.#tables.find((other) => other.columns.join() === columns.join());
+    if (!table) return;
+    for (let row = 0; row < table.rows; row++) {
+      const values = columns.map((column, index) => {
+        const dictionary = this.#dictionaries.get(column);
+        const code = table.codes[index]?.[row] ?? 0;
+        return dictionary && code < dictionary.size ? dictionary.value(code) : null;
+      });
+      yield [values, (table.before[row + 1] ?? 0) - (table.before[row] ?? 0)];
+    }
+  }
+}
+
+/**
+ * People in the rows from `low` to `high`, which agree on all columns before `level`, that meet what is wanted of the others. The rows
+ * are sorted, so rows with a range of codes lie together, and beyond the last column that matters they need not be looked at.
+ */
+function peopleIn(
+  table: Table,
+  wanted: readonly (Ranges | undefined)[],
+  last: number,
+  level: number,
+  low: number,
+  high: number,
+): number {
+  const codes = table.codes[level];
+  if (level > last || !codes) return (table.before[high] ?? 0) - (table.before[low] ?? 0);
+  let people = 0;
+  const ranges = wanted[level] ?? EVERYTHING;
+  let from = low;
+  for (const [first, end] of ranges) {
+    from = firstAtLeast(codes, first, from, high);
+    const to = end > MOST_CODES ? high : firstAtLeast(codes, end, from, high);
+    if (level === last) people += (table.before[to] ?? 0) - (table.before[from] ?? 0);
+    else {
+      while (from < to) {
+        const next = firstAtLeast(codes, (codes[from] ?? 0) + 1, from, to);
+        people += peopleIn(table, wanted, last, level + 1, from, next);
+        from = next;
+      }
+    }
+    from = to;
+  }
+  return people;
+}
+
+const MOST_CODES = 0xffff_ffff;
+/** Codes of present and of missing values. */
+const EVERYTHING: Ranges = [[0, MOST_CODES + 1]];
+
+/** The first row from `low` to `high` whose code is at least `code`, else `high`. Near rows are found first: groups are often small. */
+function firstAtLeast(codes: Uint32Array, code: number, low: number, high: number): number {
+  let from = low;
+  let step = 1;
+  while (from + step < high && (codes[from + step - 1] ?? 0) < code) {
+    from += step;
+    step *= 2;
+  }
+  let to = Math.min(from + step, high);
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if ((codes[middle] ?? 0) < code) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+/** The first of `size` places where `isBelow` is no longer true. */
+function partition(size: number, isBelow: (place: number) => boolean): number {
+  let from = 0;
+  let to = size;
+  while (from < to) {
+    const middle = (from + to) >>> 1;
+    if (isBelow(middle)) from = middle + 1;
+    else to = middle;
+  }
+  return from;
+}
+
+const range = (from: number, to: number): Ranges => (from < to ? [[from, to]] : []);
+
+class TextDictionary implements Dictionary {
+  readonly size: number;
+  readonly #starts: Uint32Array;
+  readonly #bytes: Buffer;
+
+  constructor(starts: Uint32Array, bytes: Buffer) {
+    this.#starts = starts;
+    this.#bytes = bytes;
+    this.size = starts.length - 1;
+  }
+
+  value(code: number): string {
+    return this.#bytes.toString("utf8", this.#starts[code], this.#starts[code + 1]);
+  }
+
+  ranges(condition: Condition): Ranges {
+    if (condition.kind === "prefix") {
+      const { from, before } = condition;
+      return range(this.#place(Buffer.from(from)), before === undefined ? this.size : this.#place(Buffer.from(before)));
+    }
+    if (condition.kind !== "in") return [];
+    const codes = new Set<number>();
+    for (const value of condition.values) {
+      const bytes = Buffer.from(value);
+      const code = this.#place(bytes);
+      if (code < this.size && this.#compare(bytes, code) === 0) codes.add(code);
+    }
+    return [...codes].sort((a, b) => a - b).map((code) => [code, code + 1]);
+  }
+
+  /** The number of values below these bytes. The order of UTF-8 is that of code points. */
+  #place(bytes: Buffer): number {
+    return partition(this.size, (code) => this.#compare(bytes, code) < 0);
+  }
+
+  #compare(bytes: Buffer, code: number): number {
+    return this.#bytes.compare(bytes, 0, bytes.length, this.#starts[code], this.#starts[code + 1]);
+  }
+}
+
+class NumberDictionary implements Dictionary {
+  readonly size: number;
+  readonly #numbers: Float64Array;
+
+  constructor(numbers: Float64Array) {
+    this.#numbers = numbers;
+    this.size = numbers.length;
+  }
+
+  value(code: number): number {
+    return this.#numbers[code] ?? 0;
+  }
+
+  ranges(condition: Condition): Ranges {
+    if (condition.kind !== "range") return [];
+    const { min = 0, max = Number.POSITIVE_INFINITY } = condition;
+    const numbers = this.#numbers;
+    return range(
+      partition(this.size, (code) => (numbers[code] ?? 0) < min),
+      partition(this.size, (code) => (numbers[code] ?? 0) <= max),
+    );
+  }
+}
+
+function intersection(one: Ranges, other: Ranges): Ranges {
+  const both: [number, number][] = [];
+  for (const [from, to] of one) {
+    for (const [start, end] of other) {
+      const low = Math.max(from, start);
+      const high = Math.min(to, end);
+      if (low < high) both.push([low, high]);
+    }
+  }
+  return both;
+}

@@ -1,0 +1,520 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { DuckDBConnection, DuckDBResult } from "@duckdb/node-api";
+import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
+import { normalForm } from "../../contract/normalise.ts";
+import { verifyFiles } from "../build/verify.ts";
+import { type Condition, conditionsOf, joinSql, type Sql, type SqlDialect, whereSql } from "../conditions.ts";
+import {
+  acquireDuckDb,
+  literal,
+  machineResources,
+  type OpenDuckDb,
+  type Resources,
+  releaseDuckDb,
+  toNumber,
+} from "../duckdb.ts";
+import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
+import {
+  COMPANY_COLUMNS,
+  type DatasetMeta,
+  FILES,
+  FORMAT,
+  markInUse,
+  OLDEST_FORMAT,
+  type ReadMark,
+} from "../layout.ts";
+import { BitmapSegment, ListSegment, type Segment, SegmentCache, WholeDataset } from "../segment.ts";
+import { Counts } from "./counts.ts";
+import { type Cube, cubeCount, findCubes } from "./cubes.ts";
+import { RecordStore, type TextIndex } from "./record-store.ts";
+import { Turns } from "./turns.ts";
+
+export interface DuckDbEngineOptions {
+  readonly resources?: Resources;
+  /** For segments that are being paged through, in bytes. */
+  readonly segmentBytes?: number;
+  /** Whether small tables of counts are kept in memory. Default true; without them DuckDB counts. */
+  readonly countsInMemory?: boolean;
+  /** Queries at once; more wait in line. */
+  readonly connections?: number;
+  /** A read of the row store that takes longer goes on in a thread of its own, in milliseconds: {@link RowReader}. */
+  readonly slowReadMs?: number;
+  /** A clock in milliseconds, to keep the event loop free; only differences count. */
+  readonly monotonic?: () => number;
+}
+
+/** The names under which DuckDB has the files of a version. */
+const ATTACHED = ["filters", "lookups"];
+const SEGMENT_BYTES = 128 * 2 ** 20;
+/** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
+const RECORDS_AT_ONCE = 25;
+/** How long records are read in one round of the event loop, in milliseconds. */
+const READING_MS = 5;
+/**
+ * How many candidates of a look-up are checked on their records, at about 10 us each. To DuckDB a hundred scattered rows are a pass over
+ * the whole filter table (4 ms at 1 M people, 25-50 ms at 10 M), so beyond this number it makes one pass with a semi-join.
+ */
+const mostCandidates = (people: number): number => Math.min(1_000, Math.max(200, Math.floor(people / 10_000)));
+
+const DIALECT: SqlDialect = {
+  // A JavaScript number is bound as a DOUBLE: compared with that, the column would be cast, and nothing could be skipped.
+  placeholder: (type) => (type === "integer" ? "?::BIGINT" : "?"),
+  addressColumns: () => ({ slug: "key", address: "address" }),
+};
+
+/** Entries of an index of the row store that are read at once, on this thread: about 0.3 ms. */
+const FOUND_AT_ONCE = 1_000;
+
+/** Where candidates come from, and what of the filters is still to be checked on the filter table. */
+interface Plan {
+  /** Look-ups whose results are intersected; empty for a scan. */
+  readonly lookups: readonly Sql[];
+  readonly rest: readonly Condition[];
+}
+
+/** DuckDB for counts and selection, SQLite for records. See docs/dataset.md for the layout. */
+export class DuckDbEngine implements Engine {
+  readonly #meta: DatasetMeta;
+  readonly #store: RecordStore;
+  readonly #mark: ReadMark;
+  readonly #pool: ConnectionPool;
+  readonly #counts: Counts | undefined;
+  readonly #cubes: readonly Cube[];
+  readonly #segments: SegmentCache;
+  readonly #turns: Turns;
+  readonly #running = new Map<string, Promise<Segment | number>>();
+  #calls = 0;
+  #closing: Promise<void> | undefined;
+  #idle: (() => void) | undefined;
+
+  private constructor(
+    meta: DatasetMeta,
+    store: RecordStore,
+    mark: ReadMark,
+    pool: ConnectionPool,
+    counts: Counts | undefined,
+    cubes: readonly Cube[],
+    options: DuckDbEngineOptions,
+  ) {
+    this.#meta = meta;
+    this.#store = store;
+    this.#mark = mark;
+    this.#pool = pool;
+    this.#counts = counts;
+    this.#cubes = cubes;
+    this.#segments = new SegmentCache(options.segmentBytes ?? SEGMENT_BYTES);
+    this.#turns = new Turns(READING_MS, options.monotonic ?? (() => performance.now()));
+  }
+
+  /** Opens one version folder, read-only. Several processes may read the same folder. */
+  static async open(folder: string, options: DuckDbEngineOptions = {}): Promise<DuckDbEngine> {
+    const mark = markInUse(folder);
+    const resources = options.resources ?? machineResources();
+    let duckdb: OpenDuckDb | undefined;
+    let store: RecordStore | undefined;
+    try {
+      const meta = await readMeta(folder);
+      duckdb = await acquireDuckDb(resources);
+      const { connection } = duckdb;
+      await connection.run(`ATTACH ${literal(join(folder, FILES.people))} AS filters (READ_ONLY)`);
+      await connection.run(`ATTACH ${literal(join(folder, FILES.lookups))} AS lookups (READ_ONLY)`);
+      const cubes = await findCubes(connection);
+      const inMemory = options.countsInMemory !== false && meta.format > 1;
+      const counts = inMemory ? await Counts.load(join(folder, FILES.counts), meta.people) : undefined;
+      store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
+      const pool = new ConnectionPool(
+        duckdb,
+        resources,
+        options.connections ?? Math.min(8, Math.max(4, resources.threads)),
+      );
+      return new DuckDbEngine(meta, store, mark, pool, counts, cubes, options);
+    } catch (error) {
+      await store?.close();
+      if (duckdb) await releaseDuckDb(resources, duckdb, ATTACHED);
+      mark.release();
+      throw error;
+    }
+  }
+
+  info(): DatasetInfo {
+    const { version, people, companies } = this.#meta;
+    return { version, people, companies };
+  }
+
+  count(filters: CanonicalFilters): Promise<number> {
+    return this.#call(async () => {
+      const key = canonicalJson(filters);
+      if (key === "{}") return this.#meta.people;
+      const known = this.#segments.get(key) ?? this.#running.get(key);
+      if (known) {
+        const segment = await known;
+        if (typeof segment !== "number") return segment.count;
+      }
+      return this.#once(`count ${key}`, () => this.#countNow(filters));
+    });
+  }
+
+  people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
+    return this.#call(async () => {
+      const key = canonicalJson(filters);
+      if (key === "{}") return this.#page(new WholeDataset(this.#meta.people), slice);
+      return this.#page(await this.#segment(key, () => this.#select(filters)), slice);
+    });
+  }
+
+  company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
+    return this.#call(async () => {
+      const found = await this.#store.company(lookup);
+      return found && { id: found.id, record: found.record };
+    });
+  }
+
+  employees(companyId: string, slice: Slice): Promise<RecordPage> {
+    return this.#call(async () => {
+      const company = await this.#store.company({ by: "id", value: companyId });
+      if (!company) return { records: [], total: 0 };
+      const sql = {
+        text: "SELECT rid FROM lookups.by_employer WHERE key = ?::UINTEGER",
+        values: [company.seq],
+      };
+      return this.#page(await this.#segment(`employer ${company.seq}`, () => this.#sorted(sql)), slice);
+    });
+  }
+
+  verify(): Promise<readonly string[]> {
+    return this.#call(() =>
+      this.#pool.use((connection) => verifyFiles(connection, this.#store, this.#counts, this.#meta)),
+    );
+  }
+
+  close(): Promise<void> {
+    this.#closing ??= this.#shutDown();
+    return this.#closing;
+  }
+
+  async #shutDown(): Promise<void> {
+    if (this.#calls > 0) {
+      await new Promise<void>((resolve) => {
+        this.#idle = resolve;
+      });
+    }
+    await this.#store.close();
+    await this.#pool.close();
+    this.#mark.release();
+  }
+
+  /** Keeps the files open until the call is over. */
+  async #call<Result>(work: () => Promise<Result>): Promise<Result> {
+    if (this.#closing) throw new Error("the dataset is closed");
+    this.#calls++;
+    try {
+      return await work();
+    } finally {
+      this.#calls--;
+      if (this.#calls === 0) this.#idle?.();
+    }
+  }
+
+  /** Equal questions that are asked at the same time are answered once. */
+  async #once<Result extends Segment | number>(key: string, work: () => Promise<Result>): Promise<Result> {
+    const running = this.#running.get(key);
+    // A key names one kind of result: counts begin with "count ".
+    if (running) return (await running) as Result;
+    const promise = work();
+    this.#running.set(key, promise);
+    try {
+      return await promise;
+    } finally {
+      this.#running.delete(key);
+    }
+  }
+
+  async #segment(key: string, work: () => Promise<Segment>): Promise<Segment> {
+    const cached = this.#segments.get(key);
+    if (cached) return cached;
+    const segment = await this.#once(key, work);
+    this.#segments.set(key, segment);
+    return segment;
+  }
+
+  async #page(segment: Segment, slice: Slice): Promise<RecordPage> {
+    const records = await this.#records(segment.slice(slice.offset, slice.limit));
+    return { records, total: segment.count };
+  }
+
+  async #countNow(filters: CanonicalFilters): Promise<number> {
+    const conditions = conditionsOf(filters);
+    const known = this.#counts?.count(conditions) ?? (await this.#countIndexed(conditions));
+    if (known !== undefined) return known;
+    const cube = cubeCount(this.#cubes, conditions, DIALECT);
+    const few = cube ? undefined : await this.#selectFew(conditions);
+    if (few) return few.count;
+    const { lookups, rest } = this.#plan(conditions);
+    if (!cube && lookups.length > 0 && rest.length > 0) {
+      return (await this.#narrow(lookups, rest)).count;
+    }
+    const source = lookups.length > 0 ? intersect(lookups) : scan(rest);
+    const sql = cube ?? { text: `SELECT count(*) FROM (${source.text})`, values: source.values };
+    return this.#pool.use(async (connection) => {
+      const reader = await connection.runAndReadAll(sql.text, [...sql.values]);
+      return toNumber(reader.getRowsJS()[0]?.[0]);
+    });
+  }
+
+  async #select(filters: CanonicalFilters): Promise<Segment> {
+    const conditions = conditionsOf(filters);
+    const few = await this.#selectFew(conditions);
+    if (few) return few;
+    const { lookups, rest } = this.#plan(conditions);
+    if (lookups.length === 0) return this.#bitmap(scan(rest));
+    if (rest.length > 0) return this.#narrow(lookups, rest);
+    // A beginning may match most of the people, a name or an address never does.
+    if (conditions.every(({ kind }) => kind === "prefix")) return this.#bitmap(intersect(lookups));
+    const found = intersect(lookups);
+    if (lookups.length === 1) return this.#sorted(found);
+    return this.#ordered({ text: `SELECT rid FROM (${found.text}) ORDER BY rid`, values: found.values });
+  }
+
+  #plan(conditions: readonly Condition[]): Plan {
+    return plan(conditions, this.#meta.format > 1 ? COMPANY_COLUMNS : []);
+  }
+
+  /** How many people have one of some names or headlines, or a beginning of them, from the row store's index. */
+  async #countIndexed(conditions: readonly Condition[]): Promise<number | undefined> {
+    const [condition] = conditions;
+    if (conditions.length !== 1 || !condition || !isIndexed(condition)) return undefined;
+    return this.#store.count(condition.column, condition, FOUND_AT_ONCE);
+  }
+
+  /**
+   * People of one name or headline, or of a beginning that few have: a look-up in the row store takes a tenth of a statement. What else
+   * is asked is checked on the records.
+   */
+  async #selectFew(conditions: readonly Condition[]): Promise<Segment | undefined> {
+    // Addresses have tables of their own.
+    if (conditions.some(({ kind }) => kind === "address")) return undefined;
+    const most = conditions.length === 1 ? FOUND_AT_ONCE : mostCandidates(this.#meta.people);
+    for (const condition of conditions) {
+      const found = isIndexed(condition) && (await this.#store.find(condition.column, condition, most));
+      if (!found) continue;
+      const rest = conditions.filter((other) => other !== condition);
+      return rest.length === 0 ? new ListSegment(found.sort()) : this.#filtered(found, rest);
+    }
+    return undefined;
+  }
+
+  /** Those of a few people whose records meet the conditions. */
+  async #filtered(rids: Uint32Array, conditions: readonly Condition[]): Promise<Segment> {
+    const records = await this.#records(rids);
+    return new ListSegment(rids.filter((_, index) => meets(records[index] ?? "", conditions)).sort());
+  }
+
+  /** Candidates of the look-ups that also meet the other conditions. */
+  async #narrow(lookups: readonly Sql[], rest: readonly Condition[]): Promise<Segment> {
+    const candidates = intersect(lookups);
+    const most = mostCandidates(this.#meta.people);
+    const few = await this.#pool.use(async (connection) => {
+      const text = `SELECT rid FROM (${candidates.text}) LIMIT ${most + 1}`;
+      return collect(await connection.run(text, [...candidates.values]));
+    });
+    if (few.length <= most) return this.#filtered(few, rest);
+    const source = { text: `rid IN (${candidates.text})`, values: candidates.values };
+    const joined = joinSql([whereSql(rest, DIALECT), source], " AND ");
+    return this.#ordered({ text: `SELECT rid FROM filters.people${joined.text} ORDER BY rid`, values: joined.values });
+  }
+
+  /** The records at these positions, read in turns with other work. */
+  async #records(rids: Uint32Array): Promise<string[]> {
+    const records: string[] = [];
+    for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
+      await this.#turns.take();
+      records.push(...(await this.#store.people(rids.subarray(start, start + RECORDS_AT_ONCE))));
+    }
+    return records;
+  }
+
+  /** The positions that a statement gives in order. For one that may give many, since DuckDB sorts them in threads of its own. */
+  async #ordered(sql: Sql): Promise<Segment> {
+    return new ListSegment(await this.#rids(sql));
+  }
+
+  /** The positions that a short statement gives: its ORDER BY would cost half as much again. */
+  async #sorted(sql: Sql): Promise<Segment> {
+    return new ListSegment((await this.#rids(sql)).sort());
+  }
+
+  #rids(sql: Sql): Promise<Uint32Array> {
+    return this.#pool.use(async (connection) => collect(await connection.stream(sql.text, [...sql.values])));
+  }
+
+  /** The positions as bits, aggregated inside DuckDB, so that nothing is copied or sorted row by row. */
+  #bitmap(sql: Sql): Promise<Segment> {
+    // A whole number of bytes, so that DuckDB puts no padding before the first bit.
+    const bits = Math.ceil(this.#meta.people / 8) * 8;
+    return this.#pool.use(async (connection) => {
+      const text = `SELECT bitstring_agg(rid, 0::UINTEGER, ${Math.max(bits - 1, 1)}::UINTEGER) FROM (${sql.text})`;
+      const value = (await connection.runAndReadAll(text, [...sql.values])).getRows()[0]?.[0];
+      if (value === null || value === undefined) return new ListSegment(new Uint32Array());
+      if (typeof value !== "object" || !("data" in value) || !(value.data instanceof Uint8Array)) {
+        throw new Error("DuckDB gave no bits");
+      }
+      // The first byte says how much padding there is: none.
+      return new BitmapSegment(new Uint8Array(value.data.subarray(1))).compact(() => this.#turns.take());
+    });
+  }
+}
+
+/** The order in which a scan checks columns: what leads the sort, then what is cheap to read and leaves few rows, long text last. */
+const SCAN_ORDER = [
+  "country",
+  "department",
+  "industry",
+  "functional_area",
+  "city",
+  "state",
+  "title",
+  "seniority",
+  "seniority_level",
+  "location",
+  "connections",
+  "followers",
+  "last_name",
+  "first_name",
+  "name",
+  "headline",
+];
+
+/** A condition on a column that the row store has an index of. */
+const isIndexed = (
+  condition: Condition,
+): condition is Extract<Condition, { kind: "in" | "prefix" }> & { column: TextIndex } =>
+  (condition.kind === "in" || condition.kind === "prefix") &&
+  (condition.column === "name" || condition.column === "headline");
+
+/**
+ * Which table answers fastest; the crossing points were measured (docs/dataset.md).
+ * @param companyColumns the columns that `by_company` has beside the address
+ */
+function plan(given: readonly Condition[], companyColumns: readonly string[]): Plan {
+  const conditions = given.toSorted((a, b) => SCAN_ORDER.indexOf(a.column) - SCAN_ORDER.indexOf(b.column));
+  const company = conditions.find(({ column }) => column === "company_network_url");
+  const ofCompany = company ? conditions.filter(({ column }) => companyColumns.includes(column)) : [];
+  const lookups: Sql[] = [];
+  const rest: Condition[] = [];
+  // The filter table is sorted by these: with one of them a scan reads little.
+  const narrow = conditions.some(({ column }) => column === "country" || column === "department");
+  for (const condition of conditions) {
+    if (ofCompany.includes(condition)) continue;
+    const table = lookupTable(condition, narrow);
+    if (table === undefined) rest.push(condition);
+    else {
+      const own = condition.kind === "address" ? condition : { ...condition, column: "key" };
+      const where = whereSql([own, ...(condition === company ? ofCompany : [])], DIALECT);
+      lookups.push({ text: `SELECT rid FROM lookups.${table}${where.text}`, values: where.values });
+    }
+  }
+  return { lookups, rest };
+}
+
+function lookupTable(condition: Condition, narrow: boolean): string | undefined {
+  if (condition.kind === "address") return condition.column === "network_url" ? "by_address" : "by_company";
+  if (condition.column === "name" && !narrow) return "by_name";
+  if (condition.column === "headline" && !narrow) return "by_headline";
+  return undefined;
+}
+
+function scan(conditions: readonly Condition[]): Sql {
+  const where = whereSql(conditions, DIALECT);
+  return { text: `SELECT rid FROM filters.people${where.text}`, values: where.values };
+}
+
+const intersect = (lookups: readonly Sql[]): Sql => joinSql(lookups, " INTERSECT ");
+
+/** Whether a record meets conditions on its own fields, as the filter table would: on the normal form. */
+function meets(record: string, conditions: readonly Condition[]): boolean {
+  const fields = JSON.parse(record) as Readonly<Record<string, unknown>>;
+  return conditions.every((condition) => {
+    const own = fields[condition.column];
+    if (condition.kind === "range") {
+      if (typeof own !== "number") return false;
+      return own >= (condition.min ?? 0) && own <= (condition.max ?? Number.POSITIVE_INFINITY);
+    }
+    if (typeof own !== "string" || condition.kind === "address") return false;
+    const plain = condition.column === "department" ? own : normalForm(own);
+    return condition.kind === "in" ? condition.values.includes(plain) : plain.startsWith(condition.from);
+  });
+}
+
+/** All values of the first column, read chunk by chunk so that other work gets its turn. */
+async function collect(result: DuckDBResult): Promise<Uint32Array> {
+  const parts: Uint32Array[] = [];
+  let length = 0;
+  for (;;) {
+    const chunk = await result.fetchChunk();
+    if (!chunk || chunk.rowCount === 0) break;
+    const part = Uint32Array.from(chunk.getColumnValues(0), Number);
+    parts.push(part);
+    length += part.length;
+  }
+  const all = new Uint32Array(length);
+  let next = 0;
+  for (const part of parts) {
+    all.set(part, next);
+    next += part.length;
+  }
+  return all;
+}
+
+async function readMeta(folder: string): Promise<DatasetMeta> {
+  const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
+  if (!(meta.format >= OLDEST_FORMAT && meta.format <= FORMAT)) {
+    const read = `${OLDEST_FORMAT} to ${FORMAT}`;
+    throw new Error(`the dataset in ${folder} has format ${meta.format}, this version reads ${read}; import it again`);
+  }
+  return meta;
+}
+
+/** Connections of one DuckDB; a query that finds none free waits in line. */
+class ConnectionPool {
+  readonly #duckdb: OpenDuckDb;
+  readonly #resources: Resources;
+  readonly #free: DuckDBConnection[];
+  readonly #waiting: ((connection: DuckDBConnection) => void)[] = [];
+  readonly #most: number;
+  #made = 1;
+
+  constructor(duckdb: OpenDuckDb, resources: Resources, most: number) {
+    this.#duckdb = duckdb;
+    this.#resources = resources;
+    this.#free = [duckdb.connection];
+    this.#most = most;
+  }
+
+  async use<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
+    const connection = await this.#take();
+    try {
+      return await work(connection);
+    } finally {
+      const next = this.#waiting.shift();
+      if (next) next(connection);
+      else this.#free.push(connection);
+    }
+  }
+
+  /** Lets go of the files. All connections have to be free. */
+  async close(): Promise<void> {
+    for (const connection of this.#free) if (connection !== this.#duckdb.connection) connection.closeSync();
+    await releaseDuckDb(this.#resources, this.#duckdb, ATTACHED);
+  }
+
+  async #take(): Promise<DuckDBConnection> {
+    const free = this.#free.pop();
+    if (free) return free;
+    if (this.#made < this.#most) {
+      this.#made++;
+      return this.#duckdb.instance.connect();
+    }
+    return new Promise((resolve) => this.#waiting.push(resolve));
+  }
+}

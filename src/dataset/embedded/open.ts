@@ -1,0 +1,30 @@
+import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import type { Engine } from "../engine.ts";
+import { NoDatasetError, readPointer } from "../layout.ts";
+import { DuckDbEngine, type DuckDbEngineOptions } from "./engine.ts";
+
+export type OpenOptions = DuckDbEngineOptions;
+
+/**
+ * Opens the current dataset of a folder (the one that holds CURRENT), read-only. Several processes may. The engine stays on the
+ * version it found; ReloadingEngine follows the folder.
+ * @param dataset a folder, or a `file:` URL of one
+ * @throws NoDatasetError where the folder holds no dataset
+ */
+export async function openDataset(dataset: string | URL, options: OpenOptions = {}): Promise<Engine> {
+  const datasetDir = typeof dataset === "string" ? dataset : fileURLToPath(dataset);
+  let failure: unknown;
+  // An import may replace and remove the version between our reading its name and our opening it.
+  for (let attempt = 0; attempt < 5; attempt++) {
+    const pointer = await readPointer(datasetDir);
+    if (!pointer) throw new NoDatasetError(`no dataset in ${datasetDir}`);
+    try {
+      return await DuckDbEngine.open(join(datasetDir, pointer.folder), options);
+    } catch (error) {
+      failure = error;
+      if ((await readPointer(datasetDir))?.folder === pointer.folder) throw error;
+    }
+  }
+  throw failure;
+}

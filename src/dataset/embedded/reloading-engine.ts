@@ -1,0 +1,140 @@
+import type { CanonicalFilters } from "../../contract/filters.ts";
+import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
+import { pointerStamp, readPointer } from "../layout.ts";
+import { type OpenOptions, openDataset } from "./open.ts";
+
+export interface ReloadOptions extends OpenOptions {
+  /** A clock in milliseconds; only differences count. */
+  readonly now: () => number;
+  /** How often CURRENT is looked at, at most, in milliseconds. Default 1,000. */
+  readonly everyMs?: number;
+  /** Told after a new version took over. */
+  readonly onReload?: (info: DatasetInfo) => void;
+  /** Told when a new version cannot be opened; the old one goes on serving and the next look tries again. */
+  readonly onError?: (error: unknown) => void;
+}
+
+/** A place that holds one dataset version after another. */
+export interface DatasetPlace {
+  /** Changes whenever the version may have changed; asked about at most every `everyMs`. */
+  stamp(): Promise<string>;
+  /** The version that is current now. @throws Error where there is none any more */
+  version(): Promise<string>;
+  /** Opens the current version. @throws NoDatasetError where there is none */
+  open(): Promise<Engine>;
+}
+
+/** The place that is a dataset folder (the one that holds CURRENT). */
+const folderPlace = (datasetDir: string, options: OpenOptions): DatasetPlace => ({
+  stamp: () => pointerStamp(datasetDir),
+  async version() {
+    const pointer = await readPointer(datasetDir);
+    if (!pointer) throw new Error(`${datasetDir} has lost its dataset; the one that is open goes on`);
+    return pointer.version;
+  },
+  open: () => openDataset(datasetDir, options),
+});
+
+/**
+ * An engine over a dataset folder that follows it: after an import the next call (or the next `info`) that is at least `everyMs`
+ * after the last look opens the new version and takes it from then on. Calls that run on the old version end on it, and it is closed
+ * after the last of them. Between two calls the version may change: who needs several calls on one version compares
+ * `info().version` before and after.
+ */
+export class ReloadingEngine implements Engine {
+  readonly #place: DatasetPlace;
+  readonly #options: ReloadOptions;
+  #engine: Engine;
+  #stamp: string;
+  #lookedAt: number;
+  #looking: Promise<void> | undefined;
+  readonly #retired = new Set<Promise<void>>();
+  #closed = false;
+
+  private constructor(place: DatasetPlace, options: ReloadOptions, engine: Engine, stamp: string) {
+    this.#place = place;
+    this.#options = options;
+    this.#engine = engine;
+    this.#stamp = stamp;
+    this.#lookedAt = options.now();
+  }
+
+  /** @param datasetDir the folder that holds CURRENT. @throws NoDatasetError where it holds no dataset */
+  static open(datasetDir: string, options: ReloadOptions): Promise<ReloadingEngine> {
+    return ReloadingEngine.follow(folderPlace(datasetDir, options), options);
+  }
+
+  /** The same over any place of datasets. */
+  static async follow(place: DatasetPlace, options: ReloadOptions): Promise<ReloadingEngine> {
+    // The stamp is taken first: a version that comes while we open is then noticed at the next look.
+    const stamp = await place.stamp();
+    return new ReloadingEngine(place, options, await place.open(), stamp);
+  }
+
+  info(): DatasetInfo {
+    void this.#look();
+    return this.#engine.info();
+  }
+
+  async count(filters: CanonicalFilters): Promise<number> {
+    await this.#look();
+    return this.#engine.count(filters);
+  }
+
+  async people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
+    await this.#look();
+    return this.#engine.people(filters, slice);
+  }
+
+  async company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
+    await this.#look();
+    return this.#engine.company(lookup);
+  }
+
+  async employees(companyId: string, slice: Slice): Promise<RecordPage> {
+    await this.#look();
+    return this.#engine.employees(companyId, slice);
+  }
+
+  async verify(): Promise<readonly string[]> {
+    await this.#look();
+    return this.#engine.verify();
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#looking;
+    await this.#engine.close();
+    await Promise.all(this.#retired);
+  }
+
+  /** Never rejects: what goes wrong with a new version is reported and must not fail a call on the old one. */
+  #look(): Promise<void> {
+    if (this.#looking) return this.#looking;
+    const now = this.#options.now();
+    if (this.#closed || now - this.#lookedAt < (this.#options.everyMs ?? 1_000)) return Promise.resolve();
+    this.#lookedAt = now;
+    this.#looking = this.#follow()
+      .catch((error: unknown) => this.#options.onError?.(error))
+      .finally(() => {
+        this.#looking = undefined;
+      });
+    return this.#looking;
+  }
+
+  async #follow(): Promise<void> {
+    const stamp = await this.#place.stamp();
+    if (stamp === this.#stamp) return;
+    if ((await this.#place.version()) !== this.#engine.info().version) {
+      const old = this.#engine;
+      this.#engine = await this.#place.open();
+      const retired = old
+        .close()
+        .catch((error: unknown) => this.#options.onError?.(error))
+        .finally(() => this.#retired.delete(retired));
+      this.#retired.add(retired);
+      this.#options.onReload?.(this.#engine.info());
+    }
+    this.#stamp = stamp;
+  }
+}

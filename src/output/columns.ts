@@ -1,0 +1,152 @@
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { nearest } from "../contract/suggest.ts";
+import { usageError } from "../errors.ts";
+import type { Cells } from "./cells.ts";
+import { stringifyExact } from "./exact.ts";
+import type { Page } from "./page.ts";
+import { OPEN_OBJECT } from "./tokens.ts";
+import type { JsonRecord, JsonValue, RecordKind } from "./types.ts";
+
+/** What a CSV cell holds: numbers stay numbers, a missing value is null. */
+export type Cell = string | number | bigint | boolean | null;
+
+// Deeper than this a nested value is one cell of JSON: a hostile record must not make columns without end.
+const MAX_DEPTH = 6;
+
+/** The published fields of a kind of record, in published order. */
+export const publishedFields = (kind: RecordKind): readonly string[] =>
+  kind === "person" ? PERSON_FIELDS : COMPANY_FIELDS;
+
+const isNested = (value: JsonValue): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A list as one cell: its items joined by `; `, items that are no plain values as JSON. */
+function joined(list: readonly JsonValue[]): string {
+  return list
+    .map((item) => (item === null ? "" : typeof item === "object" ? stringifyExact(item) : String(item)))
+    .join("; ");
+}
+
+/** A value that is no nested record as a cell. */
+export const cellOf = (value: JsonValue): Cell =>
+  typeof value !== "object" || value === null ? value : Array.isArray(value) ? joined(value) : stringifyExact(value);
+
+/** Calls `visit` with every column of a record: nested values as `a.b`. */
+export function eachCell(record: JsonRecord, visit: (column: string, value: JsonValue) => void, depth = 0): void {
+  for (const key of Object.keys(record)) {
+    const value = record[key] ?? null;
+    if (isNested(value) && depth < MAX_DEPTH) {
+      eachCell(value, (column, inner) => visit(`${key}.${column}`, inner), depth + 1);
+    } else visit(key, value);
+  }
+}
+
+/** Adds every column of the records of a page. */
+function addColumns(page: Page, found: Set<string>): void {
+  const { cells } = page;
+  const width = cells?.keys.length ?? 0;
+  const present = new Uint8Array(width);
+  for (let index = 0; index < page.length; index++) {
+    if (cells !== undefined && plainKeys(cells, page.position(index), present)) continue;
+    eachCell(page.row(index), (column) => found.add(column));
+  }
+  cells?.keys.forEach((key, column) => {
+    if (present[column] === 1) found.add(key);
+  });
+}
+
+/** Notes the keys of a row without nested records. @returns whether it is one */
+function plainKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array): boolean {
+  const width = keys.length;
+  const base = at * width * 2;
+  if (marks[base] === -1) return false;
+  for (let column = 0; column < width; column++) {
+    const start = marks[base + column * 2] as number;
+    if (start !== 0 && bytes[start] === OPEN_OBJECT) return false;
+  }
+  for (let column = 0; column < width; column++) {
+    if (marks[base + column * 2] !== 0) present[column] = 1;
+  }
+  return true;
+}
+
+/** Published fields first and in their order, then the others by name (code points, so that no locale changes a file). */
+export function sortColumns(found: ReadonlySet<string>, kind: RecordKind): string[] {
+  const published = publishedFields(kind);
+  const known = published.filter((field) => found.has(field));
+  const knownSet = new Set(published);
+  return [...known, ...[...found].filter((column) => !knownSet.has(column)).sort()];
+}
+
+/** Collects the columns that the pages of a run have between them. */
+export class ColumnUnion {
+  readonly #found = new Set<string>();
+
+  add(page: Page): void {
+    addColumns(page, this.#found);
+  }
+
+  has(column: string): boolean {
+    return this.#found.has(column);
+  }
+
+  columns(kind: RecordKind): string[] {
+    return sortColumns(this.#found, kind);
+  }
+}
+
+/** The columns of a file: the union over all pages of the run. An empty run has the published fields. */
+export async function collectColumns(pages: AsyncIterable<Page> | Iterable<Page>, kind: RecordKind): Promise<string[]> {
+  const union = new ColumnUnion();
+  for await (const page of pages) union.add(page);
+  const columns = union.columns(kind);
+  return columns.length === 0 ? [...publishedFields(kind)] : columns;
+}
+
+/** Reads `--fields a,b,c`. */
+export function parseFields(text: string): string[] {
+  const fields = text.split(",").map((field) => field.trim());
+  if (fields.some((field) => field === "")) {
+    throw usageError(`--fields has an empty name: "${text}"`, "for example --fields name,title,company_name");
+  }
+  const repeated = fields.find((field, index) => fields.indexOf(field) !== index);
+  if (repeated !== undefined) throw usageError(`--fields names ${repeated} twice`);
+  return fields;
+}
+
+/**
+ * Refuses a field that is neither published nor a path (`a.b`) nor seen in the data. Before a purchase nothing is seen: what
+ * a service sends beyond the published fields can be chosen afterwards, at no cost, from the run.
+ * @throws CliError (exit 2) naming the nearest field
+ */
+export function checkFields(fields: readonly string[], kind: RecordKind, seen?: { has(field: string): boolean }): void {
+  const published = publishedFields(kind);
+  for (const field of fields) {
+    if (published.includes(field) || field.includes(".") || seen?.has(field)) continue;
+    const near = nearest(field, published);
+    throw usageError(
+      `unknown field: ${field}${near === undefined ? "" : ` (did you mean ${near}?)`}; fields of a ${kind}: ${published.join(", ")}`,
+      seen === undefined
+        ? "every field that was bought is kept: others can be chosen afterwards with `headcount runs export RUN --fields`, at 0 credits"
+        : undefined,
+      "unknown_field",
+    );
+  }
+}
+
+/**
+ * The value that a field names in a record: an own member of that name, else the path `a.b`.
+ * @returns undefined where the record has no such value
+ */
+export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
+  if (Object.hasOwn(record, field)) return record[field];
+  for (let dot = field.indexOf("."); dot > 0; dot = field.indexOf(".", dot + 1)) {
+    const head = field.slice(0, dot);
+    const inner = Object.hasOwn(record, head) ? record[head] : undefined;
+    if (inner !== undefined && isNested(inner)) {
+      const value = fieldValue(inner, field.slice(dot + 1));
+      if (value !== undefined) return value;
+    }
+  }
+  return undefined;
+}

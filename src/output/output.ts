@@ -1,0 +1,281 @@
+import { createHash, type Hash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { access, constants, type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { getuid } from "node:process";
+import type { Writable } from "node:stream";
+import { CliError, EXIT, usageError } from "../errors.ts";
+import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
+import { collectColumns } from "./columns.ts";
+import { createView } from "./formats.ts";
+import type { Page } from "./page.ts";
+import type { Format, RecordKind, RowsTable, View } from "./types.ts";
+
+/** How rows are written. */
+export interface Rendering {
+  readonly format: Format;
+  readonly kind: RecordKind;
+  /** `--fields`, or undefined: what the records carry. */
+  readonly fields: readonly string[] | undefined;
+  readonly excel: boolean;
+  readonly raw: boolean;
+  /** Needed for the table format. */
+  readonly table?: ((columns: readonly string[]) => RowsTable) | undefined;
+}
+
+/** Where the pages of a run go, in order, after they are settled. */
+export interface Output {
+  write(page: Page): Promise<void>;
+  /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
+  prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts | undefined>;
+  /** Gives a file its final name. */
+  publish(): Promise<void>;
+  /** Takes back what is not finished. */
+  abort(): Promise<void>;
+}
+
+export interface FileFacts {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+/**
+ * Refuses an output that could not be written, before anything is spent.
+ * @returns the path to write: where the name is a symbolic link of the user's own, the file behind it
+ * @throws CliError exit 2
+ */
+export async function checkOutput(path: string): Promise<string> {
+  const folder = dirname(path);
+  const parent = await stat(folder).catch(() => undefined);
+  if (parent === undefined)
+    throw usageError(`the folder ${folder} does not exist`, `mkdir -p '${folder}'`, "no_folder");
+  if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
+  try {
+    await access(folder, constants.W_OK | constants.X_OK);
+  } catch {
+    throw usageError(`the folder ${folder} may not be written`, "choose another with -o", "not_writable");
+  }
+  let there: Awaited<ReturnType<typeof lstat>>;
+  try {
+    there = await lstat(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return path;
+    throw error;
+  }
+  if (there.isSymbolicLink()) {
+    if (getuid !== undefined && there.uid !== getuid()) {
+      throw usageError(
+        `${path} is a symbolic link of somebody else: not written through`,
+        "choose another name",
+        "symlink",
+      );
+    }
+    const target = await realpath(path).catch(() => undefined);
+    if (target === undefined) throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
+    return checkOutput(target);
+  }
+  if (there.isDirectory())
+    throw usageError(`${path} is a folder, not a file`, `-o '${join(path, "people.csv")}'`, "is_folder");
+  if (!there.isFile()) {
+    throw usageError(`${path} is no regular file`, "leave -o out and redirect stdout instead", "not_a_file");
+  }
+  return path;
+}
+
+/** Whether a file is there already. */
+export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
+
+/** The SHA-256 of a file, hex; undefined where there is none. */
+export async function sha256Of(path: string): Promise<string | undefined> {
+  const hash = createHash("sha256");
+  try {
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  return hash.digest("hex");
+}
+
+/** The view of a format that is written page by page. */
+function viewOf(rendering: Rendering, columns: readonly string[] | undefined, extra: boolean): View {
+  const { format, kind, excel, raw, table } = rendering;
+  if (format === "parquet") throw new TypeError("Parquet is written whole");
+  return createView({ format, kind, columns, extra, excel, raw, ...(table === undefined ? {} : { table }) });
+}
+
+/** Bytes of the output that are written at once. */
+const WRITE_BYTES = 1 << 18;
+
+/**
+ * A file that appears whole: written beside its final name, synced, and renamed at the end. Pages are rendered as they come,
+ * with the columns seen so far; where a later page brought another column the file is written again from the run.
+ */
+export class FileOutput implements Output {
+  readonly #path: string;
+  readonly #part: string;
+  readonly #rendering: Rendering;
+  readonly #disk: Disk;
+  #file: FileHandle | undefined;
+  #view: View | undefined;
+  #hash: Hash = createHash("sha256");
+  #bytes = 0;
+  readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
+  #filled = 0;
+
+  private constructor(path: string, part: string, rendering: Rendering, disk: Disk) {
+    this.#path = path;
+    this.#part = part;
+    this.#rendering = rendering;
+    this.#disk = disk;
+  }
+
+  /** Begins a file. @param name keeps two runs' unfinished files apart */
+  static async open(path: string, name: string, rendering: Rendering, disk: Disk): Promise<FileOutput> {
+    const part = join(dirname(path), `.${basename(path)}.${name}.part`);
+    const output = new FileOutput(path, part, rendering, disk);
+    if (rendering.format === "parquet") await (await import("./parquet.ts")).loadParquet();
+    await output.#begin(rendering.fields);
+    return output;
+  }
+
+  async #begin(columns: readonly string[] | undefined): Promise<void> {
+    await this.#file?.close();
+    await remove(this.#part);
+    // "wx": nothing that somebody put there meanwhile is written through.
+    this.#file = await open(this.#part, "wx", FILE_MODE);
+    this.#hash = createHash("sha256");
+    this.#bytes = 0;
+    this.#filled = 0;
+    this.#view = this.#rendering.format === "parquet" ? undefined : viewOf(this.#rendering, columns, false);
+  }
+
+  /** Collects small pages, so that each write, which another thread does, is worth handing over. */
+  async #put(data: Buffer | string): Promise<void> {
+    const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
+    for (let at = 0; at < bytes.length; ) {
+      const copied = bytes.copy(this.#buffer, this.#filled, at);
+      at += copied;
+      this.#filled += copied;
+      if (this.#filled === this.#buffer.length) await this.#drain();
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const bytes = this.#buffer.subarray(0, this.#filled);
+    this.#filled = 0;
+    this.#hash.update(bytes);
+    this.#bytes += bytes.length;
+    for (let done = 0; done < bytes.length; ) {
+      const written = await this.#file?.write(bytes, done, bytes.length - done);
+      done += written?.bytesWritten ?? 0;
+    }
+  }
+
+  async write(page: Page): Promise<void> {
+    if (this.#view !== undefined) await this.#put(this.#view.page(page));
+  }
+
+  async prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts> {
+    if (this.#view === undefined) return this.#parquet(pages);
+    if (this.#view.unseen.size > 0) {
+      await this.#begin(await collectColumns(pages(), this.#rendering.kind));
+      for await (const page of pages()) await this.write(page);
+    }
+    await this.#put(this.#view.end());
+    await this.#drain();
+    await this.#file?.sync();
+    await this.#close();
+    return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.digest("hex") };
+  }
+
+  async #parquet(pages: () => AsyncIterable<Page>): Promise<FileFacts> {
+    await this.#close();
+    const { writeParquet } = await import("./parquet.ts");
+    const { kind, fields } = this.#rendering;
+    await writeParquet({ pages, kind, columns: fields, file: this.#part });
+    const file = await open(this.#part, "r+");
+    try {
+      await file.chmod(FILE_MODE);
+      await file.sync();
+      const { size } = await file.stat();
+      return { path: this.#path, bytes: size, sha256: (await sha256Of(this.#part)) ?? "" };
+    } finally {
+      await file.close();
+    }
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  async publish(): Promise<void> {
+    await this.#disk.rename(this.#part, this.#path, "output");
+  }
+
+  async abort(): Promise<void> {
+    await this.#close();
+    await remove(this.#part);
+  }
+}
+
+/** The reader of stdout is gone: exit 141, quietly. */
+export const pipeClosed = (): CliError =>
+  new CliError({
+    code: "pipe_closed",
+    category: "pipe_closed",
+    exitCode: EXIT.pipeClosed,
+    message: "the reader closed the pipe",
+  });
+
+/** Stdout, page by page. A page counts as written when the reader took it, so a slow reader slows the buying down. */
+export class StreamOutput implements Output {
+  readonly #stream: Writable;
+  readonly #view: View;
+  readonly #interrupted: AbortSignal;
+  #closed = false;
+  readonly #onError = (): void => {
+    this.#closed = true;
+  };
+
+  constructor(stream: Writable, rendering: Rendering, interrupted: AbortSignal) {
+    this.#stream = stream;
+    this.#view = viewOf(rendering, rendering.fields, rendering.format === "csv");
+    this.#interrupted = interrupted;
+    stream.on("error", this.#onError);
+  }
+
+  async write(page: Page): Promise<void> {
+    await this.#put(this.#view.page(page));
+  }
+
+  #put(data: Buffer | string): Promise<void> {
+    if (this.#closed || this.#stream.destroyed) return Promise.reject(pipeClosed());
+    if (data.length === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => reject(this.#interrupted.reason);
+      this.#interrupted.addEventListener("abort", onAbort, { once: true });
+      this.#stream.write(data, (error) => {
+        this.#interrupted.removeEventListener("abort", onAbort);
+        if (error === null || error === undefined) resolve();
+        else reject(errorCode(error) === "EPIPE" || errorCode(error) === "ERR_STREAM_DESTROYED" ? pipeClosed() : error);
+      });
+    });
+  }
+
+  async prepare(): Promise<undefined> {
+    await this.#put(this.#view.end());
+    return undefined;
+  }
+
+  async publish(): Promise<void> {
+    this.#stream.off("error", this.#onError);
+  }
+
+  async abort(): Promise<void> {
+    this.#stream.off("error", this.#onError);
+  }
+}

@@ -1,0 +1,135 @@
+import { affordableRows, type Credits, credits, formatCredits, minCredits, priceOf, ZERO } from "../contract/money.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
+import type { Plan, Target } from "../runs/plan.ts";
+import { requestsFor } from "./paging.ts";
+
+/** What binds the number of rows to buy. */
+export type Bound = "matches" | "limit" | "cap" | "depth" | "companies";
+
+/** What an export will cost, known before anything is spent (cli.md, "Export options" 1). */
+export interface Quote {
+  /** People that match; null where no free count tells (employees of a company that is named by its domain). */
+  readonly matches: number | null;
+  /** Rows to have at the end, those of earlier sessions included: at most this many. */
+  readonly rows: number;
+  /** What `rows` would be if no credits were uncertain: lost replies may have used up a part of the cap. */
+  readonly rowsIfNothingLost: number;
+  /** Rows that are there already. */
+  readonly kept: number;
+  readonly bound: Bound;
+  readonly unitPrice: Credits;
+  /** The most that is still to be spent. */
+  readonly credits: Credits;
+  readonly balance: Credits | undefined;
+  readonly balanceAfter: Credits | undefined;
+  readonly requests: number;
+  /** How long the rate limit alone makes it take, in milliseconds; 0 where it does not bind. */
+  readonly durationMs: number;
+  /** The largest number of rows that the service gives of one segment, where it says so and that is less than match. */
+  readonly depth: number | undefined;
+}
+
+export interface QuoteInput {
+  readonly target: Target;
+  readonly matches: number | null;
+  readonly price: Credits;
+  readonly balance: Credits | undefined;
+  readonly limit: number | undefined;
+  readonly maxCredits: Credits | undefined;
+  readonly maxDepth: number | undefined;
+  readonly perPage: number;
+  readonly perMinute: number | undefined;
+  readonly paging: Plan["paging"];
+  /** Of earlier sessions of the same run. */
+  readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
+}
+
+/**
+ * The quote. @throws CliError exit 2 where nothing bounds the purchase
+ */
+export function makeQuote(input: QuoteInput): Quote {
+  const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
+  const bounds: [Bound, number][] = [];
+  if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches]);
+  if (target.kind === "search" && maxDepth !== undefined && (matches === null || maxDepth < matches)) {
+    bounds.push(["depth", maxDepth]);
+  }
+  if (limit !== undefined) bounds.push(["limit", limit]);
+  if (maxCredits !== undefined) {
+    // What earlier sessions paid counts; so does what may have been charged for replies that were lost.
+    const left = credits(maxCredits - spent.settled - spent.uncertain);
+    bounds.push(["cap", spent.rows + affordableRows(left, price)]);
+  }
+  const finite = bounds.filter(([, rows]) => Number.isFinite(rows));
+  const [bound, rows] = finite.reduce<[Bound, number] | [undefined, number]>(
+    (least, each) => (each[1] < least[1] ? each : least),
+    [undefined, Number.POSITIVE_INFINITY],
+  );
+  if (bound === undefined) {
+    throw usageError(
+      "nobody can tell beforehand how many people these companies have, so something must bound the purchase",
+      "add --max-credits N, --limit N or --per-company N",
+      "unbounded_purchase",
+    );
+  }
+  let rowsIfNothingLost = rows;
+  if (bound === "cap" && maxCredits !== undefined && spent.uncertain > 0n) {
+    const others = finite.filter(([other]) => other !== "cap").map(([, most]) => most);
+    const lossless = spent.rows + affordableRows(credits(maxCredits - spent.settled), price);
+    rowsIfNothingLost = Math.max(rows, Math.min(lossless, ...others));
+  }
+  const toBuy = Math.max(0, rows - spent.rows);
+  const cost = priceOf(toBuy, price);
+  const requests = requestCount(input, toBuy);
+  return {
+    matches,
+    rows,
+    rowsIfNothingLost,
+    kept: spent.rows,
+    bound,
+    unitPrice: price,
+    credits: cost,
+    balance,
+    balanceAfter: balance === undefined ? undefined : credits(balance - cost),
+    requests,
+    durationMs: rateLimited(requests, input.perMinute),
+    depth: maxDepth !== undefined && matches !== null && maxDepth < matches ? maxDepth : undefined,
+  };
+}
+
+/** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
+export function consentedCap(
+  quote: Quote,
+  spent: { readonly settled: Credits; readonly uncertain: Credits },
+  maxCredits: Credits | undefined,
+): Credits {
+  const agreed = credits(spent.settled + spent.uncertain + quote.credits);
+  return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits);
+}
+
+function requestCount({ target, paging, perPage }: QuoteInput, rows: number): number {
+  if (target.kind === "enrich") return rows;
+  const pages = rows === 0 ? 0 : requestsFor(paging, rows, Math.max(1, perPage));
+  return target.kind === "employees" ? Math.max(pages, Math.min(target.companies.length, rows)) : pages;
+}
+
+/** Beyond the first window every further minute brings as many calls again. */
+const rateLimited = (requests: number, perMinute: number | undefined): number =>
+  perMinute === undefined || perMinute <= 0 ? 0 : Math.floor(Math.max(0, requests - 1) / perMinute) * 60_000;
+
+/** @throws CliError exit 4 where the balance does not cover the quote, with the limit that would fit */
+export function requireBalance(quote: Quote, target: Target): void {
+  const { balance, kept, rows, unitPrice } = quote;
+  if (balance === undefined || quote.credits <= balance) return;
+  const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
+  throw new CliError({
+    code: "insufficient_credits",
+    category: "credits",
+    exitCode: EXIT.credits,
+    message: `${rows - kept} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCredits(quote.credits)} credits, the balance is ${formatCredits(balance)}; nothing was spent`,
+    hint:
+      fits > kept
+        ? `--limit ${fits} would fit; headcount account shows the balance`
+        : "top the account up; headcount account shows the balance",
+  });
+}

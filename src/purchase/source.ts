@@ -1,0 +1,40 @@
+import type { ServiceClient } from "../client/types.ts";
+import type { Target } from "../runs/plan.ts";
+import type { Source } from "./flight.ts";
+import type { Quote } from "./quote.ts";
+
+/** How the units of a run are asked for. */
+export function sourceOf(target: Target, client: ServiceClient, quote: Quote): Source {
+  switch (target.kind) {
+    case "search":
+      return {
+        targets: 1,
+        size: () => Math.min(quote.matches ?? Number.MAX_SAFE_INTEGER, quote.depth ?? Number.MAX_SAFE_INTEGER),
+        call: (_, position, options) => client.searchPage(target.filters, position, options),
+        missing: false,
+        expectsAll: true,
+      };
+    case "employees":
+      return {
+        targets: target.companies.length,
+        size: () => target.perCompany ?? undefined,
+        call: (index, position, options) => client.employeesPage(companyAt(target.companies, index), position, options),
+        missing: true,
+        expectsAll: false,
+      };
+    case "enrich":
+      return {
+        targets: target.companies.length,
+        size: () => 1,
+        call: (index, _, options) => client.enrich(companyAt(target.companies, index), options),
+        missing: true,
+        expectsAll: true,
+      };
+  }
+}
+
+function companyAt<T>(companies: readonly T[], index: number): T {
+  const company = companies[index];
+  if (company === undefined) throw new RangeError(`the run has no company ${index}`);
+  return company;
+}

@@ -1,0 +1,216 @@
+import { type Credits, credits, formatCredits } from "../../contract/money.ts";
+import type { CostedCall } from "../../contract/records.ts";
+
+export type KeyMode = "live" | "test";
+
+/** A plan: what its keys may call how often, and what a call costs. */
+export interface Plan {
+  readonly name: string;
+  readonly perMinute: number;
+  readonly perDay: number;
+  /** Credits per profile or match. */
+  readonly costs: Readonly<Record<CostedCall, Credits>>;
+}
+
+const ONE_CREDIT = credits(1_000_000n);
+
+/** The plan of an account that was given no other (contract section 8: the standard price is one credit). */
+export const STANDARD_PLAN: Plan = {
+  name: "standard",
+  perMinute: 600,
+  perDay: 100_000,
+  costs: {
+    account: credits(0n),
+    person_count: credits(0n),
+    person_search: ONE_CREDIT,
+    company_enrich: ONE_CREDIT,
+    company_employees: ONE_CREDIT,
+  },
+};
+
+/** How long an idempotency record is kept and replayed. */
+export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
+
+/**
+ * The store cannot answer now: it is locked, full, broken, unreachable or closed. Nothing was charged as far as the store can
+ * know; the service answers 500.
+ */
+export class StoreUnavailableError extends Error {
+  override readonly name = "StoreUnavailableError";
+}
+
+/** The hold was posted, voided or expired before: each hold resolves exactly once (I3). */
+export class HoldResolvedError extends Error {
+  override readonly name = "HoldResolvedError";
+  readonly holdId: string;
+  readonly state: "pending" | "posted" | "voided" | "expired" | "unknown";
+
+  constructor(holdId: string, state: "pending" | "posted" | "voided" | "expired" | "unknown") {
+    super(`hold ${holdId} cannot be settled: it is ${state}`);
+    this.holdId = holdId;
+    this.state = state;
+  }
+}
+
+/** More was to be charged than the hold reserved: a fault of the caller, refused without a change. */
+export class OverchargeError extends Error {
+  override readonly name = "OverchargeError";
+
+  constructor(holdId: string, amount: Credits, held: Credits) {
+    super(`hold ${holdId} reserves ${formatCredits(held)} credits; ${formatCredits(amount)} cannot be charged to it`);
+  }
+}
+
+export class UnknownAccountError extends Error {
+  override readonly name = "UnknownAccountError";
+  readonly accountId: string;
+
+  constructor(accountId: string) {
+    super(`no account named ${JSON.stringify(accountId)}`);
+    this.accountId = accountId;
+  }
+}
+
+/** What was to be created exists already. */
+export class StoreConflictError extends Error {
+  override readonly name = "StoreConflictError";
+}
+
+/** The ledger contradicts itself. Never caught and passed over: the change is rolled back and the service answers 500. */
+export class LedgerInvariantError extends Error {
+  override readonly name = "LedgerInvariantError";
+}
+
+/** A key as it is known at rest: never its secret. */
+export interface StoredKey {
+  readonly id: string;
+  readonly name: string;
+  readonly mode: KeyMode;
+  /** What may be shown of the key: prefix, first and last characters. */
+  readonly prefix: string;
+  /** SHA-256 of the whole key, hex. */
+  readonly hash: string;
+  readonly accountId: string;
+  readonly accountName: string;
+  /** Epoch milliseconds. */
+  readonly createdAt: number;
+  readonly revokedAt: number | null;
+}
+
+/** Money of one account in one mode. `0 <= held <= balance` at all times (I2). */
+export interface Balance {
+  readonly balance: Credits;
+  readonly held: Credits;
+  /** Charged since midnight UTC. */
+  readonly usedToday: Credits;
+}
+
+export interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: Plan;
+}
+
+export interface HoldRequest {
+  readonly accountId: string;
+  readonly mode: KeyMode;
+  readonly keyId: string;
+  /** `person_search`, `company_enrich` or `company_employees`. */
+  readonly call: CostedCall;
+  readonly amount: Credits;
+  readonly requestId: string;
+  /** Where the client sent one: the key and a SHA-256 over method, path, query and body. Scoped to account, mode and call. */
+  readonly idempotency?: { readonly key: string; readonly requestHash: string };
+}
+
+/** A stored answer, replayed byte for byte. */
+export interface StoredReply {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: string;
+}
+
+export type HoldOutcome =
+  | { readonly kind: "held"; readonly holdId: string; readonly balance: Credits; readonly held: Credits }
+  | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
+  | { readonly kind: "replay"; readonly reply: StoredReply }
+  /** The same idempotency key is still being answered (409). */
+  | { readonly kind: "in_flight" }
+  /** The idempotency key was used for another request (422). */
+  | { readonly kind: "mismatch" };
+
+export interface Settlement {
+  readonly holdId: string;
+  /** At most the amount held; the rest is refunded in the same transaction. */
+  readonly amount: Credits;
+  /**
+   * Builds the answer once the balance after the charge is known, inside the transaction, so that reply and charge are
+   * committed together. Stored only where the hold carries an idempotency key.
+   */
+  readonly reply: (balanceAfter: Credits) => StoredReply;
+}
+
+/** Calls of one key on one UTC day (`YYYY-MM-DD`): rate limits that must survive a restart. */
+export interface DayCount {
+  readonly keyId: string;
+  readonly day: string;
+  readonly count: number;
+}
+
+/**
+ * Accounts, keys, money and idempotency behind the service: append-only entries, holds that resolve exactly once, answers only
+ * after commit. Implemented on SQLite and on PostgreSQL; one conformance suite runs on both. Every amount is in credits
+ * (fixed-point). Methods reject with StoreUnavailableError where the store cannot answer: the service then answers 500 and
+ * charges nothing.
+ */
+export interface Store {
+  /** @param hash from `hashApiKey`. @returns undefined where no such key exists or it was revoked */
+  findKey(hash: string): Promise<StoredKey | undefined>;
+  account(accountId: string): Promise<Account | undefined>;
+  balance(accountId: string, mode: KeyMode): Promise<Balance>;
+
+  /**
+   * A number that is another one after every change that anybody made to the ledger, by whatever process, and after midnight UTC;
+   * so that what was read under a number holds as long as it is the same. Without it nothing can be kept.
+   */
+  version?(): number;
+
+  /**
+   * Reserves `amount` credits of the account: nobody else can spend them until the hold resolves. An idempotency key is looked
+   * up first, so a replay needs no balance.
+   */
+  hold(request: HoldRequest): Promise<HoldOutcome>;
+  /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where the hold was resolved before. */
+  settle(settlement: Settlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
+  /**
+   * Gives everything back; a hold that is resolved already is left alone, except that after a `settle` which was rejected although
+   * its commit went through, the charge goes back too (where no idempotency key lets a retry have the reply). So `release` after
+   * any failed `settle` makes "an error is never charged" true. @returns the balance after
+   */
+  release(holdId: string): Promise<Credits>;
+
+  /** Adds each `count` to its key's counter of that day (a difference, not a total); written with the next commit. */
+  recordCalls(counts: readonly DayCount[]): Promise<void>;
+  callsOfDay(day: string): Promise<readonly DayCount[]>;
+
+  // Administration (the `service` commands; never reachable over HTTP)
+  /** With {@link STANDARD_PLAN} and no credits. Rejects with StoreConflictError where the id is taken. */
+  createAccount(id: string, name: string): Promise<Account>;
+  createKey(key: Omit<StoredKey, "revokedAt" | "accountName">): Promise<void>;
+  listKeys(accountId: string): Promise<readonly StoredKey[]>;
+  /** @returns false where there is no such live key */
+  revokeKey(keyId: string): Promise<boolean>;
+  /** Adds credits to the balance. `amount` is above zero. */
+  grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance>;
+  setPlan(accountId: string, plan: Plan): Promise<void>;
+
+  /**
+   * Gives back what a dead process left pending: its holds older than `olderThanMs` become `expired` and their idempotency keys
+   * are free again. Holds of a process that lives, stopped or slow, are never touched. Call it with 0 at the start of a service;
+   * a store that holds money repeats it by itself. @returns how many
+   */
+  recover(olderThanMs: number): Promise<number>;
+  /** Recomputes the invariants I1-I3 and the ledger's sums from zero. @returns one sentence per breach; empty when sound */
+  verify(): Promise<readonly string[]>;
+  close(): Promise<void>;
+}
