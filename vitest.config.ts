@@ -1,6 +1,14 @@
+import { resolve } from "node:path";
 import { defineConfig } from "vitest/config";
 
-export default defineConfig({
+export default defineConfig(({ mode }) => ({
+  // `--mode dist`: the same tests over what the compiler emitted, which is not always what the source says.
+  resolve: {
+    alias:
+      mode === "dist"
+        ? [{ find: /^(?:\.\.\/)+src\/(.+)\.ts$/, replacement: resolve(import.meta.dirname, "dist/$1.js") }]
+        : [],
+  },
   test: {
     include: ["test/**/*.test.ts"],
     globalSetup: ["test/support/global-setup.ts"],
@@ -12,4 +20,4 @@ export default defineConfig({
     pool: "forks",
     env: { HEADCOUNT_TEST: "1" },
   },
-});
+}));

@@ -33,8 +33,12 @@ function openDispatcher(origin: URL, proxy: ProxySettings | undefined, timeouts:
     headersTimeout: timeouts.headers,
     bodyTimeout: timeouts.bodyIdle,
   };
-  if (proxy === undefined) return new (loadPool())(origin.origin, settings);
-  return new (require("undici") as UndiciParts).EnvHttpProxyAgent({ ...settings, ...proxy });
+  if (proxy === undefined) {
+    const Pool = loadPool();
+    return new Pool(origin.origin, settings);
+  }
+  const { EnvHttpProxyAgent } = require("undici") as UndiciParts;
+  return new EnvHttpProxyAgent({ ...settings, ...proxy });
 }
 
 let parserKept = false;
