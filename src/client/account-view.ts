@@ -47,7 +47,7 @@ const LIMITS = [
 const under = (groups: readonly string[], names: readonly string[]): string[] =>
   groups.flatMap((group) => names.map((name) => `${group}.${name}`));
 
-/** `result` of `GET /v1/account`, found under the names that services use (contract 4.1 shows none but `costs`). */
+/** `result` of `GET /v1/account`, found under the names that services use (docs/contract.md, Account). */
 export function accountView(result: unknown, meta: ReplyMeta): AccountView {
   const from = isObject(result) ? result : {};
   const unknownCosts: string[] = [];

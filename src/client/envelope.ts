@@ -5,7 +5,7 @@ import { rowsOfResult } from "./rows.ts";
 import type { RawReply } from "./transport.ts";
 import type { ReplyMeta } from "./types.ts";
 
-/** An unwrapped envelope (contract section 2.1). */
+/** An unwrapped envelope (docs/contract.md, Envelope). */
 export interface Unwrapped {
   /** `result`, or undefined where it was not needed to look into it (see {@link unwrapPage}). */
   readonly result: unknown;
@@ -142,7 +142,7 @@ export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unw
   }
   const unwrapped = unwrap(reply, now, elapsedMs);
   if (unwrapped.costKnown) return unwrapped;
-  // Out of contract (2.1). The standard price (section 8) is the best that can be booked, and it is said.
+  // Out of contract. The standard price is the best that can be booked, and it is said.
   const rows = rowsOfResult(unwrapped.result)?.length ?? (unwrapped.result === null ? 0 : 1);
   const notice = "the service did not say what this call cost; booked as 1 credit a row";
   const { meta } = unwrapped;
@@ -181,7 +181,7 @@ function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string,
     envelope: envelope !== undefined,
     retryAfterMs: retryAfterOf(reply.headers, now),
     rateLimit: rateLimitOf(reply.headers, now),
-    // A 401 is not about an account, so its balance means nothing (api-decisions, "Credits on errors").
+    // A 401 is not about an account, so its balance means nothing (docs/contract.md, Errors).
     creditsRemaining: reply.status === 401 ? undefined : creditsOf(envelope?.credits_remaining),
   });
 }

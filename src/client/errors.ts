@@ -1,7 +1,7 @@
 import type { Credits } from "../contract/money.ts";
 import type { RateLimit } from "./types.ts";
 
-/** A service's answer that is no success. Never charged (contract section 7). */
+/** A service's answer that is no success. Never charged (docs/contract.md, Errors). */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
   /** HTTP status, 400..599, or a 2xx/3xx whose body was no envelope. */

@@ -67,7 +67,7 @@ const LEASE_MS = 1_000;
 const GUARD_MS = 100;
 
 /**
- * A rate-limit bucket fed by reply headers (contract section 8) and shared by every process on this machine that uses the same
+ * A rate-limit bucket fed by reply headers (docs/contract.md, Limits) and shared by every process on this machine that uses the same
  * key: calls are spaced out before the service has to refuse one. Advisory: a file that cannot be written costs precision only.
  */
 export function openPacer(options: PacerOptions): Pacer {

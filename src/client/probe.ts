@@ -13,7 +13,7 @@ export interface ProbeReport {
   /** How far the service's clock is ahead of ours, milliseconds; undefined where it does not tell. */
   readonly skewMs: number | undefined;
   readonly account: AccountView;
-  /** Whether the three rate-limit headers came (contract section 8). */
+  /** Whether the three rate-limit headers came (docs/contract.md, Limits). */
   readonly rateLimitHeaders: boolean;
   /** Under which name the count came; undefined where none was found. */
   readonly countShape: string | undefined;
@@ -36,7 +36,7 @@ export interface ProbeOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
-/** No service has such a filter: a body that carries it is refused before anything is bought (contract section 2.2). */
+/** No service has such a filter: a body that carries it is refused before anything is bought (docs/contract.md, Filters). */
 const NO_FILTER = { headcount_doctor_probe: "no such filter" };
 
 /**

@@ -54,7 +54,7 @@ export function retryAfterOf(headers: ReplyHeaders, now: number): number | undef
   return ahead === undefined ? undefined : Math.max(0, Math.ceil(ahead));
 }
 
-/** The rate window that a reply's headers report (contract section 8), or undefined where they report none. */
+/** The rate window that a reply's headers report (docs/contract.md, Limits), or undefined where they report none. */
 export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | undefined {
   const whole = (...names: readonly string[]): number | undefined => {
     const text = header(headers, ...names);

@@ -1,4 +1,4 @@
-/** The names under which services hold the array of a page (api-decisions, "Search `result`"). */
+/** The names under which services hold the array of a page (docs/contract.md, Search). */
 const ARRAY_NAMES = ["profiles", "people", "persons", "results", "items", "data", "employees"] as const;
 
 /**

@@ -1,7 +1,7 @@
 import type { Filters } from "../contract/filters.ts";
 import type { Credits } from "../contract/money.ts";
 
-/** How a service speaks where the contract is silent; saved per connection, found out by `doctor` (api-decisions). */
+/** How a service speaks where the contract is silent; saved per connection, found out by `doctor` (docs/contract.md, Search). */
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";
   /** Number of the first page where paging is "page". */

@@ -51,7 +51,7 @@ interface Opened extends Omit<Target, "keySource"> {
 }
 
 /**
- * Opens the connection that flags, environment and config name (cli.md, "Key look-up order").
+ * Opens the connection that flags, environment and config name.
  * @throws CliError exit 3 without a key, exit 2 for a wrong name or address
  */
 export async function openSession(context: Context, globals: SessionGlobals): Promise<Session> {

@@ -62,7 +62,7 @@ export function checkKey(text: string, from: string): string {
   });
 }
 
-/** Whether a key is for tests, by its prefix (contract section 5.3). */
+/** Whether a key is for tests, by its prefix (docs/contract.md, Keys). */
 export function keyModeOf(key: string): "live" | "test" | undefined {
   const mode = /^[a-z0-9]+_(live|test)_/i.exec(key)?.[1]?.toLowerCase();
   return mode === "live" || mode === "test" ? mode : undefined;

@@ -1,4 +1,4 @@
-/** The 20 department values, in the spelling and order of contract section 2.2. */
+/** The 20 department values, in the spelling and order of docs/contract.md, Filters. */
 export const DEPARTMENTS = [
   "Administrative",
   "C-Suite",
@@ -24,7 +24,7 @@ export const DEPARTMENTS = [
 
 export type Department = (typeof DEPARTMENTS)[number];
 
-/** The ladder of `seniority_level` (api-decisions). */
+/** The ladder of `seniority_level` (docs/contract.md, Filters). */
 export const SENIORITY_LEVELS = [
   "owner",
   "partner",

@@ -1,6 +1,6 @@
 import { type Credits, formatCredits } from "./money.ts";
 
-/** The response envelope of contract section 2.1, on every `/v1` answer whatever its status. */
+/** The response envelope (docs/contract.md, Envelope), on every `/v1` answer whatever its status. */
 export interface Envelope<Result = unknown> {
   readonly status: boolean;
   /** Error messages; on success empty, or notices. */

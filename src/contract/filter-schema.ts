@@ -68,7 +68,7 @@ function valueSchema(spec: FilterKeySpec): JsonSchema {
 
 /**
  * A JSON Schema (draft-07, which every editor knows) for the files that `--filters` reads: the filters themselves, or an object
- * that holds them under `filters` (contract section 2.2). What it cannot say, `min` above `max`, is checked by `checkFilters`.
+ * that holds them under `filters` (docs/contract.md, Filters). What it cannot say, `min` above `max`, is checked by `checkFilters`.
  */
 export function filterFileSchema(): JsonSchema {
   return {

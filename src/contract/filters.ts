@@ -2,7 +2,7 @@ import { DEPARTMENTS, type Department } from "./departments.ts";
 import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 
-/** How a filter key matches (contract section 2.2). */
+/** How a filter key matches (docs/contract.md, Filters). */
 export type MatchType = "exact" | "prefix" | "range" | "company_network_url" | "department";
 
 export interface FilterKeySpec {
@@ -135,11 +135,11 @@ export function echo(value: unknown): string {
   return text.length > clean.length && points.length === 64 ? `${clean}…` : clean;
 }
 
-/** The line that every unknown-key error ends with (contract section 7: the detail lists the valid filters). */
+/** The line that every unknown-key error ends with (docs/contract.md, Errors). */
 export const VALID_FILTERS_LINE = `valid filters: ${FILTER_KEYS.join(", ")}`;
 
 /**
- * Checks a `filters` object by the rules of contract section 2.2 and api-decisions ("Empty values").
+ * Checks a `filters` object by the rules of docs/contract.md, Filters.
  * The same checks run in the client before sending and in the service before work. Never throws.
  */
 export function checkFilters(input: unknown): FilterCheck {

@@ -1,6 +1,6 @@
 /**
  * Credits as fixed-point money: whole millionths of a credit in a bigint, never a float
- * (contract section 8: a plan may price a row at 0.25 credits).
+ * (docs/contract.md, Credits: a plan may price a row at 0.25 credits).
  */
 declare const creditsBrand: unique symbol;
 

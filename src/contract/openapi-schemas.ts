@@ -240,7 +240,7 @@ function accountSchema(): Schema {
   );
 }
 
-/** The one envelope of contract section 2.1 around a result. */
+/** The one envelope (docs/contract.md, Envelope) around a result. */
 function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
   return object(
     "The envelope around every answer.",

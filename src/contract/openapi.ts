@@ -19,7 +19,7 @@ import { MAX_BODY_BYTES, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "./records.ts";
 
 export type { OpenApiDocument } from "./openapi-types.ts";
 
-/** Version of the API's description; the API itself is versioned by its first path segment (contract section 9). */
+/** Version of the API's description; the API itself is versioned by its first path segment (docs/contract.md, Versioning). */
 const DOCUMENT_VERSION = "1.0.0";
 
 const header = (description: string, schema: Schema, example: Json, required = true): Header => ({

@@ -1,4 +1,4 @@
-/** The fields of a person record in published order (api-decisions, "Person record"): CSV columns and row stores keep it. */
+/** The fields of a person record in published order (docs/contract.md, Records): CSV columns and row stores keep it. */
 export const PERSON_FIELDS = [
   "id",
   "network_url",
@@ -96,7 +96,7 @@ export interface Company {
   readonly updated_at: string | null;
 }
 
-/** `result` of `GET /v1/account` (api-decisions, "Account `result`"). Credits and prices are JSON numbers. */
+/** `result` of `GET /v1/account` (docs/contract.md, Account). Credits and prices are JSON numbers. */
 export interface AccountResult {
   readonly account: { readonly id: string; readonly name: string };
   readonly key: { readonly id: string; readonly name: string; readonly mode: "live" | "test"; readonly prefix: string };
@@ -112,7 +112,7 @@ export interface AccountResult {
   readonly dataset: { readonly version: string; readonly people: number; readonly companies: number };
 }
 
-/** The calls that a plan prices (contract section 8, `costs`). */
+/** The calls that a plan prices (docs/contract.md, Account: `costs`). */
 export const COSTED_CALLS = [
   "account",
   "person_count",
@@ -130,7 +130,7 @@ export interface CountResult {
   readonly as_of: string;
 }
 
-/** Bounds of the API (api-decisions). */
+/** Bounds of the API (docs/contract.md, Search). */
 export const PER_PAGE_DEFAULT = 10;
 export const PER_PAGE_MAX = 1_000;
 export const COUNT_CACHE_SECONDS = 300;
