@@ -1,4 +1,4 @@
-/** Exit codes of cli.md. One table, printed by `headcount help exit-codes` and pinned by a test. */
+/** The exit codes. One table, printed by `headcount help exit-codes` and pinned by a test. */
 export const EXIT = {
   ok: 0,
   bug: 1,
@@ -42,16 +42,16 @@ export interface CliErrorInit {
   /** What failed and which rule says so. One sentence without a final full stop where it is short. */
   readonly message: string;
   /** How to fix it: where possible the exact command that would work. */
-  readonly hint?: string;
+  readonly hint?: string | undefined;
   /** Where a service answered: its HTTP status and request id. */
-  readonly status?: number;
-  readonly requestId?: string;
+  readonly status?: number | undefined;
+  readonly requestId?: string | undefined;
   /** More lines for a person (each shown below the message). */
   readonly details?: readonly string[];
   readonly cause?: unknown;
 }
 
-/** The one error class of the command line: everything below `main.ts` throws it, and only `main.ts` reports it. */
+/** The one error class of the command line: everything below `main.ts` throws it, and only `report.ts` prints it. */
 export class CliError extends Error {
   override readonly name = "CliError";
   readonly code: string;
@@ -72,8 +72,49 @@ export class CliError extends Error {
     this.requestId = init.requestId;
     this.details = init.details ?? [];
   }
+
+  /** The same failure with some of its parts told differently; this one is its cause. */
+  with(changes: Partial<CliErrorInit>): CliError {
+    const { code, category, exitCode, message, hint, status, requestId, details } = this;
+    return new CliError({
+      ...{ code, category, exitCode, message, hint, status, requestId, details, cause: this },
+      ...changes,
+    });
+  }
 }
 
 /** A mistake in how the command was called: exit 2, no request made. */
 export const usageError = (message: string, hint?: string, code = "usage"): CliError =>
-  new CliError({ code, category: "usage", exitCode: EXIT.usage, message, ...(hint === undefined ? {} : { hint }) });
+  new CliError({ code, category: "usage", exitCode: EXIT.usage, message, hint });
+
+/** What was to be written has no room or no device any more: the path was right. Every other refusal is about the path. */
+const NO_ROOM: Readonly<Record<string, string>> = {
+  ENOSPC: "the disk is full",
+  EDQUOT: "the disk quota is used up",
+  EFBIG: "the file is larger than the system allows",
+  EIO: "the device failed",
+};
+// libuv has no name for it.
+const EDQUOT = -122;
+
+/**
+ * A refusal of the operating system as the command line reports it: exit 5 where the room ran out half-way, exit 2 where the path
+ * is wrong or forbidden. Whoever has bought something by then makes it exit 5 (docs/output.md, "Exit codes").
+ * @returns undefined for what is no system error
+ */
+export function systemFailure(error: unknown): CliError | undefined {
+  if (!(error instanceof Error) || !("syscall" in error)) return undefined;
+  const { code, errno, message } = error as NodeJS.ErrnoException;
+  const full = NO_ROOM[errno === EDQUOT ? "EDQUOT" : (code ?? "")];
+  return new CliError({
+    code: full === undefined ? "filesystem" : "disk_full",
+    category: "filesystem",
+    exitCode: full === undefined ? EXIT.usage : EXIT.incomplete,
+    message: full === undefined ? message : `${full}: ${message}`,
+    hint:
+      full === undefined
+        ? "check that the path exists, and that it may be read and written"
+        : "make room and run it again",
+    cause: error,
+  });
+}

@@ -7,7 +7,7 @@ import type { Context } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
 import { CliError } from "../errors.ts";
 import { type Check, check, type DoctorOptions, failed } from "./doctor-machine.ts";
-import { mapError } from "./map-error.ts";
+import { mapError } from "./failures.ts";
 
 /** The key, the way to the service, and how the service speaks. Free calls alone. */
 export async function checkService(

@@ -39,7 +39,7 @@ export async function exportTerminal(
     import("../runs/disk.ts"),
     import("../runs/failpoint.ts"),
     import("../connections/paths.ts"),
-    import("./map-error.ts"),
+    import("./failures.ts"),
     import("../terminal/style.ts"),
     shown ? import("../terminal/progress.ts") : undefined,
   ]);

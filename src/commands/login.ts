@@ -159,7 +159,7 @@ async function checkWithService(
     import("../client/http-client.ts"),
     import("../client/retry.ts"),
     import("../client/types.ts"),
-    import("./map-error.ts"),
+    import("./failures.ts"),
     import("./session.ts"),
   ]);
   const { now, env, sleep, random, interrupted: signal } = context;

@@ -13,7 +13,7 @@ import {
 import type { KeySource, Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import type { GlobalOptions } from "../options.ts";
-import type { CallSite } from "./map-error.ts";
+import type { CallSite } from "./failures.ts";
 
 /** A connection that is ready to be used: what a command works with. */
 export interface Session {
@@ -79,7 +79,7 @@ export async function withSession<T>(
   try {
     return await run(session);
   } catch (error) {
-    const { mapError } = await import("./map-error.ts");
+    const { mapError } = await import("./failures.ts");
     throw mapError(error, session.site);
   } finally {
     await session.close();

@@ -1,4 +1,5 @@
 import { PassThrough, Writable } from "node:stream";
+import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { bar } from "../../src/terminal/bars.ts";
 import { counted, duration, grouped, percent, timeText } from "../../src/terminal/numbers.ts";
@@ -285,7 +286,7 @@ describe("prompts", () => {
       const answer = confirmOn(keyboard, screen, "Buy? [y/N]");
       keyboard.end(typed);
       expect(await answer, JSON.stringify(typed)).toBe(expected);
-      expect(screen.text).toBe(`Buy? [y/N] ${typed.trim()}\n`);
+      expect(screen.text.replaceAll("\r", "")).toBe(`Buy? [y/N] ${typed.trim()}\n`);
       expect(keyboard.modes).toEqual([true, false]);
     }
   });
@@ -306,7 +307,7 @@ describe("prompts", () => {
     const answer = promptOn(keyboard, screen, "Name:");
     keyboard.write("ab\u007fc\u0015xy\r");
     expect(await answer).toBe("xy");
-    expect(screen.text).toBe("Name: ab\b \bc\b \b\b \bxy\n");
+    expect(stripVTControlCharacters(screen.text).replaceAll("\r", "")).toMatch(/^Name: ab.*Name: xy\n$/);
   });
 
   test("a hidden answer is never shown; keys edit it, paste marks are no part of it; the echo comes back", async () => {

@@ -1,0 +1,226 @@
+import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
+import { CliError, type CliErrorInit, EXIT, systemFailure } from "../errors.ts";
+
+/** What an error message says about where the call went. */
+export interface CallSite {
+  readonly connectionName: string;
+  readonly baseUrl: string;
+  /** Whether the call costs credits: only then can a lost reply have been charged. */
+  readonly paid?: boolean;
+  /** The data folder of the built-in sample service, where it is the one that answered. */
+  readonly sampleDir?: string | undefined;
+}
+
+type Row = Pick<CliErrorInit, "code" | "category" | "exitCode"> & {
+  readonly message: string;
+  readonly hint?: string | ((site: CallSite) => string);
+};
+
+/** Whether the connection has a name of its own: "environment" is what variables alone make up. */
+const isNamed = ({ connectionName }: CallSite): boolean => connectionName !== "environment";
+const doctor = (site: CallSite): string => `headcount doctor${isNamed(site) ? ` -c ${site.connectionName}` : ""}`;
+
+const REFUSED: Row = {
+  code: "request_refused",
+  category: "usage",
+  exitCode: EXIT.usage,
+  message: "the service refused the request (STATUS): DETAIL",
+  hint: "headcount filters lists what a filter may be",
+};
+
+const KEY: Row = {
+  code: "key_refused",
+  category: "auth",
+  exitCode: EXIT.auth,
+  message: "the service refused the key (STATUS): DETAIL",
+  hint: (site) =>
+    `headcount connections says where the key comes from; headcount login ${isNamed(site) ? `${site.connectionName} ` : ""}stores another`,
+};
+
+/** What a service's answer means, by its status. No error is ever charged (docs/contract.md, "Errors"). */
+const ANSWERS: Readonly<Record<number, Row>> = {
+  400: REFUSED,
+  401: KEY,
+  402: {
+    code: "insufficient_credits",
+    category: "credits",
+    exitCode: EXIT.credits,
+    message: "not enough credits (402): DETAIL",
+    hint: creditHint,
+  },
+  403: { ...KEY, code: "forbidden" },
+  404: { code: "not_found", category: "not_found", exitCode: EXIT.notFound, message: "not found (404): DETAIL" },
+  409: REFUSED,
+  413: REFUSED,
+  415: REFUSED,
+  422: REFUSED,
+  429: {
+    code: "rate_limited",
+    category: "rate_limit",
+    exitCode: EXIT.rateLimit,
+    message: "too many calls (429): DETAIL",
+    hint: "wait a little; headcount account shows the limits",
+  },
+};
+
+const REDIRECT: Row = {
+  code: "redirect",
+  category: "service",
+  exitCode: EXIT.service,
+  message: "ADDRESS answered STATUS: DETAIL",
+  hint: "headcount login again with the final address",
+};
+
+const NOT_THE_API: Row = {
+  code: "not_the_api",
+  category: "service",
+  exitCode: EXIT.service,
+  message: "ADDRESS answered STATUS with DETAIL",
+  hint: "is this the API's address? give the part before /v1 as base URL",
+};
+
+const FAILED: Row = {
+  code: "service_failed",
+  category: "service",
+  exitCode: EXIT.service,
+  message: "the service answered STATUS: DETAIL",
+  hint: "try again later; if it stays, contact its operator with the request id",
+};
+
+/** How to get more credits. The built-in sample is topped up from the command line. */
+export function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
+  return sampleDir === undefined
+    ? "lower --limit or --per-page, or top the account up; headcount account shows the balance"
+    : `headcount service credits add 10000 --data '${sampleDir}'`;
+}
+
+function rowOf({ status, envelope }: ServiceError): Row {
+  if (status >= 300 && status < 400) return REDIRECT;
+  if (!envelope && (status < 400 || status === 404 || status === 405)) return NOT_THE_API;
+  return ANSWERS[status] ?? FAILED;
+}
+
+function answerFailure(error: ServiceError, site: CallSite): CliError {
+  const [detail = "no detail", ...details] = error.detail;
+  const { message, hint, ...row } = rowOf(error);
+  const words: Readonly<Record<string, string>> = {
+    STATUS: String(error.status),
+    DETAIL: detail,
+    ADDRESS: site.baseUrl,
+  };
+  return new CliError({
+    ...row,
+    message: `${message.replace(/STATUS|DETAIL|ADDRESS/g, (word) => words[word] ?? word)}; nothing was charged`,
+    hint: typeof hint === "function" ? hint(site) : hint,
+    status: error.status,
+    requestId: error.requestId,
+    details,
+    cause: error,
+  });
+}
+
+function lostReply(error: LostReplyError, site: CallSite): CliError {
+  const charged =
+    site.paid && error.sent
+      ? "the call may have been charged; headcount account shows the balance"
+      : "nothing was charged";
+  const hint =
+    error.code === "ECONNREFUSED"
+      ? `is the service at ${site.baseUrl} up? ${doctor(site)} looks further`
+      : /CERT|SIGNATURE/.test(error.code)
+        ? "the key is not sent to a host that cannot prove who it is"
+        : `${doctor(site)} checks the way there, free of charge`;
+  return new CliError({
+    code: error.sent ? "lost_reply" : "unreachable",
+    category: "network",
+    exitCode: EXIT.service,
+    message: `${error.sent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
+    hint,
+    cause: error,
+  });
+}
+
+function waitTooLong(error: WaitTooLongError): CliError {
+  const seconds = Math.ceil(error.waitMs / 1000);
+  const waited = Math.round(error.waitedMs / 1000);
+  const most = error.maxWaitMs / 1000;
+  const asks =
+    waited === 0
+      ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
+      : `the rate limit has held up one call for ${waited} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
+  return new CliError({
+    code: "rate_limited",
+    category: "rate_limit",
+    exitCode: EXIT.rateLimit,
+    status: 429,
+    requestId: error.requestId,
+    message: `${asks}; nothing was charged`,
+    hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z, or with --max-wait ${waited + seconds + 5}`,
+    cause: error,
+  });
+}
+
+/**
+ * What went wrong with a call, as the command line reports it: exit code, request id, and what happened to credits. Everything that is
+ * no error of a call comes back as it is.
+ */
+export function mapError(error: unknown, site: CallSite): unknown {
+  if (error instanceof WaitTooLongError) return waitTooLong(error);
+  if (error instanceof ServiceError) return answerFailure(error, site);
+  if (!(error instanceof LostReplyError)) return error;
+  // A cancelled request is told by what cancelled it: the signal.
+  return error.code === "ABORTED" && error.cause !== undefined ? error.cause : lostReply(error, site);
+}
+
+/** What ends a command from outside, by the error's code. */
+const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
+  SIGINT: { code: "interrupted", category: "interrupted", exitCode: EXIT.interrupted, message: "interrupted" },
+  SIGTERM: { code: "interrupted", category: "interrupted", exitCode: EXIT.interrupted, message: "interrupted" },
+  EPIPE: { code: "pipe_closed", category: "pipe_closed", exitCode: EXIT.pipeClosed, message: "closed pipe" },
+};
+
+/** Hints for what commander refuses, by its code. */
+const COMMANDER_HINTS: Readonly<Record<string, string>> = {
+  "commander.unknownCommand": "headcount --help lists the commands",
+  "commander.unknownOption": "headcount help COMMAND lists its options",
+};
+
+function commanderFailure({ code, message }: { readonly code: string; readonly message: string }): CliError {
+  if (code === "commander.help") {
+    const hint = "headcount --help lists the commands, headcount help COMMAND one command's own";
+    return new CliError({ code: "usage", category: "usage", exitCode: EXIT.usage, message: "no command given", hint });
+  }
+  const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
+  const suggestion = more
+    .join(" ")
+    .trim()
+    .replace(/^\(|\)$/g, "");
+  return new CliError({
+    code: code.replace(/^commander\./, "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+    category: "usage",
+    exitCode: EXIT.usage,
+    message: first,
+    hint: suggestion || (COMMANDER_HINTS[code] ?? "headcount help COMMAND shows how it is called"),
+  });
+}
+
+/** Whatever a command threw as the one error that is reported. What nothing else explains is a bug: exit 1. */
+export function failureOf(error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const message = error instanceof Error ? error.message : String(error);
+  if (code.startsWith("commander.")) return commanderFailure({ code, message });
+  const ending = ENDINGS[code];
+  if (ending !== undefined) return new CliError({ ...ending, cause: error });
+  return (
+    systemFailure(error) ??
+    new CliError({
+      code: "internal",
+      category: "internal",
+      exitCode: EXIT.bug,
+      message: `this is a bug in headcount: ${message}`,
+      hint: "run it again with HEADCOUNT_DEBUG=1 and report what it prints; nothing paid is lost (headcount runs)",
+      cause: error,
+    })
+  );
+}

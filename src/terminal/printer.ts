@@ -1,0 +1,135 @@
+import type { Writable } from "node:stream";
+import { safeText } from "./safe.ts";
+import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
+import type { Column as TableColumn } from "./table.ts";
+import { type TsvValue, tsv } from "./tsv.ts";
+
+type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+/** The part of a command's world that is printed to; a `Context` is one. */
+export interface Paper {
+  /** Data only. */
+  readonly stdout: Stream;
+  /** Everything that a person reads on the way. */
+  readonly stderr: Stream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+}
+
+/** The global options that decide how something is printed. */
+export interface PrintOptions {
+  readonly json?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+  /** `--no-color` makes it false. */
+  readonly color?: boolean | undefined;
+}
+
+/** A column of rows: the values go into a pipe as they are, a terminal sees them as `show` writes them. */
+export interface Column extends TableColumn {
+  readonly show?: (value: TsvValue) => string;
+  /** Left out where the other one reads. */
+  readonly only?: "terminal" | "pipe";
+}
+
+type Entries = readonly (readonly [label: string, value: string | undefined])[];
+
+/**
+ * What a command prints with. It alone knows whether stdout is a terminal or a pipe, how wide it is and whether it has colour: a
+ * command says what there is, and gets tables, cards and styles on a terminal, bare lines in a pipe, and JSON with `--json`.
+ */
+export class Printer {
+  /** Whether a person looks at stdout. */
+  readonly terminal: boolean;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  /** Of stdout. */
+  readonly style: Style;
+  /** Of stderr. */
+  readonly noteStyle: Style;
+  readonly #paper: Paper;
+
+  constructor(paper: Paper, options: PrintOptions = {}) {
+    this.#paper = paper;
+    this.terminal = paper.stdout.isTTY === true;
+    this.json = options.json === true;
+    this.quiet = options.quiet === true;
+    this.style = styleFor(hasColor(paper.stdout, paper.env, options.color));
+    this.noteStyle = styleFor(hasColor(paper.stderr, paper.env, options.color));
+  }
+
+  /** Columns of the terminal. */
+  get width(): number {
+    return widthOfStream(this.#paper.stdout);
+  }
+
+  get unicode(): boolean {
+    return hasUnicode(this.#paper.env, this.#paper.platform);
+  }
+
+  /** Text that is data already: CSV, a script, a schema. */
+  text(text: string): void {
+    this.#paper.stdout.write(text);
+  }
+
+  /** One JSON document, on a line of its own; `indent` where a person may read it too. */
+  document(value: unknown, indent?: number): void {
+    this.text(`${JSON.stringify(value, undefined, indent)}\n`);
+  }
+
+  /** A line for a person on stderr; nothing with `--quiet`. */
+  note(text: string): void {
+    if (!this.quiet) this.say(text);
+  }
+
+  /** A line for a person on stderr, with `--quiet` too. */
+  say(text: string): void {
+    this.#paper.stderr.write(`${text}\n`);
+  }
+
+  /** Rows as a table with a header on a terminal, as TSV in a pipe. */
+  async rows(columns: readonly Column[], rows: readonly (readonly TsvValue[])[]): Promise<void> {
+    const other = this.terminal ? "pipe" : "terminal";
+    const kept = [...columns.entries()].filter(([, { only }]) => only !== other);
+    const shown = (index: number, { show }: Column, row: readonly TsvValue[]): TsvValue =>
+      this.terminal && show !== undefined ? show(row[index]) : row[index];
+    const cells = rows.map((row) => kept.map(([index, column]) => shown(index, column, row)));
+    if (this.terminal)
+      await this.table(
+        kept.map(([, column]) => column),
+        cells.map((row) => row.map((cell) => String(cell ?? ""))),
+      );
+    else this.text(tsv(cells));
+  }
+
+  /** A table wherever it goes. */
+  async table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void> {
+    const { renderTable } = await import("./table.ts");
+    this.text(renderTable(columns, rows, this));
+  }
+
+  /** Labels and values as a card, one pair a line; empty values are left out. */
+  async card(entries: Entries, indent = 0): Promise<void> {
+    const { renderCard } = await import("./table.ts");
+    this.text(renderCard(entries, { width: this.width, style: this.style, indent }));
+  }
+
+  /** A card on stderr: what a question is about. */
+  async noteCard(entries: Entries): Promise<void> {
+    const { renderCard } = await import("./table.ts");
+    const layout = { width: widthOfStream(this.#paper.stderr), style: this.noteStyle, indent: 2 };
+    this.#paper.stderr.write(renderCard(entries, layout));
+  }
+
+  /** A document as `name.inner TAB value` lines: every leaf of it, nothing for null. */
+  leaves(value: unknown, name = ""): void {
+    if (typeof value !== "object" || value === null)
+      this.text(tsv([[name, value === null ? "" : safeText(String(value))]]));
+    else for (const [key, inner] of Object.entries(value)) this.leaves(inner, name === "" ? key : `${name}.${key}`);
+  }
+
+  /** What draws rows page by page (the `table` format of exports). */
+  async rowsTable() {
+    const { createRowsTable } = await import("./table.ts");
+    return (columns: readonly string[]) => createRowsTable(columns, { width: this.width, style: this.style });
+  }
+}
