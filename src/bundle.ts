@@ -16,9 +16,10 @@ interface Manifest {
 
 const root = packageRoot();
 const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
-// Commander is small and needed by everything: inlined, it is one file instead of seven. All else stays a package.
+// Small and needed by everything: inlined, commander is one file instead of seven. All else stays a package.
+const inlined = ["commander", "fastest-levenshtein"];
 const packages = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)];
-const external = packages.filter((name) => name !== "commander").map((name) => new RegExp(`^${name}(/|$)`));
+const external = packages.filter((name) => !inlined.includes(name)).map((name) => new RegExp(`^${name}(/|$)`));
 
 /**
  * Commander loads `node:child_process` for commands that are programs of their own. There are none here, and loading it is a tenth
@@ -45,7 +46,7 @@ const groups = [
   {
     name: "contract",
     priority: 3,
-    test: /[\\/]dist[\\/]contract[\\/](filters|money|departments|normalise|suggest|records)\.js$/,
+    test: /[\\/]dist[\\/]contract[\\/](filters|money|departments|normalise|suggest|records|text)\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
   },
   {
     name: "connected",

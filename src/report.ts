@@ -1,7 +1,7 @@
 import { failureOf } from "./commands/failures.ts";
 import type { Context } from "./context.ts";
+import { harmless } from "./contract/text.ts";
 import { type CliError, EXIT } from "./errors.ts";
-import { safeText } from "./terminal/safe.ts";
 
 /** Turns whatever a command threw into one message on stderr and an exit code. Nothing else maps errors to codes. */
 export function report(error: unknown, argv: readonly string[], context: Context): number {
@@ -28,8 +28,8 @@ export function errorObject(error: CliError): Record<string, unknown> {
 }
 
 function errorText(error: CliError): string {
-  const lines = [`error: ${safeText(error.message)}`, ...error.details.map((line) => `  ${safeText(line)}`)];
-  if (error.requestId !== undefined) lines.push(`  request id: ${safeText(error.requestId)}`);
-  if (error.hint !== undefined) lines.push(`hint: ${safeText(error.hint)}`);
+  const lines = [`error: ${harmless(error.message)}`, ...error.details.map((line) => `  ${harmless(line)}`)];
+  if (error.requestId !== undefined) lines.push(`  request id: ${harmless(error.requestId)}`);
+  if (error.hint !== undefined) lines.push(`hint: ${harmless(error.hint)}`);
   return `${lines.join("\n")}\n`;
 }

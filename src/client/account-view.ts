@@ -1,4 +1,5 @@
 import { type Credits, credits, parseCredits } from "../contract/money.ts";
+import { whole } from "../contract/text.ts";
 import type { AccountView, CountView, ReplyMeta } from "./types.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -23,11 +24,6 @@ function at(from: unknown, parts: readonly string[]): unknown {
 
 const text = (value: unknown): string | undefined =>
   typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
-
-function whole(value: unknown): number | undefined {
-  const number = typeof value === "string" && /^\d{1,15}$/.test(value.trim()) ? Number(value) : value;
-  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
-}
 
 const money = (value: unknown): Credits | undefined =>
   typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;

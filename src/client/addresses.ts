@@ -1,4 +1,4 @@
-import { echo } from "../contract/filters.ts";
+import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 
 /** Whether a host of a parsed URL is this machine: `localhost`, 127.0.0.0/8 or ::1, in whatever way it was written. */

@@ -1,4 +1,5 @@
 import { type Credits, parseCredits, ZERO } from "../contract/money.ts";
+import { harmlessLine } from "../contract/text.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import { rowsOfResult } from "./rows.ts";
@@ -20,30 +21,19 @@ interface Fields {
   readonly notices: readonly string[];
 }
 
-/** Anything from outside as one line of text: bounded, without control or bidi characters. */
-export function cleanLine(text: string, limit = 200): string {
-  const clean = text
-    .slice(0, limit * 8)
-    .toWellFormed()
-    .replace(/[\u0000-\u001f\u007f-\u009f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]+/g, " ")
-    .replace(/\s+/g, " ")
-    .trim();
-  return clean.length > limit ? `${clean.slice(0, limit).toWellFormed()}…` : clean;
-}
-
 /** The first line that says something, of whatever a proxy or a broken service sent instead of the envelope. */
 function firstLine(body: Buffer): string {
   const text = body.subarray(0, 4_096).toString("utf8");
   const title = /<title[^>]*>([^<]{1,300})/i.exec(text)?.[1];
   const line = title ?? text.split(/\r?\n/).find((candidate) => candidate.trim() !== "") ?? "";
-  return cleanLine(line, 100);
+  return harmlessLine(line, 100);
 }
 
 function detailOf(value: unknown): string[] {
   const items = Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value];
   return items
     .slice(0, 50)
-    .map((item) => cleanLine(typeof item === "string" ? item : (JSON.stringify(item) ?? ""), 2_000))
+    .map((item) => harmlessLine(typeof item === "string" ? item : (JSON.stringify(item) ?? ""), 2_000))
     .filter((item) => item !== "");
 }
 
@@ -54,8 +44,8 @@ function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number)
   const deprecation = header(reply.headers, "deprecation");
   const sunset = header(reply.headers, "sunset");
   const deprecated = [
-    deprecation === undefined ? "" : `deprecated: ${cleanLine(deprecation, 100)}`,
-    sunset === undefined ? "" : `goes away: ${cleanLine(sunset, 100)}`,
+    deprecation === undefined ? "" : `deprecated: ${harmlessLine(deprecation, 100)}`,
+    sunset === undefined ? "" : `goes away: ${harmlessLine(sunset, 100)}`,
   ].filter((part) => part !== "");
   return {
     status: reply.status,
@@ -72,7 +62,7 @@ function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number)
 
 function requestIdOf(reply: RawReply): string | undefined {
   const id = header(reply.headers, "x-request-id", "request-id", "x-correlation-id");
-  return id === undefined ? undefined : cleanLine(id, 100);
+  return id === undefined ? undefined : harmlessLine(id, 100);
 }
 
 /**
@@ -154,7 +144,7 @@ function refuseRedirect(reply: RawReply): void {
   if (reply.status < 300 || reply.status >= 400) return;
   const target = header(reply.headers, "location");
   const to =
-    target === undefined ? "" : ` to ${cleanLine(target.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//"), 120)}`;
+    target === undefined ? "" : ` to ${harmlessLine(target.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//"), 120)}`;
   throw new ServiceError({
     status: reply.status,
     detail: [`redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`],
@@ -167,7 +157,7 @@ function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string,
   const detail = envelope === undefined ? [] : detailOf(envelope.detail ?? envelope.message ?? envelope.error);
   if (detail.length === 0) {
     const line = envelope === undefined ? firstLine(reply.body) : "";
-    const type = cleanLine(header(reply.headers, "content-type") ?? "no content type", 60);
+    const type = harmlessLine(header(reply.headers, "content-type") ?? "no content type", 60);
     const what =
       envelope === undefined
         ? `not the API's JSON but ${reply.body.length === 0 ? "an empty body" : type}`

@@ -1,5 +1,6 @@
 import type { Filters } from "../contract/filters.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
+import { whole } from "../contract/text.ts";
 import { accountView, countView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage } from "./envelope.ts";
@@ -114,7 +115,7 @@ export function createClient(options: ClientOptions): ServiceClient {
       body,
       meta,
       nextCursor: header(headers, "x-next-cursor") ?? cursorIn(result),
-      total: wholeNumber(header(headers, "x-total-count")) ?? totalIn(result),
+      total: whole(header(headers, "x-total-count")) ?? totalIn(result),
       replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
     };
   }
@@ -170,15 +171,10 @@ function paging(position: PagePosition, dialect: Dialect): Readonly<Record<strin
   return { page: offset / perPage + dialect.firstPage };
 }
 
-const wholeNumber = (text: unknown): number | undefined => {
-  const number = typeof text === "string" && /^\d{1,15}$/.test(text) ? Number(text) : text;
-  return typeof number === "number" && Number.isSafeInteger(number) && number >= 0 ? number : undefined;
-};
-
 function totalIn(result: unknown): number | undefined {
   if (typeof result !== "object" || result === null || Array.isArray(result)) return undefined;
   const fields = result as Readonly<Record<string, unknown>>;
-  return wholeNumber(fields.total ?? fields.total_count ?? fields.total_results);
+  return whole(fields.total ?? fields.total_count ?? fields.total_results);
 }
 
 function cursorIn(result: unknown): string | undefined {

@@ -2,6 +2,7 @@ import type { Command } from "commander";
 import type { AccountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { type Credits, creditsToNumber, formatCredits, formatCreditsGrouped } from "../contract/money.ts";
+import { grouped } from "../contract/text.ts";
 import type { GlobalOptions } from "../options.ts";
 import type { Session } from "./session.ts";
 
@@ -82,7 +83,7 @@ async function printCard(
     import("../terminal/table.ts"),
     import("../terminal/style.ts"),
   ]);
-  const whole = (value: number | undefined): string | undefined => value?.toLocaleString("en-US");
+  const whole = (value: number | undefined): string | undefined => (value === undefined ? undefined : grouped(value));
   const money = (value: Credits | undefined): string | undefined =>
     value === undefined ? undefined : formatCreditsGrouped(value);
   const { costs, people, companies, perMinute, perDay } = account;
@@ -124,11 +125,11 @@ async function printCard(
 
 /** One dotted name and value a line, tab-separated: `credits.remaining<TAB>9990`. */
 async function printLines(account: AccountView, session: Session, context: Context): Promise<void> {
-  const { safeText } = await import("../terminal/safe.ts");
+  const { harmless } = await import("../contract/text.ts");
   const walk = (prefix: string, value: unknown): void => {
     if (typeof value === "object" && value !== null) {
       for (const [name, inner] of Object.entries(value)) walk(prefix === "" ? name : `${prefix}.${name}`, inner);
-    } else context.stdout.write(`${prefix}\t${value === null ? "" : safeText(String(value))}\n`);
+    } else context.stdout.write(`${prefix}\t${value === null ? "" : harmless(String(value))}\n`);
   };
   walk("", accountDocument(account, session));
 }

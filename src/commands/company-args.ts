@@ -2,8 +2,8 @@ import { createReadStream } from "node:fs";
 import { resolve } from "node:path";
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import { echo } from "../contract/filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm } from "../contract/normalise.ts";
+import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 
 /** How companies are named on a command line. */

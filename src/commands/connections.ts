@@ -10,6 +10,7 @@ import {
 } from "../connections/config.ts";
 import { configDir, findFolder } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
+import { harmless } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
 
@@ -99,7 +100,7 @@ async function list(options: GlobalOptions, context: Context): Promise<void> {
   }
   if (overrides.HEADCOUNT_CONNECTION !== null) {
     context.stderr.write(
-      `HEADCOUNT_CONNECTION is set: "${overrides.HEADCOUNT_CONNECTION.replace(/[^\x20-\x7e]/g, "?")}" is used where none is named\n`,
+      `HEADCOUNT_CONNECTION is set: "${harmless(overrides.HEADCOUNT_CONNECTION)}" is used where none is named\n`,
     );
   }
 }

@@ -3,6 +3,7 @@ import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
 import { checkFilters, FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
+import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import type { CountOptions } from "./count.ts";
 import { countAll, formatOf } from "./count-many.ts";
@@ -109,10 +110,10 @@ function breakdownValues(spec: FilterKeySpec, filters: Filters, given: readonly 
 
 /** What the parts do not add up to, as a sentence for a person. */
 function remainderText({ key }: FilterKeySpec, whole: number, unexplained: number): string | undefined {
-  const number = Math.abs(unexplained).toLocaleString("en-US");
+  const number = grouped(Math.abs(unexplained));
   if (unexplained === 0) return undefined;
   if (unexplained < 0) return `the parts overlap: together they have ${number} more than the segment`;
-  return `${number} of ${whole.toLocaleString("en-US")} have another ${key.replaceAll("_", " ")} or none`;
+  return `${number} of ${grouped(whole)} have another ${key.replaceAll("_", " ")} or none`;
 }
 
 async function printParts(
@@ -123,13 +124,12 @@ async function printParts(
   options: CountOptions,
   context: Context,
 ): Promise<void> {
-  const [{ grouped, percent }, { renderTable }, { bar }, { hasColor, hasUnicode, styleFor, widthOfStream }] =
-    await Promise.all([
-      import("../terminal/numbers.ts"),
-      import("../terminal/table.ts"),
-      import("../terminal/bars.ts"),
-      import("../terminal/style.ts"),
-    ]);
+  const [{ percent }, { renderTable }, { bar }, { hasColor, hasUnicode, styleFor, widthOfStream }] = await Promise.all([
+    import("../terminal/numbers.ts"),
+    import("../terminal/table.ts"),
+    import("../terminal/bars.ts"),
+    import("../terminal/style.ts"),
+  ]);
   const width = widthOfStream(context.stdout);
   const style = styleFor(hasColor(context.stdout, context.env, options.color));
   const unicode = hasUnicode(context.env, context.platform);

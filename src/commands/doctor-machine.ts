@@ -4,9 +4,9 @@ import { type Config, configFile, readConfig } from "../connections/config.ts";
 import { findFolder } from "../connections/paths.ts";
 import { selectionOf } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
+import { harmless } from "../contract/text.ts";
 import { CliError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
-import { safeText } from "../terminal/safe.ts";
 
 /** One thing that was looked at, as `doctor --json` shows it. */
 export interface Check {
@@ -29,8 +29,8 @@ export const check = (
   name,
   area,
   status,
-  message: safeText(message),
-  ...(fix === undefined ? {} : { fix: safeText(fix) }),
+  message: harmless(message),
+  ...(fix === undefined ? {} : { fix: harmless(fix) }),
 });
 
 /** Optional packages and what is missing without them. */

@@ -1,8 +1,8 @@
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import { type Context, canPrompt } from "../context.ts";
-import { echo } from "../contract/filters.ts";
 import { type Credits, parseCredits } from "../contract/money.ts";
+import { echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
 import type { RecordKind } from "../output/types.ts";
@@ -32,8 +32,8 @@ export interface ExportFlags extends GlobalOptions {
 /** A parser of whole numbers for an option. */
 export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {
   return (text) => {
-    const value = Number(text);
-    if (/^\d{1,15}$/.test(text.trim()) && value >= least && value <= most) return value;
+    const value = whole(text, least, most);
+    if (value !== undefined) return value;
     throw usageError(
       `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
       `for example ${flag} ${Math.max(least, Math.min(most, 100))}`,

@@ -1,5 +1,6 @@
 import type { Context } from "../context.ts";
 import { formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
+import { grouped } from "../contract/text.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { ExportDeps, ExportOptions, ExportResult } from "../purchase/purchase.ts";
 import type { Quote } from "../purchase/quote.ts";
@@ -100,7 +101,7 @@ async function askConsent(
   const mode = consentMode(context, flags);
   if (mode === "given") return;
   const rows = quote.rows - quote.kept;
-  const what = `${rows === 1 ? `1 ${wording.one}` : `${group(rows)} ${wording.many}`} for ${formatCreditsGrouped(quote.credits)} credits`;
+  const what = `${rows === 1 ? `1 ${wording.one}` : `${grouped(rows)} ${wording.many}`} for ${formatCreditsGrouped(quote.credits)} credits`;
   if (mode === "missing") {
     throw new CliError({
       code: "consent_needed",
@@ -121,8 +122,6 @@ async function askConsent(
   });
 }
 
-const group = (value: number): string => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
-
 /** The quote for a person. */
 export async function quoteTable(
   quote: Quote,
@@ -130,7 +129,7 @@ export async function quoteTable(
   flags: Pick<ExportFlags, "color">,
   wording: Wording,
 ): Promise<string> {
-  const [{ renderCard }, { duration, grouped }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
+  const [{ renderCard }, { duration }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
     import("../terminal/table.ts"),
     import("../terminal/numbers.ts"),
     import("../terminal/style.ts"),
@@ -183,7 +182,7 @@ export async function printResult(
   }
   const { receipt, balance, quote, misses, run } = result;
   if (flags.json === true && options.output !== undefined) context.stdout.write(`${JSON.stringify(receipt)}\n`);
-  const rows = receipt.distinct === 1 ? `1 ${wording.one}` : `${group(receipt.distinct)} ${wording.many}`;
+  const rows = receipt.distinct === 1 ? `1 ${wording.one}` : `${grouped(receipt.distinct)} ${wording.many}`;
   const credits = formatCreditsGrouped(parseCredits(receipt.credits) ?? ZERO);
   const where = options.output === undefined ? "" : ` to ${flags.output ?? options.output}`;
   const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
@@ -194,14 +193,14 @@ export async function printResult(
   }
   if (flags.quiet === true) return;
   const whole = quote.matches ?? receipt.received;
-  if (quote.bound === "cap" && whole > quote.rows) say(`notice: stopped at --max-credits; ${group(whole)} match`);
-  if (quote.bound === "limit" && whole > quote.rows) say(`notice: stopped at --limit; ${group(whole)} match`);
+  if (quote.bound === "cap" && whole > quote.rows) say(`notice: stopped at --max-credits; ${grouped(whole)} match`);
+  if (quote.bound === "limit" && whole > quote.rows) say(`notice: stopped at --limit; ${grouped(whole)} match`);
   if (receipt.foreign_credits > 0)
     say(`notice: others spent ${receipt.foreign_credits} credits of this balance meanwhile`);
-  if (receipt.duplicates > 0) say(`notice: ${group(receipt.duplicates)} rows came twice and are written once`);
+  if (receipt.duplicates > 0) say(`notice: ${grouped(receipt.duplicates)} rows came twice and are written once`);
   if (misses.length > 0) {
     const some = misses.slice(0, 5).join(", ");
-    say(`notice: ${group(misses.length)} not found, free of charge: ${some}${misses.length > 5 ? ", ..." : ""}`);
+    say(`notice: ${grouped(misses.length)} not found, free of charge: ${some}${misses.length > 5 ? ", ..." : ""}`);
   }
   if (options.format === "table" && options.fields === undefined) {
     say(`notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`);

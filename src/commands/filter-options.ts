@@ -1,7 +1,8 @@
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
-import { type CanonicalFilters, checkFilters, echo, FILTER_SPECS, type Filters } from "../contract/filters.ts";
+import { type CanonicalFilters, checkFilters, FILTER_SPECS, type Filters } from "../contract/filters.ts";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
+import { echo, grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
@@ -161,7 +162,7 @@ async function readBounded(context: Context, file: string, name: string): Promis
       size += bytes.length;
       if (size > MAX_BODY_BYTES) {
         throw usageError(
-          `${name} is larger than ${MAX_BODY_BYTES.toLocaleString("en")} bytes, the most that a request may carry`,
+          `${name} is larger than ${grouped(MAX_BODY_BYTES)} bytes, the most that a request may carry`,
           "split it into several files, one segment each",
           "invalid_filter_file",
         );

@@ -13,6 +13,7 @@ import {
 import { configDir } from "../connections/paths.ts";
 import { type Context, canPrompt } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
+import { harmless } from "../contract/text.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
 
@@ -222,7 +223,7 @@ function printSummary(
   const balance = account.balance === undefined ? "" : `, balance ${formatCreditsGrouped(account.balance)} credits`;
   const where = keyStore === "file" ? "a credentials file (mode 0600)" : "the system's keychain";
   context.stderr.write(
-    `Connected to ${baseUrl}${who === undefined ? "" : ` as ${who.replace(/[^\x20-\x7e]/g, "?")}`}${balance}\n` +
+    `Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${balance}\n` +
       `Connection "${name}"${config.default === name ? " (used by default)" : ""}; its key is in ${where}\n`,
   );
 }

@@ -1,4 +1,5 @@
 import { type Context, canPrompt } from "../context.ts";
+import { grouped, spanMs } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
 import type { RunSummary } from "../runs/run-store.ts";
@@ -13,8 +14,6 @@ export interface PruneOptions extends RemoveOptions {
   readonly olderThan: string;
   readonly dryRun?: boolean;
 }
-
-const HOURS: Readonly<Record<string, number>> = { h: 1, d: 24, w: 24 * 7 };
 
 /** `runs remove RUN...`: asks, or wants `--yes` where nobody can be asked. */
 export async function removeRuns(names: readonly string[], options: RemoveOptions, context: Context): Promise<void> {
@@ -31,11 +30,10 @@ export async function removeRuns(names: readonly string[], options: RemoveOption
 
 /** `runs prune --older-than SPAN`. */
 export async function pruneRuns(options: PruneOptions, context: Context): Promise<void> {
-  const span = /^(\d{1,5})([hdw])$/.exec(options.olderThan);
-  if (!span) {
+  const olderThanMs = spanMs(options.olderThan);
+  if (olderThanMs === undefined) {
     throw usageError(`--older-than takes a span such as 90d, 12h or 8w, not "${options.olderThan}"`);
   }
-  const olderThanMs = Number(span[1]) * (HOURS[span[2] ?? ""] ?? 0) * 3_600_000;
   const store = await openStore(context);
   const now = context.now();
   const old = (await store.list()).filter(
@@ -51,7 +49,7 @@ export async function pruneRuns(options: PruneOptions, context: Context): Promis
 async function agree(summaries: readonly RunSummary[], options: RemoveOptions, context: Context): Promise<void> {
   if (options.yes === true) return;
   const rows = summaries.reduce((sum, { rows }) => sum + rows, 0);
-  const what = `${summaries.length === 1 ? `run ${summaries[0]?.id}` : `${summaries.length} runs`} with ${rows.toLocaleString("en-US")} paid rows`;
+  const what = `${summaries.length === 1 ? `run ${summaries[0]?.id}` : `${summaries.length} runs`} with ${grouped(rows)} paid rows`;
   if (!canPrompt(context)) {
     throw usageError(
       `removing ${what} needs --yes where nobody can be asked`,

@@ -9,6 +9,7 @@ import {
   parseCredits,
   ZERO,
 } from "../contract/money.ts";
+import { spanMs } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
 import type { LedgerEntry } from "../runs/spend-book.ts";
@@ -95,13 +96,11 @@ function keyOf(entry: LedgerEntry, by: Grouping): string {
   return by === "run" ? entry.run : entry.connection;
 }
 
-const HOURS: Readonly<Record<string, number>> = { h: 1, d: 24, w: 24 * 7 };
-
 /** Reads `--since`. @returns epoch milliseconds */
 export function sinceMs(text: string, now: number): number {
   if (text === "all") return 0;
-  const span = /^(\d{1,5})([hdw])$/.exec(text);
-  if (span) return now - Number(span[1]) * (HOURS[span[2] ?? ""] ?? 0) * 3_600_000;
+  const span = spanMs(text);
+  if (span !== undefined) return now - span;
   const date = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
   if (!Number.isNaN(date)) return date;
   throw usageError(

@@ -1,6 +1,7 @@
 import { DEPARTMENTS, type Department } from "./departments.ts";
 import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
+import { echo } from "./text.ts";
 
 /** How a filter key matches (docs/contract.md, Filters). */
 export type MatchType = "exact" | "prefix" | "range" | "company_network_url" | "department";
@@ -118,22 +119,6 @@ export type FilterCheck =
 export const MAX_VALUES_PER_KEY = 1_000;
 export const MAX_VALUE_LENGTH = 1_024;
 const MAX_ISSUES = 20;
-
-/** Text from outside, cut to 64 characters and with control and bidi characters replaced, so that it can be echoed. */
-export function echo(value: unknown): string {
-  let text: string;
-  try {
-    text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
-  } catch {
-    text = String(value);
-  }
-  const points = [...text.slice(0, 256)].slice(0, 64);
-  const clean = points
-    .join("")
-    .toWellFormed()
-    .replace(/[\u0000-\u001f\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]/g, "\ufffd");
-  return text.length > clean.length && points.length === 64 ? `${clean}…` : clean;
-}
 
 /** The line that every unknown-key error ends with (docs/contract.md, Errors). */
 export const VALID_FILTERS_LINE = `valid filters: ${FILTER_KEYS.join(", ")}`;

@@ -1,3 +1,5 @@
+import { grouped } from "./text.ts";
+
 /**
  * Credits as fixed-point money: whole millionths of a credit in a bigint, never a float
  * (docs/contract.md, Credits: a plan may price a row at 0.25 credits).
@@ -62,9 +64,7 @@ export function formatCredits(amount: Credits): string {
 
 /** With thousands separators, for people: `3,766.5`. */
 export function formatCreditsGrouped(amount: Credits): string {
-  const [whole = "0", fraction] = formatCredits(amount).split(".");
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return fraction === undefined ? grouped : `${grouped}.${fraction}`;
+  return grouped(formatCredits(amount));
 }
 
 /** As the JSON number that the envelope carries. Exact for every balance below 9,007,199,254 credits. */

@@ -3,9 +3,9 @@ import { join } from "node:path";
 import type { Writable } from "node:stream";
 import type { Pacer } from "../client/pacing.ts";
 import type { AccountView, CompanyQuery, ServiceClient } from "../client/types.ts";
-import { echo } from "../contract/filters.ts";
 import { type Credits, creditsToNumber } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
+import { echo } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, distinctPages, kindOf } from "../output/distinct.ts";
 import {

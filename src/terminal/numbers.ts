@@ -1,9 +1,4 @@
-/** A whole number with thousands separators: 12,345. The same in every locale. */
-export const grouped = (value: number | bigint): string => value.toString().replace(/\B(?=(\d{3})+$)/g, ",");
-
-/** `1 profile`, `2 profiles`, `12,345 people`. */
-export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
-  `${grouped(value)} ${value === 1 || value === 1n ? one : many}`;
+export { counted, grouped } from "../contract/text.ts";
 
 /** A share as text: 12.3%. What is not nothing never shows as 0.0%. */
 export function percent(part: number, whole: number): string {

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
+import { harmless } from "../contract/text.ts";
 import { counted, duration, grouped } from "./numbers.ts";
-import { safeText } from "./safe.ts";
 import { type Style, widthOfStream } from "./style.ts";
 import { truncate, widthOf } from "./width.ts";
 
@@ -66,7 +66,7 @@ export function progressLine(state: ProgressState, startedAt: number, options: P
       ? counted(done, options.unit, units)
       : `${grouped(done)} of ${counted(total, options.unit, units)}`,
   ];
-  if (detail !== undefined && detail !== "") parts.push(safeText(detail));
+  if (detail !== undefined && detail !== "") parts.push(harmless(detail));
   if (elapsed >= TICK_MS && perSecond > 0) {
     parts.push(`${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`);
     if (total !== undefined && total > done) parts.push(`${duration(((total - done) * 1000) / perSecond)} left`);
@@ -96,7 +96,7 @@ function milestones(options: ProgressOptions): Progress {
       // Called with every reply; a wait is told once.
       if (until === undefined || until === toldUntil) return;
       toldUntil = until;
-      write(`${safeText(reason ?? "waiting")}: ${duration(until - options.now())}`);
+      write(`${harmless(reason ?? "waiting")}: ${duration(until - options.now())}`);
     },
     note: write,
   };
@@ -144,7 +144,7 @@ function spinner(options: ProgressOptions): Progress {
       redraw();
     },
     wait(until, reason = "waiting") {
-      waiting = until === undefined ? undefined : { until, reason: safeText(reason) };
+      waiting = until === undefined ? undefined : { until, reason: harmless(reason) };
       redraw();
     },
     note(line) {

@@ -1,5 +1,5 @@
 import Table from "cli-table3";
-import { safeText } from "./safe.ts";
+import { harmless } from "../contract/text.ts";
 import type { Style } from "./style.ts";
 import { isolateRightToLeft, truncate, widthOf, wrap } from "./width.ts";
 
@@ -95,7 +95,7 @@ function draw(
 }
 
 /** Cells from data made harmless; what a caller styled itself goes through `styled`. */
-const harmless = (rows: readonly (readonly string[])[]): string[][] => rows.map((row) => row.map(safeText));
+const harmlessCells = (rows: readonly (readonly string[])[]): string[][] => rows.map((row) => row.map(harmless));
 
 /** A whole table: header and rows, every line with its line break. */
 export function renderTable(
@@ -103,7 +103,7 @@ export function renderTable(
   rows: readonly (readonly string[])[],
   options: TableOptions,
 ): string {
-  const safe = harmless(rows);
+  const safe = harmlessCells(rows);
   return draw(columns, safe, columnWidths(columns, safe, options.width), options.style, true);
 }
 
@@ -112,12 +112,12 @@ export function createRowsTable(
   columns: readonly string[],
   options: TableOptions,
 ): { rows(cells: readonly (readonly string[])[]): string; end(): string } {
-  const titled = columns.map((title) => ({ title: safeText(title) }));
+  const titled = columns.map((title) => ({ title: harmless(title) }));
   let widths: number[] | undefined;
   return {
     rows(cells) {
       if (cells.length === 0) return "";
-      const safe = harmless(cells);
+      const safe = harmlessCells(cells);
       const first = widths === undefined;
       widths ??= columnWidths(titled, safe, options.width);
       return draw(titled, safe, widths, options.style, first);
@@ -139,7 +139,7 @@ export function renderCard(
   const room = Math.max(10, options.width - indent.length - labels - GAP);
   const lines: string[] = [];
   for (const [label, value] of shown) {
-    const [first = "", ...others] = wrap(safeText(value), room);
+    const [first = "", ...others] = wrap(harmless(value), room);
     lines.push(`${indent}${options.style.faint(label.padEnd(labels + GAP))}${isolateRightToLeft(first)}`);
     for (const other of others) lines.push(`${indent}${" ".repeat(labels + GAP)}${isolateRightToLeft(other)}`);
   }

@@ -1,11 +1,11 @@
 import { PassThrough, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
+import { harmless, harmlessJson } from "../../src/contract/text.ts";
 import { bar } from "../../src/terminal/bars.ts";
 import { counted, duration, grouped, percent, timeText } from "../../src/terminal/numbers.ts";
 import { openProgress } from "../../src/terminal/progress.ts";
 import { confirmOn, promptOn } from "../../src/terminal/prompt.ts";
-import { safeJson, safeText } from "../../src/terminal/safe.ts";
 import { hasColor, hasUnicode, styleFor, widthOfStream } from "../../src/terminal/style.ts";
 import { createRowsTable, renderCard, renderTable } from "../../src/terminal/table.ts";
 import { tsv } from "../../src/terminal/tsv.ts";
@@ -195,10 +195,10 @@ describe("tables", () => {
 
 test("control and bidi characters are made harmless, JSON keeps its value", () => {
   const hostile = "a\u001b]0;x\u0007\u009b31m\u202e\u2066\u200b\ud800\r\nb\u061c";
-  expect(safeText(hostile)).toBe("a\ufffd]0;x\ufffd\ufffd31m\ufffd\ufffd\ufffd\ufffd b\ufffd");
+  expect(harmless(hostile)).toBe("a\ufffd]0;x\ufffd\ufffd31m\ufffd\ufffd\ufffd\ufffd b\ufffd");
   const json = JSON.stringify({ hostile });
-  expect(safeJson(json)).toMatch(/^[\x20-\x7e]*$/);
-  expect(JSON.parse(safeJson(json))).toEqual({ hostile });
+  expect(harmlessJson(json)).toMatch(/^[\x20-\x7e]*$/);
+  expect(JSON.parse(harmlessJson(json))).toEqual({ hostile });
 });
 
 describe("progress", () => {

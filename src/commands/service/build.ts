@@ -1,4 +1,5 @@
 import type { Context } from "../../context.ts";
+import { grouped } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
@@ -127,5 +128,3 @@ function progressLine(options: GlobalOptions, context: Context): { show(progress
     },
   };
 }
-
-export const grouped = (count: number): string => count.toLocaleString("en-US");

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { whole } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
@@ -70,8 +71,8 @@ export async function storeOf(options: FolderOptions, context: Context): Promise
 
 /** A whole number of an option. @throws CliError where it is none or out of bounds */
 export function wholeNumber(flag: string, text: string, min: number, max: number): number {
-  const value = Number(text);
-  if (/^\d{1,15}$/.test(text) && value >= min && value <= max) return value;
+  const value = whole(text, min, max);
+  if (value !== undefined) return value;
   throw usageError(`${flag} takes a whole number from ${min} to ${max}, not "${text}"`);
 }
 

@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import { grouped, withBuild } from "./build.ts";
+import { withBuild } from "./build.ts";
 import { type FolderOptions, wholeNumber } from "./folder.ts";
 
 interface GenerateOptions extends FolderOptions {

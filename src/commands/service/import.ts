@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { grouped } from "../../contract/text.ts";
 import type { ImportReport, TableReport } from "../../dataset/build/import.ts";
 import { usageError } from "../../errors.ts";
-import { grouped, withBuild } from "./build.ts";
+import { withBuild } from "./build.ts";
 import { type FolderOptions, folderOf } from "./folder.ts";
 
 interface ImportOptions extends FolderOptions {

@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import { harmless } from "../../contract/text.ts";
 import type { Suggestion } from "../../dataset/build/suggest.ts";
 import { usageError } from "../../errors.ts";
 import type { GlobalOptions } from "../../options.ts";
-import { safeText } from "../../terminal/safe.ts";
 import { inputError } from "./build.ts";
 import { serviceError } from "./folder.ts";
 
@@ -55,11 +55,11 @@ async function run(options: MapOptions, context: Context): Promise<void> {
 
 /** The first rows as they would be read, a block each. */
 function preview({ file, kind, rows, unused }: Suggestion): string {
-  const lines = [`${safeText(file)}: rows of ${kind}. The first ${rows.length} as they would be read:`];
+  const lines = [`${harmless(file)}: rows of ${kind}. The first ${rows.length} as they would be read:`];
   for (const [index, row] of rows.entries()) {
     lines.push("", `row ${index + 1}`);
-    for (const [field, value] of Object.entries(row)) lines.push(`  ${field.padEnd(20)} ${safeText(value ?? "")}`);
+    for (const [field, value] of Object.entries(row)) lines.push(`  ${field.padEnd(20)} ${harmless(value ?? "")}`);
   }
-  if (unused.length > 0) lines.push("", `Columns that no field takes: ${unused.map(safeText).join(", ")}`);
+  if (unused.length > 0) lines.push("", `Columns that no field takes: ${unused.map(harmless).join(", ")}`);
   return `${lines.join("\n")}\n`;
 }

@@ -1,0 +1,66 @@
+// What changes how a terminal or an editor shows the text around it: C0 and C1 controls, bidi marks, zero-width characters. The two
+// joiners stay: names in Persian or Hindi need them.
+const HARMFUL = /[\u0000-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const BREAKS = /[\t\n\v\f\r\u0085\u2028\u2029]+/g;
+
+/** Text from outside on one line: line breaks and tabs are a space, whatever else is harmful shows as U+FFFD. */
+export const harmless = (text: string): string => text.toWellFormed().replace(BREAKS, " ").replace(HARMFUL, "\ufffd");
+
+/** As {@link harmless}, white space collapsed, cut to so many characters. */
+export function harmlessLine(text: string, limit = 200): string {
+  const line = harmless(text.slice(0, limit * 8))
+    .replace(/\s+/g, " ")
+    .trim();
+  return line.length > limit ? `${line.slice(0, limit).toWellFormed()}…` : line;
+}
+
+/** JSON text with whatever {@link harmless} would replace escaped: the document stays the same value. */
+export const harmlessJson = (json: string): string =>
+  // Below U+0020 JSON has no character of its own but the white space of its layout.
+  json.replace(HARMFUL, (character) =>
+    character < " " ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+
+/** A value as a message shows it: harmless, its first 64 characters. */
+export function echo(value: unknown): string {
+  let text: string;
+  try {
+    text = typeof value === "string" ? value : (JSON.stringify(value) ?? String(value));
+  } catch {
+    text = String(value);
+  }
+  const points = [...text.slice(0, 256)].slice(0, 64);
+  const clean = harmless(points.join(""));
+  return points.length === 64 && text.length > clean.length ? `${clean}…` : clean;
+}
+
+/** An address without what stands before its last `@`: a password may itself hold slashes and at-signs. */
+export const withoutPassword = (address: string): string => {
+  const at = address.lastIndexOf("@");
+  if (at < 0) return address;
+  return `${/^[a-z][a-z0-9+.-]*:\/\//i.exec(address)?.[0] ?? ""}***@${address.slice(at + 1)}`;
+};
+
+/** A whole number with thousands separators, the same in every locale: `12,345`. Decimals stay as they are. */
+export const grouped = (value: number | bigint | string): string =>
+  String(value).replace(/^-?\d+/, (whole) => whole.replace(/\B(?=(\d{3})+$)/g, ","));
+
+/** `1 profile`, `2 profiles`, `12,345 people`. */
+export const counted = (value: number | bigint, one: string, many = `${one}s`): string =>
+  `${grouped(value)} ${value === 1 || value === 1n ? one : many}`;
+
+/** A whole number, written in digits or a number already. @returns undefined where it is none, or out of bounds */
+export function whole(value: unknown, least = 0, most = Number.MAX_SAFE_INTEGER): number | undefined {
+  const number = typeof value === "string" && /^\d{1,16}$/.test(value.trim()) ? Number(value) : value;
+  return typeof number === "number" && Number.isSafeInteger(number) && number >= least && number <= most
+    ? number
+    : undefined;
+}
+
+const HOURS: Readonly<Record<string, number>> = { h: 1, d: 24, w: 24 * 7 };
+
+/** A span of time such as `12h`, `30d` or `8w` in milliseconds, or undefined. */
+export function spanMs(text: string): number | undefined {
+  const [, count, unit = ""] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
+  return count === undefined ? undefined : Number(count) * (HOURS[unit] ?? 0) * 3_600_000;
+}
