@@ -1,5 +1,5 @@
 import type { Writable } from "node:stream";
-import { safeText } from "./safe.ts";
+import { harmless } from "../contract/text.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
 import type { Column as TableColumn } from "./table.ts";
 import { type TsvValue, tsv } from "./tsv.ts";
@@ -123,7 +123,7 @@ export class Printer {
   /** A document as `name.inner TAB value` lines: every leaf of it, nothing for null. */
   leaves(value: unknown, name = ""): void {
     if (typeof value !== "object" || value === null)
-      this.text(tsv([[name, value === null ? "" : safeText(String(value))]]));
+      this.text(tsv([[name, value === null ? "" : harmless(String(value))]]));
     else for (const [key, inner] of Object.entries(value)) this.leaves(inner, name === "" ? key : `${name}.${key}`);
   }
 
