@@ -55,7 +55,7 @@ complete -c headcount -n '__headcount_at \'\' 0' -a enrich -d 'look companies up
 complete -c headcount -n '__headcount_at \'\' 0' -a employees -d 'export the people of a company'
 complete -c headcount -n '__headcount_at \'\' 0' -a runs -d 'list, show, resume, export or remove paid exports'
 complete -c headcount -n '__headcount_at \'\' 0' -a resume -d 'continue an unfinished export'
-complete -c headcount -n '__headcount_at \'\' 0' -a spend -d 'show what was spent, from the local ledger'
+complete -c headcount -n '__headcount_at \'\' 0' -a spend -d 'show what was spent, from the runs that are kept'
 complete -c headcount -n '__headcount_at \'\' 0' -a login -d 'store a key for a connection'
 complete -c headcount -n '__headcount_at \'\' 0' -a logout -d 'remove a connection\'s key'
 complete -c headcount -n '__headcount_at \'\' 0' -a connections -d 'list, use or remove connections'

@@ -39,7 +39,7 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
   { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },
   { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json" },
-  { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs and the ledger of spend" },
+  { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs" },
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
   { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows itself" },
   { name: "HEADCOUNT_CLICKHOUSE_PASSWORD", meaning: "for serve --dataset clickhouse://..." },

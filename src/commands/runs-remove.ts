@@ -25,6 +25,7 @@ export async function removeRuns(names: readonly string[], options: RemoveOption
   }
   await agree(summaries, options, context);
   for (const { id } of summaries) await store.remove(id, { force: options.force === true });
+  await store.sweep();
   report("removed", summaries, options, context);
 }
 
@@ -42,7 +43,9 @@ export async function pruneRuns(options: PruneOptions, context: Context): Promis
   );
   if (options.dryRun === true) return report("would remove", old, options, context);
   if (old.length > 0) await agree(old, options, context);
-  report("removed", await store.prune(now, olderThanMs, { force: options.force === true }), options, context);
+  for (const { id } of old) await store.remove(id, { force: true });
+  await store.sweep();
+  report("removed", old, options, context);
 }
 
 /** Paid rows go with a run: a person is asked, a script has to say that it means it. */

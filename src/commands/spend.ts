@@ -6,13 +6,14 @@ import {
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
-  parseCredits,
   ZERO,
 } from "../contract/money.ts";
 import { spanMs } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
-import type { LedgerEntry } from "../runs/spend-book.ts";
+import { creditsOf, type DaySpend } from "../runs/journal.ts";
+import type { RunSpend } from "../runs/spend.ts";
+import { openStore } from "./open-runs.ts";
 
 type Grouping = "day" | "run" | "connection";
 
@@ -26,8 +27,8 @@ export interface SpendOptions extends GlobalOptions {
 export function register(program: Command, context: Context): void {
   program
     .command("spend")
-    .summary("show what was spent, from the local ledger")
-    .description("Show what exports on this machine spent: from the local ledger, offline and free.")
+    .summary("show what was spent, from the runs that are kept")
+    .description("Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.")
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
     .addOption(new Option("--by <what>", "one line for each").choices(["day", "run", "connection"]).default("day"))
     .option("--test", "the simulated credits of test keys instead")
@@ -62,27 +63,30 @@ const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, fo
 
 async function run(options: SpendOptions, context: Context): Promise<void> {
   const since = sinceMs(options.since, context.now());
-  const [{ readLedger }, { stateDir }] = await Promise.all([
-    import("../runs/spend-book.ts"),
-    import("../connections/paths.ts"),
-  ]);
-  const entries = await readLedger(stateDir(context));
+  const [{ readSpend }, store] = await Promise.all([import("../runs/spend.ts"), openStore(context)]);
+  const { runs, damaged } = await readSpend(store.folder, since);
   const total = noSums();
   const groups = new Map<string, Sums>();
-  for (const entry of entries) {
-    if (options.connection !== undefined && entry.connection !== options.connection) continue;
-    if (entry.at < since || (entry.key_mode === "test") !== (options.test === true)) continue;
-    const key = keyOf(entry, options.by);
-    const group = groups.get(key) ?? noSums();
-    groups.set(key, group);
-    for (const sums of [group, total]) {
-      sums[entry.t] = addCredits(sums[entry.t], parseCredits(entry.credits) ?? ZERO);
-      if (entry.t === "settled") sums.rows += entry.rows;
+  for (const spend of runs) {
+    if (options.connection !== undefined && spend.connection !== options.connection) continue;
+    if ((spend.key_mode === "test") !== (options.test === true)) continue;
+    for (const day of spend.days) {
+      const key = keyOf(spend, day, options.by);
+      const group = groups.get(key) ?? noSums();
+      groups.set(key, group);
+      for (const sums of [group, total]) {
+        sums.rows += day.rows;
+        for (const name of COLUMNS) sums[name] = addCredits(sums[name], creditsOf(day[name]));
+      }
     }
+  }
+  for (const id of damaged) {
+    context.stderr.write(`warning: run ${id} is damaged: what it spent counts only as far as it can be read\n`);
   }
   const sorted = [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
   const format = options.json === true ? "json" : (options.format ?? (context.stdout.isTTY === true ? "table" : "csv"));
-  if (format === "json") context.stdout.write(`${JSON.stringify(spendDocument(options, since, sorted, total))}\n`);
+  if (format === "json")
+    context.stdout.write(`${JSON.stringify(spendDocument(options, since, sorted, total, damaged))}\n`);
   else if (format === "csv") {
     const { csvDocument } = await import("../output/csv.ts");
     // Amounts are decimals without an exponent, so that they stay exact and stay numbers.
@@ -91,9 +95,9 @@ async function run(options: SpendOptions, context: Context): Promise<void> {
   } else await printTable(options, sorted, total, context);
 }
 
-function keyOf(entry: LedgerEntry, by: Grouping): string {
-  if (by === "day") return new Date(entry.at).toISOString().slice(0, 10);
-  return by === "run" ? entry.run : entry.connection;
+function keyOf(spend: RunSpend, { from }: DaySpend, by: Grouping): string {
+  if (by === "day") return new Date(from).toISOString().slice(0, 10);
+  return by === "run" ? spend.run : spend.connection;
 }
 
 /** Reads `--since`. @returns epoch milliseconds */
@@ -123,6 +127,7 @@ function spendDocument(
   since: number,
   groups: readonly (readonly [string, Sums])[],
   total: Sums,
+  damaged: readonly string[],
 ) {
   return {
     since: new Date(since).toISOString(),
@@ -130,6 +135,7 @@ function spendDocument(
     key_mode: options.test === true ? "test" : "live",
     groups: groups.map(([key, sums]) => ({ [options.by]: key, ...numbers(sums) })),
     total: numbers(total),
+    damaged,
   };
 }
 

@@ -56,7 +56,7 @@ function folder(kind: Kind, surroundings: Surroundings): string {
 
 /** Where connections are kept: HEADCOUNT_CONFIG_DIR, else the XDG config folder. @throws CliError where there is none */
 export const configDir = (surroundings: Surroundings): string => folder("config", surroundings);
-/** Where runs and the ledger of spend are kept: HEADCOUNT_STATE_DIR, else the XDG state folder. @throws CliError where there is none */
+/** Where runs are kept: HEADCOUNT_STATE_DIR, else the XDG state folder. @throws CliError where there is none */
 export const stateDir = (surroundings: Surroundings): string => folder("state", surroundings);
 /** Where the service's data folders are by default, `default` and `sample` among them. @throws CliError where there is none */
 export const dataDir = (surroundings: Surroundings): string => folder("data", surroundings);

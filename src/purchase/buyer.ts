@@ -11,7 +11,7 @@ import { Handover } from "./in-order.ts";
 import { restore } from "./recovery.ts";
 import { Keeper } from "./settle.ts";
 
-/** Room on the disk beyond the pages in flight: plan, journal, ledger. */
+/** Room on the disk beyond the pages in flight: plan, journal. */
 const DISK_RESERVE = 512 * 1024;
 /** How long it is believed what room there is, where little was written meanwhile. */
 const DISK_LOOK_MS = 1_000;
@@ -54,7 +54,7 @@ export class Buyer {
    */
   async buy(): Promise<BuyResult> {
     const b = this.#b;
-    const { interrupted, onNotice, ledger } = b.options;
+    const { interrupted, onNotice } = b.options;
     const onInterrupt = (): void => {
       const flying = b.count("flying", "doubt");
       const pages = flying === 1 ? "the page" : `${flying} pages`;
@@ -77,7 +77,6 @@ export class Buyer {
       interrupted.removeEventListener("abort", onInterrupt);
     }
     if (!b.stopped && !this.#budget.sure) await this.#lookAtBalance();
-    await ledger.flush().catch((error: unknown) => b.stop(error));
     if (b.stopped) throw b.failure;
     return {
       ended: b.agenda.somethingLeft || b.shelved.length > 0 ? "limit" : "all",

@@ -4,7 +4,6 @@ import type { Credits } from "../contract/money.ts";
 import type { Page } from "../output/page.ts";
 import type { Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import type { Ledger } from "../runs/spend-book.ts";
 import { Agenda, type Targets } from "./next-page.ts";
 
 /** What a run asks for, target by target: one for a search, one for each company otherwise. */
@@ -35,7 +34,6 @@ export interface BuyerOptions extends Clock {
   readonly client: ServiceClient;
   readonly source: Source;
   readonly pacer: Pacer;
-  readonly ledger: Ledger;
   /** Credits a row. */
   readonly price: Credits;
   /** The most that this run may cost in all its sessions, uncertain credits included; undefined: only `maxRows` counts. */

@@ -1,5 +1,5 @@
 import { Page } from "../output/page.ts";
-import { byPosition, replyLength, type Unit } from "../runs/journal.ts";
+import { byPosition, type Unit } from "../runs/journal.ts";
 import type { Buying } from "./flight.ts";
 
 interface Settled {
@@ -79,7 +79,7 @@ export class Handover {
     const { options, run } = this.#b;
     try {
       const { unit, page } = first;
-      const kept = unit.settled !== undefined && replyLength(unit.settled) > 0;
+      const kept = unit.settled?.follows !== undefined;
       await options.commit(kept ? (page ?? Page.read(run.readReply(unit))) : Page.read(EMPTY_REPLY), unit);
     } catch (error) {
       this.#b.stop(error);

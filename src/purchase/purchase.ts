@@ -18,14 +18,12 @@ import {
   sha256Of,
 } from "../output/output.ts";
 import { FORMATS, type Format, type RowsTable } from "../output/types.ts";
-import { ledgerEntriesOf } from "../runs/booking.ts";
 import type { Disk } from "../runs/disk.ts";
 import { creditsOf, creditText, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
 import { describeTarget, type Plan, type RunCommand, type RunIdentity, type Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
-import { Ledger } from "../runs/spend-book.ts";
 import { Buyer } from "./buyer.ts";
 import type { BuyProgress, Clock } from "./flight.ts";
 import { consentedCap, makeQuote, type Quote, requireBalance } from "./quote.ts";
@@ -356,8 +354,6 @@ async function buyAndWrite(
         ? new StreamOutput(deps.stdout, rendering, deps.interrupted)
         : await FileOutput.open(options.output, run.id, rendering, deps.disk);
     written = sink;
-    const ledger = new Ledger(deps.stateDir, deps.disk, deps);
-    await ledger.reconcile(run.id, ledgerEntriesOf(run));
     const cap = consentedCap(quote, run.state, options.maxCredits);
     await run.append({
       t: "session",
@@ -377,7 +373,6 @@ async function buyAndWrite(
       client: seller.client,
       source: sourceOf(run.plan.target, seller.client, quote),
       pacer: seller.pacer,
-      ledger,
       price: quote.unitPrice,
       cap,
       maxRows: quote.rows,

@@ -2,7 +2,6 @@ import { byPosition, creditsOf, pendingUnits, type Unit } from "../runs/journal.
 import type { Budget } from "./budget.ts";
 import type { Buying } from "./flight.ts";
 import type { Handover } from "./in-order.ts";
-import { wholeReply } from "./replies.ts";
 import type { Keeper } from "./settle.ts";
 
 /** An idempotency key is good for 24 hours (api-decisions); older intents are not repeated under it. */
@@ -19,18 +18,13 @@ export async function restore(b: Buying, budget: Budget, keeper: Keeper, handove
       b.bought = true;
     }
   }
-  for (const unit of pendingUnits(b.run.state)) await recover(unit, b, budget, keeper, handover);
+  for (const unit of pendingUnits(b.run.state)) await recover(unit, b, budget, keeper);
   b.pending.sort(byPosition);
 }
 
 /** An intent without an end: it may have been charged, or it was never sent. */
-async function recover(unit: Unit, b: Buying, budget: Budget, keeper: Keeper, handover: Handover): Promise<void> {
+async function recover(unit: Unit, b: Buying, budget: Budget, keeper: Keeper): Promise<void> {
   const { options } = b;
-  if (await settleOldPage(unit, b, keeper)) {
-    handover.add(unit, undefined);
-    b.bought = true;
-    return;
-  }
   const tooOld = options.now() - unit.intent.at > KEY_LIFE_MS;
   if (!tooOld && b.honoursKeys) {
     b.pending.push(unit);
@@ -42,15 +36,4 @@ async function recover(unit: Unit, b: Buying, budget: Budget, keeper: Keeper, ha
   if (charged > 0n) await keeper.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
   if (tooOld || !budget.fits(hold)) await keeper.giveUp(unit, why);
   else b.pending.push(unit);
-}
-
-/** Version 1 wrote a reply into a file of its own, and then settled it: it may have died in between. */
-async function settleOldPage(unit: Unit, { run, options, paging }: Buying, keeper: Keeper): Promise<boolean> {
-  const body = run.plan.version === 1 ? run.readOldPage(unit.intent.n) : undefined;
-  const kept = body === undefined ? undefined : wholeReply(body, options.now());
-  const cursorLost = paging === "cursor" && unit.next === undefined;
-  if (body === undefined || kept === undefined || cursorLost) return false;
-  const { rows, used, remaining } = kept;
-  await keeper.settle(unit, { body, rows, used, remaining, next: unit.next ?? undefined });
-  return true;
 }

@@ -3,7 +3,6 @@ import type { PageReply } from "../client/types.ts";
 import { type Credits, formatCredits, ZERO } from "../contract/money.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { Page } from "../output/page.ts";
-import { ledgerEntry, settledEntry } from "../runs/booking.ts";
 import { creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import type { Active, Buying } from "./flight.ts";
@@ -112,12 +111,7 @@ export class Keeper {
   /** Keeps a reply, books it, and learns from it. */
   async settle(unit: Unit, reply: Keepable): Promise<void> {
     const { run, options } = this.#b;
-    const refunded = reply.replayed === true ? unit.uncertain : ZERO;
     const record = await run.settle(settledRecord(unit, reply, options.now()), reply.body);
-    options.ledger.add(
-      ...(refunded > 0n ? [ledgerEntry(run, "refunded", unit.intent.n, refunded, record.at)] : []),
-      ...(reply.miss === true ? [] : [settledEntry(run, record)]),
-    );
     this.learn(unit, record);
     this.#b.progress(undefined);
   }
@@ -152,9 +146,7 @@ export class Keeper {
 
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
     const { run, options } = this.#b;
-    const at = options.now();
-    await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at });
-    options.ledger.add(ledgerEntry(run, "uncertain", intent.n, amount, at));
+    await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at: options.now() });
     options.onNotice?.(
       `a reply was lost: ${formatCredits(amount)} credits may have been charged for it and count against the cap`,
     );
@@ -162,9 +154,7 @@ export class Keeper {
 
   async bookForeign(amount: Credits): Promise<void> {
     const { run, options } = this.#b;
-    const at = options.now();
-    await run.append({ t: "foreign", amount: creditText(amount), at });
-    options.ledger.add(ledgerEntry(run, "foreign", 0, amount, at));
+    await run.append({ t: "foreign", amount: creditText(amount), at: options.now() });
   }
 
   #aside(work: Promise<void>): void {

@@ -1,8 +1,11 @@
-import { type Credits, credits, formatCredits, parseCredits, ZERO } from "../contract/money.ts";
+import { addCredits, type Credits, credits, formatCredits, parseCredits, ZERO } from "../contract/money.ts";
 import type { LogEntry, LogRecord } from "./log-lines.ts";
 
-/** An amount of credits as it stands in plan, journal and ledger: a decimal as text, exact. */
+/** An amount of credits as it stands in plan and journal: a decimal as text, exact. */
 export type CreditText = string;
+
+const DAY_MS = 86_400_000;
+const NOTHING = { settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO };
 
 export const creditText = (amount: Credits): CreditText => formatCredits(amount);
 export const creditsOf = (text: CreditText | undefined): Credits =>
@@ -27,13 +30,6 @@ export interface IntentRecord extends LogRecord {
   readonly at: number;
 }
 
-/** Runs of version 1: where the page after this one begins; written before its page, so that a crash in between does not lose it. */
-export interface CursorRecord extends LogRecord {
-  readonly t: "cursor";
-  readonly n: number;
-  readonly next: string | null;
-}
-
 /** A reply that is on the disk: its bytes follow the line. */
 export interface SettledRecord extends LogRecord {
   readonly t: "settled";
@@ -42,8 +38,6 @@ export interface SettledRecord extends LogRecord {
   readonly used: CreditText;
   /** Balance after it, as the service told. */
   readonly remaining?: CreditText;
-  /** Runs of version 1 kept each reply in a file of its own: its length; its checksum is `crc`. */
-  readonly bytes?: number;
   readonly next?: string;
   readonly version?: string;
   readonly requestId?: string;
@@ -97,6 +91,22 @@ export interface LearnedRecord extends LogRecord {
   readonly perPageMax: number;
 }
 
+/** What was spent within one day (UTC). */
+export interface DaySpend {
+  /** The first and the last of it, in epoch milliseconds. */
+  readonly from: number;
+  readonly to: number;
+  readonly rows: number;
+  /** Charged, and the reply is kept. */
+  readonly settled: CreditText;
+  /** Lost replies may have cost this. */
+  readonly uncertain: CreditText;
+  /** Uncertain credits that turned out to be part of a settled amount. */
+  readonly refunded: CreditText;
+  /** Others spent it from the same balance. */
+  readonly foreign: CreditText;
+}
+
 /** What a run adds up to. */
 export interface Sums {
   readonly rows: number;
@@ -106,6 +116,7 @@ export interface Sums {
   readonly foreign: CreditText;
   /** Rows that the last session meant to have; null: unknown. */
   readonly expected: number | null;
+  readonly days: readonly DaySpend[];
 }
 
 /** The run is over: its output was written whole. */
@@ -119,7 +130,6 @@ export interface DoneRecord extends LogRecord {
 
 export type JournalRecord =
   | IntentRecord
-  | CursorRecord
   | SettledRecord
   | VoidRecord
   | UncertainRecord
@@ -137,22 +147,21 @@ export interface Unit {
   voided: boolean;
   /** Credits that lost replies of this unit may have cost. */
   uncertain: Credits;
-  next: string | null | undefined;
 }
 
-/** An amount that stands in the ledger beside what was settled, in the order in which it was booked. */
-export interface Booking {
-  readonly t: "uncertain" | "refunded" | "foreign";
-  /** The unit; 0 for none. */
-  readonly n: number;
+/** One amount of what a run spent, in the order in which it was written down. */
+export interface Spending {
+  readonly kind: "settled" | "uncertain" | "refunded" | "foreign";
   readonly amount: Credits;
+  readonly rows: number;
+  /** Epoch milliseconds. */
   readonly at: number;
 }
 
 /** What a journal adds up to. */
 export interface RunState {
   readonly units: Map<number, Unit>;
-  readonly bookings: Booking[];
+  readonly spent: Spending[];
   nextN: number;
   settled: Credits;
   uncertain: Credits;
@@ -170,7 +179,7 @@ export interface RunState {
 export function emptyState(): RunState {
   return {
     units: new Map(),
-    bookings: [],
+    spent: [],
     nextN: 1,
     settled: ZERO,
     uncertain: ZERO,
@@ -190,11 +199,7 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   replyAt: 0,
   voided: false,
   uncertain: ZERO,
-  next: undefined,
 });
-
-/** Bytes of a kept reply; 0: there is none (a free miss). */
-export const replyLength = ({ follows, bytes }: SettledRecord): number => follows ?? bytes ?? 0;
 
 /**
  * Takes one record into account. The journal and the running program build their state with this same function.
@@ -207,11 +212,6 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       state.units.set(record.n, newUnit(record));
       state.nextN = Math.max(state.nextN, record.n + 1);
       return;
-    case "cursor": {
-      const unit = state.units.get(record.n);
-      if (unit !== undefined) unit.next = record.next;
-      return;
-    }
     case "settled": {
       const unit = state.units.get(record.n);
       if (unit === undefined || unit.settled !== undefined) return;
@@ -219,11 +219,10 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       unit.replyAt = end;
       state.rows += record.rows;
       if (record.miss === true) state.misses++;
-      state.settled = credits(state.settled + creditsOf(record.used));
+      else spend(state, "settled", creditsOf(record.used), record.at, record.rows);
       // The stored reply of the first attempt: what that attempt cost is known now, and is this charge.
       if (record.replayed === true && unit.uncertain > 0n) {
-        state.bookings.push({ t: "refunded", n: record.n, amount: unit.uncertain, at: record.at });
-        state.uncertain = credits(state.uncertain - unit.uncertain);
+        spend(state, "refunded", unit.uncertain, record.at);
         unit.uncertain = ZERO;
       }
       return;
@@ -237,16 +236,12 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       const unit = state.units.get(record.n);
       const amount = creditsOf(record.amount);
       if (unit !== undefined) unit.uncertain = credits(unit.uncertain + amount);
-      state.uncertain = credits(state.uncertain + amount);
-      state.bookings.push({ t: "uncertain", n: record.n, amount, at: record.at });
+      spend(state, "uncertain", amount, record.at);
       return;
     }
-    case "foreign": {
-      const amount = creditsOf(record.amount);
-      state.foreign = credits(state.foreign + amount);
-      state.bookings.push({ t: "foreign", n: 0, amount, at: record.at });
+    case "foreign":
+      spend(state, "foreign", creditsOf(record.amount), record.at);
       return;
-    }
     case "session":
       state.session = record;
       state.done = undefined;
@@ -257,6 +252,34 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "done":
       state.done = record;
   }
+}
+
+function spend(state: RunState, kind: Spending["kind"], amount: Credits, at: number, rows = 0): void {
+  state.spent.push({ kind, amount, rows, at });
+  if (kind === "refunded") state.uncertain = credits(state.uncertain - amount);
+  else state[kind] = credits(state[kind] + amount);
+}
+
+/** What was spent from a time on, day by day. @param since epoch milliseconds */
+export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
+  const days = new Map<number, { from: number; to: number; rows: number } & Record<Spending["kind"], Credits>>();
+  for (const { kind, amount, rows, at } of spent) {
+    if (at < since) continue;
+    const number = Math.floor(at / DAY_MS);
+    const day = days.get(number) ?? { from: at, to: at, rows: 0, ...NOTHING };
+    days.set(number, day);
+    day.from = Math.min(day.from, at);
+    day.to = Math.max(day.to, at);
+    day.rows += rows;
+    day[kind] = addCredits(day[kind], amount);
+  }
+  return [...days.values()].map(({ settled, uncertain, refunded, foreign, ...day }) => ({
+    ...day,
+    settled: creditText(settled),
+    uncertain: creditText(uncertain),
+    refunded: creditText(refunded),
+    foreign: creditText(foreign),
+  }));
 }
 
 export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
@@ -284,4 +307,5 @@ export const sumsOf = (state: RunState, matches: number | null): Sums => ({
   uncertain: creditText(state.uncertain),
   foreign: creditText(state.foreign),
   expected: state.session?.rows ?? matches,
+  days: daysOf(state.spent),
 });

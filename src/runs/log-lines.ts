@@ -26,6 +26,8 @@ export interface DecodedLog<Kind extends LogRecord> {
   readonly entries: LogEntry<Kind>[];
   /** Where the next line goes: what was torn at the end is not counted. */
   readonly validBytes: number;
+  /** Where the file changed since it was written; the entries are those before it. */
+  readonly damage?: CliError;
 }
 
 /** `,"sum":"01234567"}`, the end of every line. */
@@ -66,8 +68,7 @@ export function decodeLine(line: Buffer): Line | undefined {
 }
 
 /** A line that was not written to its end. One that has a checksum at its end was, and has changed since. */
-export const isTorn = (line: Buffer): boolean =>
-  !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
+const isTorn = (line: Buffer): boolean => !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
 
 /** Bytes of a log at a place: fewer only where it ends. */
 export type Source = (at: number, length: number) => Buffer;
@@ -113,8 +114,7 @@ class Lines {
 /**
  * Reads a log of some size. What a dying writer or a power failure left of the last group is dropped: the last group that was
  * synced ends where a later one says that it begins (`from`), and everything after that is believed only as far as its checksums
- * hold, what follows a line included. A bad line before is damage of a later day, and nothing is built on such a file.
- * @throws CliError `damaged_log` naming the file and the line
+ * hold, what follows a line included. A bad line before is damage of a later day (`damage`), and nothing is built on such a file.
  */
 export function scanLog<Kind extends LogRecord>(read: Source, size: number, path: string): DecodedLog<Kind> {
   const lines = new Lines(read);
@@ -129,9 +129,9 @@ export function scanLog<Kind extends LogRecord>(read: Source, size: number, path
     const next = follows > 0 ? end + follows + 1 : end;
     if (found === undefined || (found.from ?? at) !== at || next > size) {
       const last = bytes === undefined || (end === size && isTorn(bytes));
-      // Logs of earlier versions have no groups: there only the last line can be torn.
+      // Where no group was sound nothing tells what had been synced: there only the last line can be torn.
       if ((lastGroup === undefined && !last && found === undefined) || groupAfter(read, size, at)) {
-        throw damaged(`${path} is damaged at line ${line}: its checksum does not match`);
+        return { entries, validBytes: at, damage: damaged(path, line) };
       }
       break;
     }
@@ -150,7 +150,7 @@ export function scanLog<Kind extends LogRecord>(read: Source, size: number, path
 }
 
 /** Whether a group begins after a place: then everything up to its beginning had been synced. */
-export function groupAfter(read: Source, size: number, place: number): boolean {
+function groupAfter(read: Source, size: number, place: number): boolean {
   const lines = new Lines(read);
   const piece = 1 << 20;
   for (let base = place + 1; base < size; base += piece) {
@@ -165,15 +165,21 @@ export function groupAfter(read: Source, size: number, place: number): boolean {
   return false;
 }
 
-/** {@link scanLog} of bytes in memory. */
-export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): DecodedLog<Kind> =>
-  scanLog<Kind>((at, length) => bytes.subarray(at, at + length), bytes.length, path);
+/** @throws CliError `damaged_log` naming the file and the line */
+export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): DecodedLog<Kind> {
+  if (decoded.damage !== undefined) throw decoded.damage;
+  return decoded;
+}
 
-export const damaged = (message: string): CliError =>
+/** {@link scanLog} of bytes in memory. @throws CliError where they were damaged */
+export const decodeLog = <Kind extends LogRecord>(bytes: Buffer, path: string): DecodedLog<Kind> =>
+  undamaged(scanLog<Kind>((at, length) => bytes.subarray(at, at + length), bytes.length, path));
+
+const damaged = (path: string, line: number): CliError =>
   new CliError({
     code: "damaged_log",
     category: "filesystem",
     exitCode: EXIT.incomplete,
-    message,
+    message: `${path} is damaged at line ${line}: its checksum does not match`,
     hint: "nothing was bought or changed; restore the file from a backup",
   });

@@ -4,19 +4,17 @@ import { dirname } from "node:path";
 import { type Disk, errorCode, FILE_MODE, syncFolder } from "./disk.ts";
 import {
   type DecodedLog,
-  damaged,
   decodeLine,
   encodeLine,
-  groupAfter,
-  isTorn,
   type LogRecord,
   type Source,
   scanLog,
   sourceOf,
+  undamaged,
 } from "./log-lines.ts";
 
-/** More than any group of a shared log. */
-const TAIL_BYTES = 1 << 18;
+/** More than the last line of a finished run, but where it went on for weeks. */
+const LAST_LINE = 8_192;
 
 /** What `work` makes of a file that is there to be read; undefined where it is missing. */
 function reading<Result>(path: string, work: (read: Source, size: number) => Result): Result | undefined {
@@ -34,14 +32,14 @@ function reading<Result>(path: string, work: (read: Source, size: number) => Res
   }
 }
 
-/** Reads a log without opening it for writing; a missing file is an empty log. */
+/** Reads a log without opening it for writing, as far as it is sound; a missing file is an empty log. */
 export const readLog = <Kind extends LogRecord>(path: string): DecodedLog<Kind> =>
   reading(path, (read, size) => scanLog<Kind>(read, size, path)) ?? { entries: [], validBytes: 0 };
 
 /** The last record of a log where its last line is whole, read without the rest; undefined otherwise. */
 export const readLastRecord = (path: string): LogRecord | undefined =>
   reading(path, (read, size) => {
-    const length = Math.min(size, 2_048);
+    const length = Math.min(size, LAST_LINE);
     const tail = read(size - length, length);
     if (tail.at(-1) !== 10) return undefined;
     return decodeLine(tail.subarray(tail.lastIndexOf(10, -2) + 1, -1))?.record;
@@ -88,30 +86,11 @@ export class Log<Kind extends LogRecord> {
     try {
       const { size } = await file.stat();
       if (size === 0) await syncFolder(dirname(path));
-      const decoded = scanLog<Kind>(sourceOf(file.fd), size, path);
+      const decoded = undamaged(scanLog<Kind>(sourceOf(file.fd), size, path));
       if (size !== decoded.validBytes) await file.truncate(decoded.validBytes);
       // What a killed process wrote may be read, and yet not be on the disk.
       if (size > 0) await file.sync();
       return { log: new Log<Kind>(disk, file, what, decoded.validBytes), decoded };
-    } catch (error) {
-      await file.close();
-      throw error;
-    }
-  }
-
-  /**
-   * Opens a log to append only: reads no more than its last group, of which is dropped what is torn. For logs that many
-   * processes share, under a lock, and whose groups are small.
-   * @param sound bytes that this process knows to be sound and synced, to the end of a group; 0 for none
-   */
-  static async openTail<Kind extends LogRecord>(disk: Disk, path: string, what: string, sound = 0): Promise<Log<Kind>> {
-    const file = await open(path, "a+", FILE_MODE);
-    try {
-      const { size } = await file.stat();
-      if (size === 0) await syncFolder(dirname(path));
-      const validBytes = soundTail(sourceOf(file.fd), size, path, sound);
-      if (validBytes !== size) await file.truncate(validBytes);
-      return new Log<Kind>(disk, file, what, validBytes);
     } catch (error) {
       await file.close();
       throw error;
@@ -141,11 +120,6 @@ export class Log<Kind extends LogRecord> {
     if (this.#queue.length === 0) return;
     this.#needed = true;
     this.#writing ??= this.#drain();
-  }
-
-  /** Its length in bytes: all of them sound, and synced once no append is under way. */
-  get size(): number {
-    return this.#size;
   }
 
   /** Bytes of the file. */
@@ -220,27 +194,4 @@ function encodeGroup(
   }
   if (text !== "") put(Buffer.from(text, "utf8"));
   return { parts, payloads, length };
-}
-
-/** Where a shared log's sound part ends, by its last lines alone; `known` bytes of it need no look. */
-function soundTail(read: Source, size: number, path: string, known: number): number {
-  const atGroup = known > 0 && known <= size && known >= size - TAIL_BYTES;
-  const base = atGroup ? known : Math.max(0, size - TAIL_BYTES);
-  const tail = read(base, size - base);
-  // The tail may begin in the middle of a line.
-  let at = atGroup || base === 0 ? 0 : tail.indexOf(10) + 1;
-  for (let grouped = atGroup; at < tail.length; ) {
-    const end = tail.indexOf(10, at);
-    const line = end < 0 ? undefined : decodeLine(tail.subarray(at, end));
-    if (line === undefined) {
-      const last = end < 0 || (end === tail.length - 1 && isTorn(tail.subarray(at, end)));
-      if ((!grouped && !last) || groupAfter(read, size, base + at)) {
-        throw damaged(`${path} is damaged near its end: its checksum does not match`);
-      }
-      break;
-    }
-    grouped ||= line.from !== undefined;
-    at = end + 1;
-  }
-  return base + at;
 }

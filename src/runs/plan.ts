@@ -20,8 +20,8 @@ export interface SavedView {
 
 /** `plan.json` of a run: everything that must be the same when it is continued. */
 export interface Plan {
-  /** 1: each reply in a file of its own, `pages/000001.json`. 2: all of them in the journal. Both are read and continued. */
-  readonly version: 1 | 2;
+  /** The layout of the run's folder. */
+  readonly version: number;
   readonly id: string;
   /** ISO-8601. */
   readonly created_at: string;

@@ -5,11 +5,22 @@ import { join } from "node:path";
 import { nearest } from "../contract/suggest.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
-import { creditsOf, type JournalRecord, pendingUnits, type RunState, replay, type Sums, sumsOf } from "./journal.ts";
+import { creditsOf, pendingUnits, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
-import { readLastRecord } from "./log.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
-import { journalOf, planOf, Run, RunReader, type RunStatus, type RunSummary, stateOf } from "./run.ts";
+import {
+  finishedSums,
+  LAYOUT,
+  planOf,
+  Run,
+  RunReader,
+  type RunStatus,
+  type RunSummary,
+  readableState,
+  runIds,
+  stateOf,
+} from "./run.ts";
+import { keepSpend } from "./spend.ts";
 
 export type { RunStatus, RunSummary } from "./run.ts";
 
@@ -40,7 +51,7 @@ export class RunStore {
    */
   async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
     const id = `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${randomBytes(3).toString("hex")}`;
-    const whole: Plan = { version: 2, id, created_at: new Date(at).toISOString(), ...plan };
+    const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
     const path = this.#path(id);
     await this.#disk.makeFolder(path);
     const held = await acquireLock(join(path, "lock"), lock);
@@ -103,27 +114,9 @@ export class RunStore {
     return new RunReader(this.#path(id), plan, stateOf(this.#path(id)));
   }
 
-  /** Ids of the runs that a command may still continue. */
-  async openIds(): Promise<string[]> {
-    const folder = join(this.folder, ".open");
-    const names = await readdir(folder).catch(() => []);
-    const ids = await Promise.all(names.map((name) => readFile(join(folder, name), "utf8").catch(() => "")));
-    return ids.map((id) => id.trim()).filter((id) => id !== "");
-  }
-
   /** Ids of all runs, newest first. */
-  async ids(): Promise<string[]> {
-    try {
-      const entries = await readdir(this.folder, { withFileTypes: true });
-      return entries
-        .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
-        .map((entry) => entry.name)
-        .sort()
-        .reverse();
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return [];
-      throw error;
-    }
+  ids(): Promise<string[]> {
+    return runIds(this.folder);
   }
 
   /** Every run, newest first. A damaged one is listed as such; it does not hide the others. */
@@ -143,19 +136,11 @@ export class RunStore {
     if (plan === undefined) return undefined;
     const lock = join(path, "lock");
     const running = existsSync(lock) && (await isLocked(lock));
-    const last = running ? undefined : (readLastRecord(journalOf(path)) as JournalRecord | undefined);
-    if (last?.t === "done" && last.run === id && last.sums !== undefined) {
-      return { ...summed(id, plan, last.sums), status: "finished", pending: 0, lastAt: last.at };
+    const finished = running ? undefined : finishedSums(path, id);
+    if (finished !== undefined) {
+      return { ...summed(id, plan, finished.sums), status: "finished", pending: 0, lastAt: finished.at };
     }
-    let state: RunState;
-    let problem: string | undefined;
-    try {
-      state = stateOf(path);
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error;
-      problem = error.message;
-      state = replay([]);
-    }
+    const { state, problem } = readableState(path);
     const status: RunStatus =
       problem !== undefined ? "damaged" : running ? "running" : state.done === undefined ? "unfinished" : "finished";
     return {
@@ -216,22 +201,18 @@ export class RunStore {
       );
     }
     await this.#forgetOpen(summary.plan);
-    await remove(this.#path(id));
+    await keepSpend(this.#disk, this.folder, summary.plan);
+    // At once, so that a crash leaves the whole run or none of it.
+    const gone = join(this.folder, `.gone-${id}`);
+    await this.#disk.rename(this.#path(id), gone, "remove");
+    await remove(gone);
   }
 
-  /**
-   * Removes finished runs whose last activity is older than `olderThanMs` before `now`; unfinished ones only with `force`.
-   * @returns the runs that were removed
-   */
-  async prune(now: number, olderThanMs: number, options: { readonly force?: boolean } = {}): Promise<RunSummary[]> {
-    const removed: RunSummary[] = [];
-    for (const summary of await this.list()) {
-      if (summary.status === "running" || now - summary.lastAt < olderThanMs) continue;
-      if (summary.status !== "finished" && options.force !== true) continue;
-      await this.remove(summary.id, { force: true });
-      removed.push(summary);
+  /** Deletes what is left of runs whose removal a crash cut short. */
+  async sweep(): Promise<void> {
+    for (const name of await readdir(this.folder).catch(() => [])) {
+      if (name.startsWith(".gone-")) await remove(join(this.folder, name));
     }
-    return removed;
   }
 
   /** The run is over: the same command begins a new one. */

@@ -1,5 +1,5 @@
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../contract/money.ts";
 import { CliError, EXIT } from "../errors.ts";
@@ -9,14 +9,14 @@ import {
   type JournalRecord,
   type RunState,
   replay,
-  replyLength,
   type SettledRecord,
+  type Sums,
   settledUnits,
   type Unit,
 } from "./journal.ts";
 import type { Lock } from "./lock.ts";
-import { Log, readLog } from "./log.ts";
-import { checksum, type Source, sourceOf } from "./log-lines.ts";
+import { Log, readLastRecord, readLog } from "./log.ts";
+import { checksum, type Source, sourceOf, undamaged } from "./log-lines.ts";
 import type { Plan } from "./plan.ts";
 
 /** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it can be resumed. */
@@ -49,13 +49,27 @@ export interface SpooledPage {
   readonly body: Buffer;
 }
 
-/** The newest layout of a run's folder that this program knows. */
-const LAYOUT = 2;
+/** The layout of a run's folder. */
+export const LAYOUT = 2;
 
 export const journalOf = (path: string): string => join(path, "journal.ndjson");
 
-/** What the journal of a run's folder adds up to. */
-export const stateOf = (path: string): RunState => replay(readLog<JournalRecord>(journalOf(path)).entries);
+/** What the journal of a run's folder adds up to. @throws CliError where it is damaged */
+export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
+
+/** What can still be read of it, and what is wrong with the rest. */
+export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
+  const { entries, damage } = readLog<JournalRecord>(journalOf(path));
+  return { state: replay(entries), problem: damage?.message };
+}
+
+/** What a finished run adds up to, by the last line of its journal alone; undefined where that is not enough. */
+export function finishedSums(path: string, id: string): { readonly sums: Sums; readonly at: number } | undefined {
+  const last = readLastRecord(journalOf(path)) as JournalRecord | undefined;
+  // A service might send a reply that ends like such a line; it does not know the run's id.
+  if (last?.t !== "done" || last.run !== id || last.sums === undefined) return undefined;
+  return { sums: last.sums, at: last.at };
+}
 
 /**
  * The plan of a run's folder; undefined where there is none.
@@ -76,14 +90,29 @@ export function planOf(path: string): Plan | undefined {
   } catch (error) {
     throw damagedRun(`${file} is damaged: ${(error as Error).message}`, error);
   }
-  if (plan.version <= LAYOUT) return plan;
+  if (plan.version === LAYOUT) return plan;
   throw new CliError({
-    code: "newer_run",
+    code: "other_layout",
     category: "filesystem",
     exitCode: EXIT.incomplete,
-    message: `${file} was written by a later version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
+    message: `${file} was written by another version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
     hint: "nothing was bought or changed; use that version for it",
   });
+}
+
+/** Ids of the runs in a folder, newest first. */
+export async function runIds(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .map((entry) => entry.name)
+      .sort()
+      .reverse();
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
+  }
 }
 
 const damagedRun = (message: string, cause?: unknown): CliError =>
@@ -118,7 +147,8 @@ export class RunReader {
     try {
       const source = sourceOf(file);
       for (const unit of settledUnits(this.state)) {
-        if (unit.settled === undefined || replyLength(unit.settled) === 0) continue;
+        // A free miss has no reply.
+        if (unit.settled?.follows === undefined) continue;
         yield { unit, settled: unit.settled, body: this.replyOf(unit, source) };
       }
     } finally {
@@ -137,34 +167,17 @@ export class RunReader {
   }
 
   /** Where the reply of a unit is kept, for a person. */
-  placeOf({ intent, settled }: Unit): string {
-    return settled?.follows === undefined ? this.oldPagePath(intent.n) : `page ${intent.n} in ${journalOf(this.path)}`;
+  placeOf({ intent }: Unit): string {
+    return `page ${intent.n} in ${journalOf(this.path)}`;
   }
 
   /** The kept reply of a settled unit, checked. */
   protected replyOf(unit: Unit, source: Source): Buffer {
-    const { settled } = unit;
-    const length = settled === undefined ? 0 : replyLength(settled);
-    const body = settled?.follows === undefined ? this.readOldPage(unit.intent.n) : source(unit.replyAt, length);
-    if (body !== undefined && body.length === length && checksum(body) === settled?.crc) return body;
+    const body = source(unit.replyAt, unit.settled?.follows ?? 0);
+    if (checksum(body) === unit.settled?.crc) return body;
     throw damagedRun(
-      `${this.placeOf(unit)} is ${body === undefined ? "gone" : "damaged"}: its paid rows cannot be read; nothing else of the run is touched`,
+      `${this.placeOf(unit)} is damaged: its paid rows cannot be read; nothing else of the run is touched`,
     );
-  }
-
-  /** Runs of version 1 kept each reply in a file of its own. */
-  protected oldPagePath(n: number): string {
-    return join(this.path, "pages", `${String(n).padStart(6, "0")}.json`);
-  }
-
-  /** What such a file holds; also without being settled: an earlier version wrote it and did not get to settle it. */
-  readOldPage(n: number): Buffer | undefined {
-    try {
-      return readFileSync(this.oldPagePath(n));
-    } catch (error) {
-      if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
-      throw error;
-    }
   }
 }
 

@@ -1,53 +1,78 @@
-import { mkdirSync, writeFileSync } from "node:fs";
-import { dirname } from "node:path";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/main.ts";
-import { Disk } from "../../src/runs/disk.ts";
-import { Ledger, type LedgerEntry } from "../../src/runs/spend-book.ts";
+import { type JournalRecord, replay, sumsOf } from "../../src/runs/journal.ts";
+import { encodeLine } from "../../src/runs/log-lines.ts";
 import { fakeClock, type TestContextOptions, testContext } from "../support/client.ts";
 
 const NOW = Date.UTC(2026, 0, 15, 12);
 const DAY = 86_400_000;
 
-const entry = (more: Partial<LedgerEntry>): LedgerEntry => ({
-  t: "settled",
-  at: NOW,
-  run: "run-a",
-  connection: "work",
-  account: "acme",
-  key_mode: "live",
-  command: "search",
-  n: 1,
-  credits: "10",
-  rows: 10,
-  balance: null,
-  request_id: null,
-  ...more,
-});
+/** What a run did; a page of so many rows for so many credits, or another record of its journal. */
+interface Kept {
+  readonly connection?: string;
+  readonly base_url?: string;
+  readonly key_mode?: "live" | "test";
+  readonly finished?: boolean;
+  readonly records: readonly JournalRecord[];
+}
 
-const ENTRIES: readonly LedgerEntry[] = [
-  entry({ at: NOW - 40 * DAY, run: "run-0", credits: "1000", rows: 1000 }),
-  entry({ at: NOW - 2 * DAY, run: "run-b", connection: "other", credits: "0.25", rows: 1 }),
-  entry({ at: NOW - DAY, n: 2, credits: "0.1", rows: 1 }),
-  entry({ at: NOW - DAY, n: 3, credits: "0.2", rows: 1 }),
-  entry({ at: NOW, n: 4, credits: "1234.5", rows: 1234 }),
-  entry({ at: NOW, n: 5, t: "uncertain", credits: "25", rows: 0 }),
-  entry({ at: NOW, n: 5, t: "refunded", credits: "25", rows: 0 }),
-  entry({ at: NOW, n: 0, t: "foreign", credits: "7", rows: 0 }),
-  entry({ at: NOW, key_mode: "test", run: "run-t", credits: "99", rows: 99 }),
-];
+let n = 0;
+const page = (at: number, used: string, rows: number, more: object = {}): JournalRecord[] => {
+  n++;
+  return [
+    { t: "intent", n, target: 0, offset: 0, perPage: rows, key: `key-${n}`, hold: used, at },
+    { t: "settled", n, rows, used, at, ...more },
+  ];
+};
 
-async function run(argv: readonly string[], options: TestContextOptions & { entries?: readonly LedgerEntry[] } = {}) {
-  const { entries = ENTRIES, ...others } = options;
+/** A page whose first reply was lost, and whose stored reply came later. */
+const lost = (at: number, amount: string): JournalRecord[] => {
+  const [intent, settled] = page(at, "0", 0, { replayed: true });
+  return [
+    intent as JournalRecord,
+    { t: "uncertain", n, amount, why: "", at },
+    settled as JournalRecord,
+    { t: "foreign", amount: "7", at },
+  ];
+};
+
+const RUNS: Readonly<Record<string, Kept>> = {
+  "run-0": { finished: true, records: page(NOW - 40 * DAY, "1000", 1000) },
+  "run-b": { connection: "other", finished: true, records: page(NOW - 2 * DAY, "0.25", 1) },
+  "run-a": {
+    records: [
+      ...page(NOW - DAY, "0.1", 1),
+      ...page(NOW - DAY, "0.2", 1),
+      ...page(NOW, "1234.5", 1234),
+      ...lost(NOW, "25"),
+    ],
+  },
+  "run-t": { key_mode: "test", records: page(NOW, "99", 99) },
+};
+
+function keep(stateDir: string, id: string, { records, finished, ...more }: Kept): void {
+  const folder = join(stateDir, "runs", id);
+  mkdirSync(folder, { recursive: true });
+  const plan = { version: 2, id, created_at: new Date(NOW).toISOString(), command: "search", connection: "work" };
+  const others = { base_url: "https://api.example.com", account_id: "acme", key_mode: "live", view: {}, ...more };
+  writeFileSync(join(folder, "plan.json"), JSON.stringify({ ...plan, ...others }));
+  const state = replay(records.map((record) => ({ record, end: 0 })));
+  const done: JournalRecord = { t: "done", run: id, sums: sumsOf(state, null), at: state.lastAt };
+  let text = "";
+  for (const record of finished === true ? [...records, done] : records) text += encodeLine(record, text.length);
+  writeFileSync(join(folder, "journal.ndjson"), text);
+}
+
+async function run(
+  argv: readonly string[],
+  options: TestContextOptions & { runs?: Readonly<Record<string, Kept>> } = {},
+) {
+  const { runs = RUNS, ...others } = options;
   const tested = testContext({ clock: fakeClock(NOW), ...others });
   const { context } = tested;
-  const ledger = new Ledger(context.env.HEADCOUNT_STATE_DIR ?? "", new Disk(), {
-    pid: context.pid,
-    now: context.now,
-    sleep: context.sleep,
-  } as ConstructorParameters<typeof Ledger>[2]);
-  if (entries.length > 0) ledger.add(...entries);
-  await ledger.flush();
+  for (const [id, kept] of Object.entries(runs)) keep(context.env.HEADCOUNT_STATE_DIR ?? "", id, kept);
   const code = await main(["spend", ...argv], { ...context, argv: ["spend", ...argv] });
   return { code, stdout: tested.stdout(), stderr: tested.stderr() };
 }
@@ -89,6 +114,7 @@ describe("spend", () => {
       key_mode: "live",
       groups: [{ connection: "work", ...sums }],
       total: sums,
+      damaged: [],
     });
     expect((await run(["--test"])).stdout).toBe(
       "day,profiles,settled,uncertain,refunded,foreign\n2026-01-15,99,99,0,0,0\n",
@@ -109,13 +135,13 @@ describe("spend", () => {
 
   test("nothing spent is no error: an empty document, and a sentence for a person", async () => {
     const header = "day,profiles,settled,uncertain,refunded,foreign\n";
-    expect(await run([], { entries: [] })).toEqual({ code: 0, stdout: header, stderr: "" });
-    expect(await run([], { entries: [], tty: true })).toEqual({
+    expect(await run([], { runs: {} })).toEqual({ code: 0, stdout: header, stderr: "" });
+    expect(await run([], { runs: {}, tty: true })).toEqual({
       code: 0,
       stdout: "",
       stderr: "No credits spent from this machine in the last 30d.\n",
     });
-    expect(JSON.parse((await run(["--json"], { entries: [] })).stdout)).toMatchObject({ groups: [] });
+    expect(JSON.parse((await run(["--json"], { runs: {} })).stdout)).toMatchObject({ groups: [] });
   });
 
   test("a wrong --since is named with what it takes", async () => {
@@ -126,12 +152,23 @@ describe("spend", () => {
     }
   });
 
-  test("a torn last line is no error", async () => {
-    const tested = testContext({ clock: fakeClock(NOW) });
-    const path = `${tested.context.env.HEADCOUNT_STATE_DIR}/ledger.ndjson`;
-    mkdirSync(dirname(path), { recursive: true });
-    writeFileSync(path, '{"t":"settl');
-    expect(await main(["spend"], tested.context)).toBe(0);
-    expect(tested.stderr()).toBe("");
+  test("--since cuts within a day, also through a run that is finished", async () => {
+    const records = [...page(NOW - 2 * 3_600_000, "3", 3), ...page(NOW, "4", 4)];
+    for (const finished of [true, false]) {
+      const since = (span: string) => run(["--by", "run", "--since", span], { runs: { r: { finished, records } } });
+      expect((await since("1h")).stdout).toContain("r,4,4,0,0,0");
+      expect((await since("3h")).stdout).toContain("r,7,7,0,0,0");
+    }
+  });
+
+  test("a finished run is added up by the last line of its journal", async () => {
+    const { context, ...tested } = testContext({ clock: fakeClock(NOW) });
+    const stateDir = context.env.HEADCOUNT_STATE_DIR ?? "";
+    keep(stateDir, "r", { finished: true, records: page(NOW, "4", 4) });
+    const path = join(stateDir, "runs", "r", "journal.ndjson");
+    const done = readFileSync(path, "utf8").trimEnd().split("\n").at(-1) ?? "";
+    writeFileSync(path, `${"x".repeat(20_000)}\n${done}\n`);
+    expect(await main(["spend"], { ...context, argv: ["spend"] })).toBe(0);
+    expect(tested.stdout()).toContain("2026-01-15,4,4,0,0,0");
   });
 });

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parse } from "csv-parse/sync";
 import { main } from "../../src/main.ts";
+import { readSpend } from "../../src/runs/spend.ts";
 import { type FakeClock, type TestContext, type TestContextOptions, tempDir, testContext } from "./client.ts";
 import type { TestService } from "./service.ts";
 
@@ -65,6 +66,23 @@ export function user(url: string, key: string, more: Readonly<Record<string, str
       const code = await main([...argv, "--base-url", url], test.context);
       return { code, stdout: test.stdout(), stderr: test.stderr() };
     },
+  };
+}
+
+/** What a user's runs spent in all, as `headcount spend` adds it up. */
+export async function spentBy({
+  dir,
+}: User): Promise<Record<"settled" | "uncertain" | "refunded" | "foreign", number>> {
+  const { runs, damaged } = await readSpend(join(dir, "state", "runs"));
+  if (damaged.length > 0) throw new Error(`damaged: ${damaged}`);
+  const days = runs.flatMap((run) => run.days);
+  const sum = (name: "settled" | "uncertain" | "refunded" | "foreign"): number =>
+    days.reduce((all, day) => all + Number(day[name]), 0);
+  return {
+    settled: sum("settled"),
+    uncertain: sum("uncertain"),
+    refunded: sum("refunded"),
+    foreign: sum("foreign"),
   };
 }
 

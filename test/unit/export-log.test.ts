@@ -102,23 +102,6 @@ describe("a checksummed log", () => {
     await log.close();
     expect(numbers(path)).toEqual([1, 2, 21, 22, 3, 4]);
   });
-
-  test("openTail drops only a torn last line, of a log of any length", async () => {
-    for (const [count, torn] of [
-      [0, ""],
-      [1, ""],
-      [3, '{"t":"x"'],
-      [3_000, '{"t":"x","n":1\n'],
-    ] as const) {
-      const path = file();
-      writeFileSync(path, Array.from({ length: count }, (_, n) => encodeLine({ t: "x", n } as Entry)).join(""));
-      appendFileSync(path, torn);
-      const log = await Log.openTail<Entry>(new Disk(), path, "test");
-      await log.append({ t: "x", n: -1 });
-      await log.close();
-      expect(numbers(path)).toEqual([...Array.from({ length: count }, (_, n) => n), -1]);
-    }
-  });
 });
 
 /** A log of groups, each of one to three records, some of them with bytes that follow. */
@@ -219,50 +202,6 @@ describe("groups, and bytes that follow a line", () => {
       // The line break before the last group, which parts it from what is bad.
       { numRuns: 200, examples: [[[[null, null], [null]], 2_147_483_645, 1]] },
     );
-  });
-
-  test("openTail drops what is torn of the last group, and refuses a damaged line before it", async () => {
-    const path = file();
-    const log = await Log.openTail<Entry>(new Disk(), path, "test");
-    await log.append({ t: "x", n: 1 }, { t: "x", n: 2 });
-    await log.append({ t: "x", n: 3 }, { t: "x", n: 4 }, { t: "x", n: 5 });
-    await log.close();
-    const bytes = readFileSync(path);
-    const fourth = bytes.indexOf('"n":4');
-    bytes[fourth + 4] = 0;
-    writeFileSync(path, bytes);
-    const again = await Log.openTail<Entry>(new Disk(), path, "test");
-    await again.append({ t: "x", n: 6 });
-    await again.close();
-    expect(numbers(path)).toEqual([1, 2, 3, 6]);
-    const more = readFileSync(path);
-    more[more.indexOf('"n":2') + 4] = 0;
-    writeFileSync(path, more);
-    await expect(Log.openTail<Entry>(new Disk(), path, "test")).rejects.toThrow(/is damaged near its end/);
-    expect(() => numbers(path)).toThrow(/is damaged at line 2/);
-  });
-
-  test("openTail looks only at what came after the bytes that its caller knows", async () => {
-    const path = file();
-    const log = await Log.openTail<Entry>(new Disk(), path, "test");
-    await log.append({ t: "x", n: 1 }, { t: "x", n: 2 });
-    const sound = log.size;
-    await log.append({ t: "x", n: 3 }, { t: "x", n: 4 });
-    await log.close();
-    const bytes = readFileSync(path);
-    expect(sound).toBe(bytes.indexOf('{"t":"x","n":3'));
-    // The first line of a group that another process began: nothing before it says that a group begins.
-    bytes[bytes.indexOf('"n":3') + 4] = 0;
-    writeFileSync(path, bytes);
-    const again = await Log.openTail<Entry>(new Disk(), path, "test", sound);
-    expect(again.size).toBe(sound);
-    await again.append({ t: "x", n: 5 });
-    await again.close();
-    expect(numbers(path)).toEqual([1, 2, 5]);
-    // A file that is shorter than what was known is another file: it is looked at as if nothing were known.
-    const other = await Log.openTail<Entry>(new Disk(), path, "test", 1_000_000);
-    expect(other.size).toBe(readFileSync(path).length);
-    await other.close();
   });
 
   test("the last record is read without the rest, and only where its line is whole", async () => {

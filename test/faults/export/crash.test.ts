@@ -1,10 +1,8 @@
 import { readdirSync } from "node:fs";
-import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { readLedger } from "../../../src/runs/spend-book.ts";
 import { fakeClock } from "../../support/client.ts";
-import { charged, readCsv, seeded, spawnUser, type User, user, visibleFiles } from "../../support/export.ts";
+import { charged, readCsv, seeded, spawnUser, spentBy, user, visibleFiles } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
@@ -40,13 +38,6 @@ async function quietly(argv: readonly string[]): Promise<string> {
   return calm.read("p.csv");
 }
 
-/** Sum of the user's own ledger, in credits. */
-const booked = async (of: User): Promise<number> =>
-  (await readLedger(join(of.dir, "state"))).reduce(
-    (sum, { t, credits }) => sum + (t === "settled" ? Number(credits) : 0),
-    0,
-  );
-
 describe("SIGKILL at every durable write in turn, then the same command again", () => {
   const argv = [...argvFor(130, LONG ? 10 : 40), "--concurrency", "2"];
 
@@ -67,7 +58,7 @@ describe("SIGKILL at every durable write in turn, then the same command again", 
     expect({ step, ...again }).toEqual({ step, code: 0, stdout: "", stderr: expect.stringContaining("Exported") });
     expect({ step, file: u.read("p.csv") }).toEqual({ step, file: expected });
     expect({ step, files: visibleFiles(u) }).toEqual({ step, files: ["p.csv"] });
-    expect({ step, booked: await booked(u) }).toEqual({ step, booked: 130 });
+    expect({ step, booked: (await spentBy(u)).settled }).toEqual({ step, booked: 130 });
     return false;
   }
 
@@ -164,7 +155,7 @@ describe("any sequence of faults, full disks, interrupts and resumes", () => {
           }
           expect(u.read("p.csv")).toBe(expected);
           expect((await charged(service, CREDITS)) - before).toBe(150);
-          expect(await booked(u)).toBe(150);
+          expect((await spentBy(u)).settled).toBe(150);
           expect(readdirSync(u.dir).filter((name) => name.endsWith(".part"))).toEqual([]);
         },
       ),

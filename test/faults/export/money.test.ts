@@ -1,9 +1,7 @@
-import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { parseCredits } from "../../../src/contract/money.ts";
-import { readLedger } from "../../../src/runs/spend-book.ts";
 import { fakeClock } from "../../support/client.ts";
-import { charged, readCsv, runIds, user, visibleFiles } from "../../support/export.ts";
+import { charged, readCsv, runIds, spentBy, user, visibleFiles } from "../../support/export.ts";
 import { type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
@@ -35,10 +33,7 @@ describe("a balance that others use too", () => {
     expect(ran.code).toBe(4);
     expect(await charged(service, 200)).toBe(200);
     const kept = Number(/(\d+) of 190 rows are paid for/.exec(ran.stderr)?.[1]);
-    const ledger = await readLedger(join(u.dir, "state"));
-    const foreignCredits = ledger
-      .filter(({ t }) => t === "foreign")
-      .reduce((sum, { credits }) => sum + Number(credits), 0);
+    const { foreign: foreignCredits } = await spentBy(u);
     expect(foreignCredits).toBeGreaterThan(10);
     expect(kept + foreignCredits).toBe(200);
     expect(visibleFiles(u)).toEqual([]);

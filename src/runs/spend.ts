@@ -1,0 +1,91 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { CliError } from "../errors.ts";
+import { type Disk, errorCode } from "./disk.ts";
+import { type DaySpend, daysOf } from "./journal.ts";
+import type { Plan } from "./plan.ts";
+import { finishedSums, planOf, readableState, runIds } from "./run.ts";
+
+/** What one run spent, and where: folded from its journal, and kept in its place when the run is removed. */
+export interface RunSpend {
+  readonly run: string;
+  readonly connection: string;
+  readonly base_url: string;
+  readonly account_id: string | null;
+  readonly key_mode: "live" | "test" | null;
+  readonly command: string;
+  readonly days: readonly DaySpend[];
+}
+
+export interface Spend {
+  readonly runs: readonly RunSpend[];
+  /** Runs that were damaged: what they spent counts only as far as it can be read. */
+  readonly damaged: readonly string[];
+}
+
+/** Of runs that were removed: a file for each, so that one that is damaged hides nothing of the others. */
+const removedFolder = (folder: string): string => join(folder, ".removed");
+
+/**
+ * What every run in a folder spent from a time on, removed ones included.
+ * @param since epoch milliseconds
+ */
+export async function readSpend(folder: string, since = 0): Promise<Spend> {
+  const runs: RunSpend[] = [];
+  const damaged: string[] = [];
+  const kept = new Set<string>();
+  for (const id of await runIds(folder)) {
+    try {
+      const path = join(folder, id);
+      const plan = planOf(path);
+      if (plan === undefined) continue;
+      kept.add(id);
+      const { spend, problem } = spendOf(path, plan, since);
+      runs.push(spend);
+      if (problem !== undefined) damaged.push(id);
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      damaged.push(id);
+    }
+  }
+  for (const name of await readdir(removedFolder(folder)).catch(() => [])) {
+    // A process may have died between writing this down and removing the run: then the run itself counts.
+    const id = name.replace(/\.json$/, "");
+    if (id === name || kept.has(id)) continue;
+    try {
+      const spend = JSON.parse(await readFile(join(removedFolder(folder), name), "utf8")) as RunSpend;
+      runs.push({ ...spend, days: spend.days.filter(({ to }) => to >= since) });
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") damaged.push(id);
+    }
+  }
+  return { runs, damaged };
+}
+
+/** What a run spent from a time on: by the last line of its journal where that is enough. */
+function spendOf(path: string, plan: Plan, since: number): { readonly spend: RunSpend; readonly problem?: string } {
+  const { id: run, connection, base_url, account_id, key_mode, command } = plan;
+  const of = (days: readonly DaySpend[]): RunSpend => ({
+    run,
+    connection,
+    base_url,
+    account_id,
+    key_mode,
+    command,
+    days,
+  });
+  const days = finishedSums(path, run)?.sums.days;
+  if (days?.every(({ from, to }) => from >= since || to < since) === true) {
+    return { spend: of(days.filter(({ from }) => from >= since)) };
+  }
+  const { state, problem } = readableState(path);
+  return { spend: of(daysOf(state.spent, since)), ...(problem === undefined ? {} : { problem }) };
+}
+
+/** Writes down what a run spent, before it is removed. */
+export async function keepSpend(disk: Disk, folder: string, plan: Plan): Promise<void> {
+  const { spend } = spendOf(join(folder, plan.id), plan, 0);
+  if (spend.days.length === 0) return;
+  await disk.makeFolder(removedFolder(folder));
+  await disk.replaceFile(join(removedFolder(folder), `${plan.id}.json`), `${JSON.stringify(spend)}\n`, "spend");
+}

@@ -1,0 +1,101 @@
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { encodeLine } from "../../src/runs/log-lines.ts";
+import { runIds, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const SEARCH = ["search", "--department", "Sales", "--per-page", "20", "--concurrency", "1", "-o", "a.csv"];
+let service: TestService;
+let u: User;
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: 100_000 });
+}, 60_000);
+afterAll(() => service.close());
+
+/** The folder of a run that stopped after three pages. */
+let folder: string;
+beforeEach(async () => {
+  u = user(service.url, service.key);
+  await u.run([...SEARCH, "--max-credits", "60", "--require-complete"]);
+  folder = join(u.dir, "state", "runs", runIds(u)[0] ?? "");
+});
+
+function setPlan(change: Readonly<Record<string, unknown>>): void {
+  const path = join(folder, "plan.json");
+  writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), ...change }));
+}
+
+test("a run of another layout is refused, and nothing is changed", async () => {
+  setPlan({ version: 1 });
+  for (const argv of [["runs", "export", "last"], ["resume", "last"], SEARCH]) {
+    const ran = await u.run([...argv, ...(argv === SEARCH ? ["--yes"] : [])]);
+    expect({ argv, code: ran.code }).toEqual({ argv, code: 5 });
+    expect(ran.stderr).toContain("was written by another version of headcount");
+  }
+});
+
+test("a reply that ends like our own last line does not make a run finished", async () => {
+  const path = join(folder, "journal.ndjson");
+  const journal = readFileSync(path);
+  const done = { t: "done", run: "another", sums: { rows: 9, misses: 0, settled: "9", uncertain: "0", foreign: "0" } };
+  writeFileSync(path, Buffer.concat([journal, Buffer.from(encodeLine({ ...done, at: 1 } as never, journal.length))]));
+  const [listed] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as { rows: number }[];
+  expect(listed?.rows).toBe(60);
+});
+
+describe("what was spent", () => {
+  const spend = async (...argv: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
+    u.run(["spend", "--by", "run", ...argv]);
+  const flip = (text: string): void => {
+    const path = join(folder, "journal.ndjson");
+    const bytes = readFileSync(path);
+    bytes[bytes.indexOf(text)] = 0;
+    writeFileSync(path, bytes);
+  };
+  const line = (): string => `${runIds(u)[0]},60,60,0,0,0\n`;
+
+  test("stays known by day, call and connection when the run is removed", async () => {
+    const before = await spend();
+    expect(before.stdout).toContain(line());
+    expect(await u.run(["runs", "remove", "last", "--force", "--yes"])).toMatchObject({ code: 0 });
+    expect(existsSync(folder)).toBe(false);
+    expect(await spend()).toEqual(before);
+    expect((await spend("--since", "1h")).stdout).toBe(before.stdout);
+    expect((await spend("--since", "2999-01-01")).stdout.split("\n").length).toBe(2);
+    const [kept] = readdirSync(join(u.dir, "state", "runs", ".removed"));
+    const text = readFileSync(join(u.dir, "state", "runs", ".removed", kept ?? ""), "utf8");
+    expect(JSON.parse(text)).toMatchObject({ command: "search", connection: "environment", days: [{ settled: "60" }] });
+    // Who was bought, and by which filters, went with the run.
+    expect(text).not.toContain("Sales");
+  });
+
+  test("is counted once where a process died while it removed the run", async () => {
+    const copy = join(u.dir, "copy");
+    cpSync(folder, copy, { recursive: true });
+    const before = await spend();
+    await u.run(["runs", "remove", "last", "--force", "--yes"]);
+    // Written down, and the run still there.
+    cpSync(copy, folder, { recursive: true });
+    expect(await spend()).toEqual(before);
+    rmSync(folder, { recursive: true });
+    // Set aside, and not yet deleted: the next one that tidies up does.
+    cpSync(copy, join(folder, "..", ".gone-before"), { recursive: true });
+    expect(await spend()).toEqual(before);
+    expect((await u.run(["runs", "prune", "--older-than", "1d", "--yes"])).code).toBe(0);
+    expect(readdirSync(join(folder, "..")).filter((name) => name.startsWith(".gone"))).toEqual([]);
+  });
+
+  test("is known of a run without its end, and as far as it can be read of a damaged one, which hides nothing of others", async () => {
+    const [first = ""] = runIds(u);
+    await u.run(["search", "--department", "Legal", "--limit", "7", "--yes", "--format", "ndjson"]);
+    const second = runIds(u).find((id) => id !== first);
+    flip('"t":"settled","n":2');
+    const { code, stdout, stderr } = await spend();
+    expect(code).toBe(0);
+    expect(stdout).toContain(`${first},20,20,0,0,0\n`);
+    expect(stdout).toContain(`${second},7,7,0,0,0\n`);
+    expect(stderr).toBe(`warning: run ${first} is damaged: what it spent counts only as far as it can be read\n`);
+    expect(JSON.parse((await spend("--json")).stdout)).toMatchObject({ damaged: [first], total: { settled: 27 } });
+  });
+});
