@@ -52,23 +52,23 @@ export function parseFault(text: string): Fault | undefined {
 
 /** Decides for each call whether a fault strikes it. */
 export class FaultPlan {
-  private readonly faults: readonly Fault[];
-  private readonly random: () => number;
-  private readonly left: number[];
+  readonly #faults: readonly Fault[];
+  readonly #random: () => number;
+  readonly #left: number[];
 
   constructor(faults: readonly Fault[], random: () => number) {
-    this.faults = faults;
-    this.random = random;
-    this.left = faults.map((fault) => fault.times);
+    this.#faults = faults;
+    this.#random = random;
+    this.#left = faults.map((fault) => fault.times);
   }
 
   /** The first fault that strikes, or undefined. */
   strike(call: CallName): FaultAction | undefined {
-    for (const [index, fault] of this.faults.entries()) {
+    for (const [index, fault] of this.#faults.entries()) {
       if (fault.call !== "all" && fault.call !== call) continue;
-      const left = this.left[index] ?? 0;
-      if (left <= 0 || this.random() >= fault.probability) continue;
-      this.left[index] = left - 1;
+      const left = this.#left[index] ?? 0;
+      if (left <= 0 || this.#random() >= fault.probability) continue;
+      this.#left[index] = left - 1;
       return fault.action;
     }
     return undefined;

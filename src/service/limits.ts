@@ -9,7 +9,7 @@ const MAX_ANONYMOUS_ADDRESSES = 10_000;
 /** What another process counted is believed to be of this minute where it is known to be at most this old. */
 const RECENT_MS = 2_500;
 
-/** Where a call stands in the window that binds first (contract section 8). */
+/** Where a call stands in the window that binds first (docs/contract.md, Limits). */
 export interface RateState {
   readonly allowed: boolean;
   readonly window: "minute" | "day";
@@ -38,125 +38,125 @@ export interface RateLimiterOptions {
 }
 
 /**
- * Fixed minute and day windows per key (api-decisions, "Rate windows"). Time is the wall clock at the start plus what the
+ * Fixed minute and day windows per key (docs/contract.md, Limits). Time is the wall clock at the start plus what the
  * monotonic clock counted since, so a jump of the wall clock opens no second window. The counters of the day live in the store
  * and survive a restart. Processes on one store learn of each other's calls at every flush, so together they exceed a limit by at
  * most what the others let through since then.
  */
 export class RateLimiter {
-  private readonly now: () => number;
-  private readonly monotonic: () => number;
-  private readonly store: Pick<Store, "recordCalls" | "callsOfDay">;
-  private readonly wallAtStart: number;
-  private readonly monotonicAtStart: number;
-  private readonly keys = new Map<string, Windows>();
-  private readonly anonymous = new Map<string, { minute: number; count: number }>();
+  readonly #now: () => number;
+  readonly #monotonic: () => number;
+  readonly #store: Pick<Store, "recordCalls" | "callsOfDay">;
+  readonly #wallAtStart: number;
+  readonly #monotonicAtStart: number;
+  readonly #keys = new Map<string, Windows>();
+  readonly #anonymous = new Map<string, { minute: number; count: number }>();
   /** Calls not yet written, by day index and key. */
-  private pending = new Map<number, Map<string, number>>();
+  #pending = new Map<number, Map<string, number>>();
   /** What the store said last, by key. */
-  private readonly told = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
-  private flushing: Promise<void> | undefined;
+  readonly #told = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
+  #flushing: Promise<void> | undefined;
 
   constructor(options: RateLimiterOptions) {
-    this.now = options.now;
-    this.monotonic = options.monotonic;
-    this.store = options.store;
-    this.wallAtStart = options.now();
-    this.monotonicAtStart = options.monotonic();
+    this.#now = options.now;
+    this.#monotonic = options.monotonic;
+    this.#store = options.store;
+    this.#wallAtStart = options.now();
+    this.#monotonicAtStart = options.monotonic();
   }
 
   /** Reads the counters of the current day. Call once before the first request. */
   async load(): Promise<void> {
-    await this.learn(Math.floor(this.time() / DAY_MS), undefined);
+    await this.#learn(Math.floor(this.#time() / DAY_MS), undefined);
   }
 
   /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
   take(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">): RateState {
-    const time = this.time();
-    const windows = this.windows(keyId, time);
+    const time = this.#time();
+    const windows = this.#windows(keyId, time);
     const allowed = windows.inMinute < plan.perMinute && windows.inDay < plan.perDay;
     if (allowed) {
       windows.inMinute++;
       windows.inDay++;
-      const ofDay = this.pending.get(windows.day);
+      const ofDay = this.#pending.get(windows.day);
       if (ofDay) ofDay.set(keyId, (ofDay.get(keyId) ?? 0) + 1);
-      else this.pending.set(windows.day, new Map([[keyId, 1]]));
+      else this.#pending.set(windows.day, new Map([[keyId, 1]]));
     }
     const minuteLeft = Math.max(0, plan.perMinute - windows.inMinute);
     const dayLeft = Math.max(0, plan.perDay - windows.inDay);
     return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)
-      ? this.state(allowed, "day", plan.perDay, dayLeft, (windows.day + 1) * DAY_MS, time)
-      : this.state(allowed, "minute", plan.perMinute, minuteLeft, (windows.minute + 1) * MINUTE_MS, time);
+      ? this.#state(allowed, "day", plan.perDay, dayLeft, (windows.day + 1) * DAY_MS, time)
+      : this.#state(allowed, "minute", plan.perMinute, minuteLeft, (windows.minute + 1) * MINUTE_MS, time);
   }
 
   /** Counts one call without a valid key. Such a call is a 401 whatever the window says, so it is never refused here. */
   takeAnonymous(address: string): RateState {
-    const time = this.time();
+    const time = this.#time();
     const minute = Math.floor(time / MINUTE_MS);
-    let window = this.anonymous.get(address);
+    let window = this.#anonymous.get(address);
     if (window === undefined || window.minute < minute) {
-      if (this.anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.anonymous.clear();
+      if (this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.#anonymous.clear();
       window = { minute, count: 0 };
-      this.anonymous.set(address, window);
+      this.#anonymous.set(address, window);
     }
     window.count++;
     const left = Math.max(0, ANONYMOUS_PER_MINUTE - window.count);
-    return this.state(true, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
+    return this.#state(true, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
   }
 
   /** Writes the calls counted since the last flush and reads what other processes counted. What fails is tried again next time. */
   flush(): Promise<void> {
-    this.flushing ??= this.flushOnce().finally(() => {
-      this.flushing = undefined;
+    this.#flushing ??= this.#flushOnce().finally(() => {
+      this.#flushing = undefined;
     });
-    return this.flushing;
+    return this.#flushing;
   }
 
-  private async flushOnce(): Promise<void> {
-    if (this.pending.size === 0) return;
-    const taken = this.pending;
-    this.pending = new Map();
+  async #flushOnce(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    const taken = this.#pending;
+    this.#pending = new Map();
     const counts: DayCount[] = [];
     for (const [day, ofDay] of taken) {
       for (const [keyId, count] of ofDay) counts.push({ keyId, day: dayText(day), count });
     }
     try {
-      await this.store.recordCalls(counts);
+      await this.#store.recordCalls(counts);
     } catch (error) {
       for (const [day, ofDay] of taken) {
-        const now = this.pending.get(day) ?? new Map<string, number>();
+        const now = this.#pending.get(day) ?? new Map<string, number>();
         for (const [keyId, count] of ofDay) now.set(keyId, (now.get(keyId) ?? 0) + count);
-        this.pending.set(day, now);
+        this.#pending.set(day, now);
       }
       throw error;
     }
-    const day = Math.floor(this.time() / DAY_MS);
-    await this.learn(day, taken.get(day));
+    const day = Math.floor(this.#time() / DAY_MS);
+    await this.#learn(day, taken.get(day));
   }
 
   /** @param written what this process itself added since it last looked */
-  private async learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
-    for (const { keyId, count } of await this.store.callsOfDay(dayText(day))) {
-      const time = this.time();
-      const windows = this.windows(keyId, time);
+  async #learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
+    for (const { keyId, count } of await this.#store.callsOfDay(dayText(day))) {
+      const time = this.#time();
+      const windows = this.#windows(keyId, time);
       if (windows.day !== day) continue;
-      const told = this.told.get(keyId);
-      this.told.set(keyId, { day, count, at: time });
+      const told = this.#told.get(keyId);
+      this.#told.set(keyId, { day, count, at: time });
       // Never downwards: the store may lag behind what this process let through.
-      windows.inDay = Math.max(windows.inDay, count + (this.pending.get(day)?.get(keyId) ?? 0));
+      windows.inDay = Math.max(windows.inDay, count + (this.#pending.get(day)?.get(keyId) ?? 0));
       if (told?.day !== day || time - told.at > RECENT_MS) continue;
       if (Math.floor(told.at / MINUTE_MS) !== windows.minute) continue;
       windows.inMinute += Math.max(0, count - told.count - (written?.get(keyId) ?? 0));
     }
   }
 
-  private windows(keyId: string, time: number): Windows {
+  #windows(keyId: string, time: number): Windows {
     const minute = Math.floor(time / MINUTE_MS);
     const day = Math.floor(time / DAY_MS);
-    const windows = this.keys.get(keyId);
+    const windows = this.#keys.get(keyId);
     if (windows === undefined) {
       const fresh = { minute, inMinute: 0, day, inDay: 0 };
-      this.keys.set(keyId, fresh);
+      this.#keys.set(keyId, fresh);
       return fresh;
     }
     if (minute > windows.minute) {
@@ -171,11 +171,11 @@ export class RateLimiter {
   }
 
   /** Epoch milliseconds that no jump of the wall clock moves. */
-  private time(): number {
-    return this.wallAtStart + (this.monotonic() - this.monotonicAtStart);
+  #time(): number {
+    return this.#wallAtStart + (this.#monotonic() - this.#monotonicAtStart);
   }
 
-  private state(
+  #state(
     allowed: boolean,
     window: "minute" | "day",
     limit: number,
@@ -184,7 +184,7 @@ export class RateLimiter {
     time: number,
   ): RateState {
     // After a jump the reset is told on the clock that the client shares, not on ours.
-    const jump = this.now() - time;
+    const jump = this.#now() - time;
     const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
     return { allowed, window, limit, remaining, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
   }

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from "fastify";
 import { formatCredits } from "../contract/money.ts";
-import { MissingPackageError } from "./missing-package.ts";
+import { needed } from "./missing-package.ts";
 
 export interface ServiceLog {
   /** One line per request. */
@@ -19,9 +19,7 @@ export const SILENT: ServiceLog = { request: () => undefined, fault: () => undef
  * @throws MissingPackageError where pino is not installed
  */
 export async function openLog(out: { write(text: string): unknown }): Promise<ServiceLog> {
-  const { pino } = await import("pino").catch((error: unknown) => {
-    throw new MissingPackageError("pino", error);
-  });
+  const { pino } = await needed("pino", import("pino"));
   const logger = pino(
     { base: null, timestamp: pino.stdTimeFunctions.isoTime },
     { write: (line) => void out.write(line) },

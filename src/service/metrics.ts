@@ -1,7 +1,7 @@
 import { createServer, type Server } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { creditsToNumber } from "../contract/money.ts";
-import { MissingPackageError } from "./missing-package.ts";
+import { needed } from "./missing-package.ts";
 
 export interface Metrics {
   readonly port: number;
@@ -14,11 +14,7 @@ export interface Metrics {
  * @throws MissingPackageError where prom-client is not installed
  */
 export async function openMetrics(host: string, port: number): Promise<Metrics> {
-  const { Counter, Histogram, Registry, collectDefaultMetrics } = await import("prom-client").catch(
-    (error: unknown) => {
-      throw new MissingPackageError("prom-client", error);
-    },
-  );
+  const { Counter, Histogram, Registry, collectDefaultMetrics } = await needed("prom-client", import("prom-client"));
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({

@@ -15,3 +15,9 @@ export class MissingPackageError extends Error {
     return `npm install ${this.packageName}`;
   }
 }
+
+/** What an optional package exports. @throws MissingPackageError where it is not installed */
+export const needed = <Package>(name: string, loading: Promise<Package>): Promise<Package> =>
+  loading.catch((error: unknown) => {
+    throw new MissingPackageError(name, error);
+  });

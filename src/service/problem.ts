@@ -14,5 +14,5 @@ export class Problem extends Error {
   }
 }
 
-/** An invalid filter, body or parameter (contract section 7). */
+/** An invalid filter, body or parameter. */
 export const invalid = (...detail: readonly string[]): Problem => new Problem(422, detail);

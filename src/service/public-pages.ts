@@ -33,7 +33,7 @@ export function addPublicPages(app: FastifyInstance, options: PublicPageOptions)
   });
 
   app.get("/openapi.json", async (_request, reply) => {
-    documentText ??= import("../contract/openapi.ts").then(({ openApiText }) => openApiText());
+    documentText ??= import("../contract/openapi/document.ts").then(({ openApiText }) => openApiText());
     return reply
       .headers({
         ...SECURITY,

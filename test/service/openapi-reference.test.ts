@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openApiDocument } from "../../src/contract/openapi.ts";
+import { openApiDocument } from "../../src/contract/openapi/document.ts";
 import { jsonCode } from "../../src/service/reference/html.ts";
 import { markdown } from "../../src/service/reference/markdown.ts";
 import { referencePage } from "../../src/service/reference/page.ts";

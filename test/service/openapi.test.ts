@@ -3,7 +3,7 @@ import { connect } from "node:net";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
-import { openApiDocument, openApiText } from "../../src/contract/openapi.ts";
+import { openApiDocument, openApiText } from "../../src/contract/openapi/document.ts";
 import { COMPANY_FIELDS, MAX_BODY_BYTES, PERSON_FIELDS } from "../../src/contract/records.ts";
 import { API_ROUTES } from "../../src/service/routes.ts";
 import { documentedAnswers, responseProblems, unseenAnswers, validateResponse } from "../support/openapi.ts";

@@ -67,7 +67,7 @@ describe("keys", () => {
     expect((await service.call("/v1/account")).status).toBe(401);
   });
 
-  test("what another process changed is in the very next answer, though callers are remembered", async () => {
+  test("what another process changed is in the very next answer", async () => {
     const service = await start({ credits: 100 });
     const other = await openSqliteStore({ path: service.ledger, now: Date.now });
     const body = { filters: { department: "Sales" } };

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { afterAll, expect } from "vitest";
-import { openApiDocument } from "../../src/contract/openapi.ts";
-import type { Header, HttpMethod, Operation, Ref, Response, Schema } from "../../src/contract/openapi-types.ts";
+import { openApiDocument } from "../../src/contract/openapi/document.ts";
+import type { Header, HttpMethod, Operation, Ref, Response, Schema } from "../../src/contract/openapi/types.ts";
 import type { ObservedAnswer } from "../../src/service/server.ts";
 
 /** An answer of the service as it went over the wire. */

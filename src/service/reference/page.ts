@@ -1,4 +1,4 @@
-import { openApiDocument } from "../../contract/openapi.ts";
+import { openApiDocument } from "../../contract/openapi/document.ts";
 import type {
   Header,
   HttpMethod,
@@ -9,7 +9,7 @@ import type {
   Ref,
   Response,
   Schema,
-} from "../../contract/openapi-types.ts";
+} from "../../contract/openapi/types.ts";
 import { type Html, html, jsonCode } from "./html.ts";
 import { headings, markdown, slug } from "./markdown.ts";
 import { ICON, STYLE } from "./style.ts";

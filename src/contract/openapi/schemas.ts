@@ -1,7 +1,6 @@
-import { DEPARTMENTS, SENIORITY_LEVELS } from "./departments.ts";
-import { exampleValue } from "./filter-schema.ts";
-import { FILTER_SPECS, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "./filters.ts";
-import type { Json, Ref, Schema } from "./openapi-types.ts";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../departments.ts";
+import { exampleValue } from "../filter-schema.ts";
+import { FILTER_SPECS, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "../filters.ts";
 import {
   COMPANY_FIELDS,
   COSTED_CALLS,
@@ -12,7 +11,8 @@ import {
   PERSON_FIELDS,
   type Person,
   type PersonField,
-} from "./records.ts";
+} from "../records.ts";
+import type { Json, Ref, Schema } from "./types.ts";
 
 export const EXAMPLE_PERSON: Person = {
   id: "p3debd109",
@@ -240,7 +240,7 @@ function accountSchema(): Schema {
   );
 }
 
-/** The one envelope (docs/contract.md, Envelope) around a result. */
+/** The envelope (docs/contract.md, Envelope) around a result. */
 function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
   return object(
     "The envelope around every answer.",

@@ -1,5 +1,5 @@
-import { DEPARTMENTS } from "./departments.ts";
-import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "./filters.ts";
+import { DEPARTMENTS } from "../departments.ts";
+import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../filters.ts";
 
 const code = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(", ");
 

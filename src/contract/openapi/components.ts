@@ -1,0 +1,225 @@
+import { DEPARTMENTS } from "../departments.ts";
+import { VALID_FILTERS_LINE } from "../filters.ts";
+import { MAX_BODY_BYTES, PER_PAGE_MAX } from "../records.ts";
+import { EXAMPLE_COMPANY, PAGING_SCHEMAS } from "./schemas.ts";
+import type { Example, Header, Json, MediaType, Parameter, Ref, Response, Schema } from "./types.ts";
+
+const header = (description: string, schema: Schema, example: Json, required = true): Header => ({
+  description,
+  required,
+  schema,
+  example,
+});
+const integer: Schema = { type: "integer", minimum: 0 };
+const positive: Schema = { type: "integer", minimum: 1 };
+const string: Schema = { type: "string", minLength: 1 };
+
+export const HEADERS: Readonly<Record<string, Header>> = {
+  "X-RateLimit-Limit": header("Calls allowed in the window that binds first.", integer, 600),
+  "X-RateLimit-Remaining": header("Calls left in that window.", integer, 599),
+  "X-RateLimit-Reset": header("When that window resets, in epoch seconds.", integer, 1_790_847_060),
+  "X-RateLimit-Window": header("Which window binds first.", { type: "string", enum: ["minute", "day"] }, "minute"),
+  "X-Request-Id": header(
+    "Identifies this call in logs and support. Taken from the request where it sends a sane one.",
+    { type: "string", minLength: 1, maxLength: 128 },
+    "97c25b4e-f246-4dd3-8b10-86d1eae6a1f1",
+  ),
+  "X-Dataset-Version": header("Version of the dataset that answered.", string, "20261001-093000-32ba0b"),
+  "X-Total-Count": header("Rows that match in all, over every page.", integer, 2_614),
+  "X-Page": header("Number of this page, counting from 1.", positive, 1),
+  "X-Per-Page": header("Size of a page.", { ...positive, maximum: PER_PAGE_MAX }, 25),
+  "X-Next-Cursor": header(
+    "Send it back as `cursor` for the next page. Absent on the last page.",
+    string,
+    "djE6MjU",
+    false,
+  ),
+  Link: header(
+    'The next page: `rel="next"`. Absent on the last page.',
+    string,
+    '</v1/company/employees?domain=northwind-analytics.example&page=2&per_page=25>; rel="next"',
+    false,
+  ),
+  "Idempotent-Replayed": header(
+    "`true` where this is the stored reply of an earlier call with the same `Idempotency-Key`: nothing was charged again.",
+    { type: "string", enum: ["true"] },
+    "true",
+    false,
+  ),
+  "Retry-After": header("Whole seconds to wait before the next try, at least 1.", positive, 7),
+  Allow: header("The methods that the path has.", string, "GET"),
+  "WWW-Authenticate": header("How to send the key.", string, "Bearer", false),
+  Deprecation: header(
+    "Since when the route is deprecated. Absent on routes that are not.",
+    string,
+    "@1790812800",
+    false,
+  ),
+  Sunset: header(
+    "When a deprecated route goes, at least six months ahead.",
+    string,
+    "Sat, 01 May 2027 00:00:00 GMT",
+    false,
+  ),
+};
+
+export const RATE_HEADERS = [
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "X-RateLimit-Window",
+  "X-Request-Id",
+] as const;
+
+export const headers = (...names: readonly string[]): Readonly<Record<string, Ref>> =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+export const json = (
+  schema: string,
+  examples: Readonly<Record<string, Example>>,
+): Readonly<Record<string, MediaType>> => ({
+  "application/json": { schema: { $ref: `#/components/schemas/${schema}` }, examples },
+});
+
+export const PARAMETERS: Readonly<Record<string, Parameter>> = {
+  RequestId: {
+    name: "X-Request-Id",
+    in: "header",
+    required: false,
+    description:
+      "Your own identifier of the call, echoed in the answer: up to 128 letters, digits, `.`, `_`, `:` and `-`.",
+    schema: { type: "string", minLength: 1, maxLength: 128 },
+    example: "nightly-export-17",
+  },
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    description:
+      "An extension of this service. Send the same key on every retry of one call: the stored reply comes back and nothing is charged twice. See *Retrying a paid call*.",
+    schema: { type: "string", minLength: 1, maxLength: 255 },
+    example: "1f0c8a52-7f4e-4b0e-9a55-0c7d3b2e6f11",
+  },
+  Domain: lookup(
+    "domain",
+    "Domain of the company; scheme, `www.` and path are ignored.",
+    "northwind-analytics.example",
+  ),
+  CompanyNetworkUrl: lookup(
+    "company_network_url",
+    "Profile address of the company, or its slug.",
+    "https://network.example/company/northwind-analytics",
+  ),
+  Name: lookup(
+    "name",
+    "Exact name in any case. Where companies share it, the one with the first id.",
+    "Northwind Analytics",
+  ),
+  Id: lookup("id", "Identifier of the company.", EXAMPLE_COMPANY.id),
+  Page: { ...paging("page", PAGING_SCHEMAS.page), example: 1 },
+  PerPage: { ...paging("per_page", PAGING_SCHEMAS.perPage), example: 25 },
+  Cursor: { ...paging("cursor", PAGING_SCHEMAS.cursor), example: "djE6MjU" },
+};
+
+function lookup(name: string, description: string, example: string): Parameter {
+  return {
+    name,
+    in: "query",
+    required: false,
+    description: `${description} Exactly one of \`domain\`, \`company_network_url\`, \`name\` and \`id\` is required.`,
+    schema: { type: "string", minLength: 1, maxLength: 1_024 },
+    example,
+  };
+}
+
+function paging(name: string, schema: Schema): Parameter {
+  const { description = "", example: _, ...rest } = schema;
+  return { name, in: "query", required: false, description, schema: rest };
+}
+
+const failure = (summary: string, detail: readonly string[], remaining = 3_766): Example => ({
+  summary,
+  value: { status: false, detail, result: null, credits_used: 0, credits_remaining: remaining },
+});
+
+function errorResponse(description: string, examples: Readonly<Record<string, Example>>, ...more: string[]): Response {
+  return { description, headers: headers(...RATE_HEADERS, ...more), content: json("ErrorEnvelope", examples) };
+}
+
+const VALID_COMPANY_PARAMETERS = "valid parameters: domain, company_network_url, name, id";
+
+export const RESPONSES: Readonly<Record<string, Response>> = {
+  Unauthorized: errorResponse(
+    "The key is missing, not valid, or revoked. The rate-limit headers are those of callers without a key.",
+    {
+      no_key: failure("No key", ["send the API key as: Authorization: Bearer <API_KEY>"], 0),
+      revoked: failure("Not valid or revoked", ["the API key is not valid or was revoked"], 0),
+    },
+    "WWW-Authenticate",
+  ),
+  PaymentRequired: errorResponse(
+    "The balance is too low for the call. Rejected before any work: ask for a smaller `per_page` or top up.",
+    {
+      too_low: failure(
+        "Too few credits",
+        ["this call may cost 25 credits and 10 are available: lower per_page or top up"],
+        10,
+      ),
+    },
+  ),
+  NotFound: errorResponse("No company matches. Free.", {
+    miss: failure("A miss", ["no company matches domain nobody.example"]),
+  }),
+  MethodNotAllowed: errorResponse(
+    "The path exists, the method does not.",
+    { wrong_method: failure("Wrong method", ["DELETE is not allowed on /v1/account; use GET"]) },
+    "Allow",
+  ),
+  Conflict: errorResponse(
+    "A call with the same `Idempotency-Key` is still being answered. Ask again after `Retry-After`.",
+    { in_flight: failure("In flight", ["a call with this Idempotency-Key is still in flight; retry in 1 s"]) },
+    "Retry-After",
+  ),
+  PayloadTooLarge: errorResponse(`The body is larger than ${MAX_BODY_BYTES} bytes (1 MiB).`, {
+    too_large: failure("Too large", [`the body is larger than ${MAX_BODY_BYTES} bytes`]),
+  }),
+  UnsupportedMediaType: errorResponse("The body is not `application/json`.", {
+    not_json: failure("Wrong content type", ["send the body as Content-Type: application/json (in UTF-8)"]),
+  }),
+  UnprocessableFilters: errorResponse(
+    "A filter or the body is not valid. `detail` names what is wrong; for an unknown filter it lists the valid ones.",
+    {
+      unknown_filter: failure("Unknown filter", [
+        "unknown filter: departement (did you mean department?)",
+        VALID_FILTERS_LINE,
+      ]),
+      unknown_department: failure("Unknown department", [
+        `unknown department: "Saless" (did you mean "Sales"?); valid departments: ${DEPARTMENTS.join(", ")}`,
+      ]),
+      per_page: failure("A bound", [`per_page must be between 1 and ${PER_PAGE_MAX}, not 5000`]),
+      no_filters: failure("No filters", ["filters is required; {} is the whole dataset"]),
+    },
+  ),
+  UnprocessableQuery: errorResponse(
+    "A query parameter is not valid. `detail` names what is wrong and lists the valid parameters.",
+    {
+      none: failure("No company named", [`name the company by exactly one parameter; ${VALID_COMPANY_PARAMETERS}`]),
+      unknown_parameter: failure("Unknown parameter", [`unknown parameter: url; ${VALID_COMPANY_PARAMETERS}`]),
+    },
+  ),
+  UnknownParameter: errorResponse("The call takes no parameters.", {
+    unknown_parameter: failure("Unknown parameter", ["unknown parameter: verbose; this call takes none"]),
+  }),
+  TooManyRequests: errorResponse(
+    "The rate limit of the key is used up. A refused call does not count against it.",
+    { minute: failure("Minute window", ["rate limit of 600 calls a minute exceeded; retry in 7 s"]) },
+    "Retry-After",
+  ),
+  ServerError: errorResponse("A fault of the service. Never charged: retry, or report the request id.", {
+    fault: failure("Server fault", ["internal error; nothing was charged"]),
+  }),
+  Malformed: errorResponse(
+    "Bytes that are no valid HTTP request: 400, and 408 (too slow), 431 (headers above 16 KiB). In the envelope as well, with the rate-limit headers of callers without a key.",
+    { malformed: failure("Not HTTP", ["this is not a valid HTTP request"], 0) },
+  ),
+};

@@ -1,0 +1,46 @@
+import { HEADERS, PARAMETERS, RESPONSES } from "./components.ts";
+import { OPENAPI_DESCRIPTION } from "./guide.ts";
+import { OPERATIONS } from "./operations.ts";
+import { OPENAPI_SCHEMAS } from "./schemas.ts";
+import type { OpenApiDocument } from "./types.ts";
+
+/**
+ * The API as an OpenAPI 3.0.3 document, built from the same tables that the client and the service check by. Served at
+ * `GET /openapi.json` and kept as `docs/openapi.json`. Pure and deterministic: the same text for the same source.
+ */
+export function openApiDocument(): OpenApiDocument {
+  return {
+    openapi: "3.0.3",
+    info: {
+      title: "headcount: Professional-Network Dataset API",
+      version: "1.0.0",
+      description: OPENAPI_DESCRIPTION,
+      license: { name: "MIT", url: "https://opensource.org/license/mit" },
+    },
+    servers: [{ url: "http://127.0.0.1:8787", description: "headcount serve, as it starts without options" }],
+    security: [{ apiKey: [] }],
+    tags: [
+      { name: "Account", description: "What is left, what may be asked, and what it costs." },
+      { name: "People", description: "Count a segment for free, then buy its profiles." },
+      { name: "Companies", description: "Look a company up, and the people who work there." },
+    ],
+    paths: OPERATIONS,
+    components: {
+      securitySchemes: {
+        apiKey: {
+          type: "http",
+          scheme: "bearer",
+          description:
+            "An API key, `hc_live_...` or `hc_test_...`, as `Authorization: Bearer <API_KEY>`. It is shown once, at creation.",
+        },
+      },
+      schemas: OPENAPI_SCHEMAS,
+      headers: HEADERS,
+      parameters: PARAMETERS,
+      responses: RESPONSES,
+    },
+  };
+}
+
+/** The document as the text that is served and kept. */
+export const openApiText = (): string => `${JSON.stringify(openApiDocument(), null, 2)}\n`;

@@ -1,0 +1,187 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyInstance, FastifyReply, FastifyRequest, fastify } from "fastify";
+import { errorEnvelopeJson } from "../contract/envelope.ts";
+import { type Credits, ZERO } from "../contract/money.ts";
+import { MAX_BODY_BYTES } from "../contract/records.ts";
+import { echo } from "../contract/text.ts";
+import type { Admission } from "./admission.ts";
+import { newCall } from "./call.ts";
+import { problemOf } from "./failures.ts";
+import type { FaultPlan } from "./faults.ts";
+import type { RateLimiter } from "./limits.ts";
+import { type ServiceLog, SILENT } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ServiceOptions, Timeouts } from "./options.ts";
+import { Problem } from "./problem.ts";
+import { refuseBytes } from "./refusal.ts";
+import { type Lifecycle, send } from "./reply.ts";
+import { API_ROUTES } from "./routes.ts";
+
+export interface AppParts {
+  readonly fastify: typeof fastify;
+  readonly admission: Admission;
+  readonly limiter: RateLimiter;
+  readonly faults: FaultPlan;
+  readonly latencyMs: number;
+  readonly timeouts: Timeouts;
+  readonly monotonic: () => number;
+  readonly sleep: (ms: number) => Promise<unknown>;
+  readonly log: ServiceLog;
+  readonly metrics: Metrics | undefined;
+  readonly observe: ServiceOptions["observe"];
+}
+
+/** HTTP around the endpoints: limits of bytes and time, 401 and 429, unknown routes, and every failure in the envelope. */
+export class App {
+  readonly http: FastifyInstance;
+  readonly lifecycle: Lifecycle;
+  readonly #parts: AppParts;
+
+  constructor(parts: AppParts) {
+    this.#parts = parts;
+    const { observe } = parts;
+    this.lifecycle = {
+      draining: false,
+      observe:
+        observe &&
+        ((request, { body, status }, headers) => {
+          const route = request.is404 ? undefined : request.routeOptions.url;
+          observe({ method: request.method, url: request.raw.url ?? "", route, status, headers, body });
+        }),
+    };
+    this.http = this.#listener();
+    this.#addHooks();
+  }
+
+  #listener(): FastifyInstance {
+    const { limiter, monotonic, timeouts } = this.#parts;
+    const app = this.#parts.fastify({
+      logger: false,
+      bodyLimit: MAX_BODY_BYTES,
+      connectionTimeout: timeouts.idle,
+      requestTimeout: timeouts.request,
+      maxRequestsPerSocket: 10_000,
+      http: {
+        headersTimeout: timeouts.headers,
+        requestTimeout: timeouts.request,
+        connectionsCheckingInterval: timeouts.check,
+        // Checked by admission, so that the answer is in the envelope.
+        requireHostHeader: false,
+      },
+      // During a drain a connection that is open gets its answer, and is told to close.
+      return503OnClosing: false,
+      forceCloseConnections: "idle",
+      exposeHeadRoutes: false,
+      requestIdHeader: false,
+      genReqId: (request) => saneRequestId(request.headers["x-request-id"]) ?? randomUUID(),
+      routerOptions: { querystringParser: () => ({}) },
+      rewriteUrl: (request) => originForm(request.url ?? "/"),
+      clientErrorHandler: (error, socket) => refuseBytes(error, socket, limiter),
+      frameworkErrors: (error, request, reply) => {
+        // The path could not be decoded: there is no such route. No hook has run yet.
+        request.call = newCall(request.id, monotonic());
+        void this.answerUnrouted(request, reply).catch((failure: unknown) =>
+          this.#onError(failure ?? error, request, reply),
+        );
+      },
+    });
+    app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
+    app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+      // An expectation that we do not know may be ignored (RFC 9110, 10.1.1).
+      app.server.emit("request", request, response);
+    });
+    return app;
+  }
+
+  #addHooks(): void {
+    const { http } = this;
+    const { log, metrics, monotonic } = this.#parts;
+    http.decorate("lifecycle", this.lifecycle);
+    http.decorateRequest("call");
+    http.removeAllContentTypeParsers();
+    http.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    http.addHook("onRequest", async (request, reply) => {
+      request.call = newCall(request.id, monotonic());
+      // Before the body is looked at: a wrong path or method is said first.
+      if (request.is404) return this.answerUnrouted(request, reply);
+      const route = API_ROUTES[request.routeOptions.url ?? ""];
+      if (route === undefined) return undefined;
+      request.call.name = route.name;
+      await this.#enter(request);
+      return undefined;
+    });
+    if (log !== SILENT || metrics !== undefined) {
+      http.addHook("onResponse", (request, reply, done) => {
+        const ms = monotonic() - request.call.startedAt;
+        log.request(request, reply.statusCode, ms);
+        metrics?.observe(request, reply.statusCode, ms);
+        done();
+      });
+    }
+    http.setErrorHandler((error, request, reply) => this.#onError(error, request, reply));
+    http.setNotFoundHandler((request, reply) => this.answerUnrouted(request, reply));
+  }
+
+  /** 401, 429, then the injected delays and failures. */
+  async #enter(request: FastifyRequest): Promise<void> {
+    const { admission, faults, latencyMs, sleep } = this.#parts;
+    const { call } = request;
+    await admission.admit(request);
+    if (latencyMs > 0) await sleep(latencyMs);
+    call.fault = call.name === undefined ? undefined : faults.strike(call.name);
+    if (call.fault?.kind === "slow") await sleep(call.fault.ms);
+    if (call.fault?.kind === "status") {
+      const { status } = call.fault;
+      const headers = status === 429 ? { "retry-after": "1", "x-ratelimit-remaining": "0" } : undefined;
+      throw new Problem(status, [`injected fault: status ${status}; nothing was charged`], headers);
+    }
+  }
+
+  /** A path that is no route, or a route with another method. */
+  async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
+    const known = API_ROUTES[path];
+    if (/^\/v1(?:\/|$)/.test(path) && request.call.key === undefined) await this.#enter(request);
+    if (known !== undefined) {
+      const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
+      return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
+    }
+    const routes = Object.keys(API_ROUTES).join(", ");
+    return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
+  }
+
+  async #onError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const problem = problemOf(error);
+    if (problem.status >= 500 && !(error instanceof Problem)) this.#parts.log.fault(request.id, error);
+    return this.#sendProblem(request, reply, problem);
+  }
+
+  async #sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): Promise<FastifyReply> {
+    const rate = request.call.rate ?? this.#parts.limiter.takeAnonymous(request.raw.socket.remoteAddress ?? "");
+    const body = errorEnvelopeJson(problem.detail, await this.#remaining(request));
+    return send(request, reply, rate, { status: problem.status, headers: problem.headers, body });
+  }
+
+  /** The balance for an error's envelope: 0 where nobody is known, or where the store does not answer (the error says that). */
+  async #remaining(request: FastifyRequest): Promise<Credits> {
+    try {
+      return await this.#parts.admission.remaining(request.call);
+    } catch (error) {
+      this.#parts.log.fault(request.id, error);
+      return ZERO;
+    }
+  }
+}
+
+/** Short, printable and without anything that a log or a header could trip over. */
+const saneRequestId = (text: string | string[] | undefined): string | undefined =>
+  typeof text === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(text) ? text : undefined;
+
+/** `GET http://host/v1/account` is the same as `GET /v1/account` (RFC 9112, 3.2.2). */
+function originForm(url: string): string {
+  if (url.charCodeAt(0) === 47) return url;
+  const match = /^https?:\/\/[^/?#]*(.*)$/is.exec(url);
+  return match === null ? url : (match[1] ?? "").startsWith("/") ? (match[1] ?? "/") : `/${match[1] ?? ""}`;
+}

@@ -1,0 +1,43 @@
+import { createHash } from "node:crypto";
+import type { FastifyRequest } from "fastify";
+import { countOf } from "./admission.ts";
+import type { HoldRequest } from "./ledger/ledger.ts";
+import { invalid, Problem } from "./problem.ts";
+
+/** The query of a request as it came, without its question mark. */
+export function queryOf({ raw }: FastifyRequest): string {
+  const url = raw.url ?? "";
+  const cut = url.indexOf("?");
+  return cut < 0 ? "" : url.slice(cut + 1).replace(/#.*$/s, "");
+}
+
+/** The bytes of a body that was sent as JSON in UTF-8. Throws a 415 Problem. */
+export function jsonBody({ body, headers }: FastifyRequest): Uint8Array {
+  const type = headers["content-type"];
+  // Without a body there is no content type to complain about: the body's own check says that it is missing.
+  if (type !== undefined && !/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i.test(type.trim())) {
+    throw unsupportedMediaType();
+  }
+  const encoding = headers["content-encoding"];
+  if (encoding !== undefined && encoding !== "identity") {
+    throw new Problem(415, ["send the body without a Content-Encoding"], { "accept-encoding": "identity" });
+  }
+  return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
+}
+
+export const unsupportedMediaType = (): Problem =>
+  new Problem(415, ["send the body as Content-Type: application/json (in UTF-8)"]);
+
+/** The `Idempotency-Key` with a SHA-256 over what it stands for (docs/contract.md, Idempotency). Throws a 422 Problem. */
+export function idempotencyOf({ call, headers, method, raw }: FastifyRequest, identity: string) {
+  const key = headers["idempotency-key"];
+  if (key === undefined) return undefined;
+  if (countOf("idempotency-key", raw.rawHeaders) > 1 || typeof key !== "string") {
+    throw invalid("Idempotency-Key is given more than once; send it once");
+  }
+  if (!/^[\x21-\x7e]{1,255}$/.test(key)) {
+    throw invalid("Idempotency-Key takes 1 to 255 visible ASCII characters without spaces");
+  }
+  const requestHash = createHash("sha256").update(`${method} ${call.name}\n${identity}`).digest("hex");
+  return { key, requestHash } satisfies HoldRequest["idempotency"];
+}

@@ -1,0 +1,57 @@
+import type { ServerResponse } from "node:http";
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { type Answer, standardHeaders } from "./call.ts";
+import type { RateState } from "./limits.ts";
+
+/** What every answer needs to know of the service. */
+export interface Lifecycle {
+  draining: boolean;
+  readonly observe:
+    | ((request: FastifyRequest, answer: Answer, headers: Readonly<Record<string, string>>) => void)
+    | undefined;
+}
+
+declare module "fastify" {
+  interface FastifyInstance {
+    lifecycle: Lifecycle;
+  }
+}
+
+/** The most bytes of a body that are read past after it was refused; the request's timeout holds all the same. */
+const MAX_SKIPPED_BYTES = 64 * 1_024 * 1_024;
+
+/** Sends an answer in the envelope, or loses it where a fault says so. */
+export function send(request: FastifyRequest, reply: FastifyReply, rate: RateState, answer: Answer): FastifyReply {
+  const { call, server } = request;
+  const headers = { ...standardHeaders(call.requestId, rate), ...answer.headers };
+  if (server.lifecycle.draining || isCutOff(request, reply, answer.status)) headers.connection = "close";
+  else reply.removeHeader("connection");
+  headers["content-length"] = String(Buffer.byteLength(answer.body));
+  server.lifecycle.observe?.(request, answer, headers);
+  if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
+    reply.hijack();
+    lose(reply.raw, answer, headers, call.fault.kind === "cut" ? call.fault.bytes : 0);
+    return reply;
+  }
+  return reply.code(answer.status).headers(headers).send(answer.body);
+}
+
+/**
+ * Whether the client must not use the connection again: its body was refused and will not be read to its end. Where that end is
+ * near, it is read past, since many clients look for an answer only when all is sent.
+ */
+const isCutOff = ({ headers }: FastifyRequest, reply: FastifyReply, status: number): boolean =>
+  status >= 400 &&
+  reply.hasHeader("connection") &&
+  !(Number(headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES);
+
+/** Sends the first bytes of the body, if any, and cuts the connection. */
+function lose(raw: ServerResponse, answer: Answer, headers: Record<string, string>, bytes: number): void {
+  const body = Buffer.from(answer.body);
+  if (bytes === 0) {
+    raw.destroy();
+    return;
+  }
+  raw.writeHead(answer.status, headers);
+  raw.write(body.subarray(0, Math.min(bytes, body.length - 1)), () => raw.destroy());
+}
