@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import type { Argument, Command, Option } from "commander";
 import type { Context } from "./context.ts";
 
 /** What a file under `commands/` exports. */
@@ -19,3 +19,26 @@ export interface GlobalOptions {
   /** Longest single wait for a rate limit, in seconds. */
   readonly maxWait: number;
 }
+
+/** Where the values of an option or an argument come from, for those who complete a word of it. */
+export type Values =
+  | { readonly kind: "list"; readonly values: readonly string[] }
+  /** Several values of the list in one word, parted by commas. */
+  | { readonly kind: "commas"; readonly values: readonly string[] }
+  /** Asked of `headcount completion --list KIND`. */
+  | { readonly kind: "connections" | "runs" }
+  | { readonly kind: "file" | "directory" }
+  /** Nothing to offer. */
+  | { readonly kind: "text" };
+
+const offers = new WeakMap<Option | Argument, Values>();
+
+/** Declares what is offered for an option or argument that takes other values too: choices say it themselves. */
+export function offering<T extends Option | Argument>(declared: T, values: Values): T {
+  offers.set(declared, values);
+  return declared;
+}
+
+/** What was declared with {@link offering}, or the choices. */
+export const offersOf = (declared: Option | Argument): Values | undefined =>
+  declared.argChoices === undefined ? offers.get(declared) : { kind: "list", values: declared.argChoices };

@@ -1,10 +1,9 @@
-import { createReadStream } from "node:fs";
-import { resolve } from "node:path";
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { canonicalAddress, canonicalDomain, normalForm } from "../contract/normalise.ts";
 import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
+import { inputName, readInput } from "./input.ts";
 
 /** How companies are named on a command line. */
 export interface CompanyFlags {
@@ -34,9 +33,9 @@ export async function readCompanies(
   const given: [where: string, text: string][] = names.map((name) => ["", name]);
   if (flags.input !== undefined) {
     const { input } = flags;
-    const text = await readInput(context, input);
-    for (const [line, value] of entriesOf(text, input, flags.column)) {
-      given.push([`${input === "-" ? "stdin" : input} line ${line}: `, value]);
+    const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
+    for (const [line, value] of await entriesOf(text, input, flags.column)) {
+      given.push([`${inputName(input)} line ${line}: `, value]);
     }
   } else if (flags.column !== undefined) throw usageError("--column goes with --input FILE");
   if (given.length === 0) {
@@ -73,36 +72,16 @@ export function queryOf(text: string, flags: Pick<CompanyFlags, "name" | "id"> =
 const identityOf = ({ by, value }: CompanyQuery): string =>
   `${by} ${by === "company_network_url" ? (canonicalAddress(value) ?? value) : by === "id" ? value : normalForm(value)}`;
 
-async function readInput(context: Context, input: string): Promise<string> {
-  const source = input === "-" ? context.stdin : createReadStream(resolve(context.cwd, input));
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    for await (const chunk of source) {
-      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
-      chunks.push(bytes);
-      size += bytes.length;
-      if (size > MAX_INPUT_BYTES) throw usageError(`${input} is larger than 64 MiB; split it`);
-    }
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code;
-    if (code === "ENOENT") throw usageError(`there is no file ${input}`);
-    if (code === "EISDIR") throw usageError(`${input} is a folder, not a file`);
-    throw error;
-  }
-  return Buffer.concat(chunks)
-    .toString("utf8")
-    .replace(/^\ufeff/, "");
-}
+type Entry = [line: number, value: string];
 
 /** Values with their line numbers: from NDJSON, from a column of CSV, or from plain lines. */
-function entriesOf(text: string, input: string, column: string | undefined): [line: number, value: string][] {
+async function entriesOf(text: string, input: string, column: string | undefined): Promise<Entry[]> {
   if (/^\s*\{/.test(text)) return fromNdjson(text, column);
-  const rows = parseCsv(text);
+  const rows = await parseCsv(text);
   const [header] = rows;
   const isTable = column !== undefined || /\.csv$/i.test(input) || (header?.cells.length ?? 0) > 1;
   if (!isTable || header === undefined) {
-    return rows.flatMap(({ line, cells }) => (cells[0]?.trim() ? [[line, cells[0]] as [number, string]] : []));
+    return rows.flatMap(({ line, cells }) => (cells[0]?.trim() ? [[line, cells[0]] as Entry] : []));
   }
   const names = header.cells.map((cell) => cell.trim());
   const wanted = column ?? COLUMNS.find((name) => names.includes(name)) ?? (names.length === 1 ? names[0] : undefined);
@@ -116,11 +95,11 @@ function entriesOf(text: string, input: string, column: string | undefined): [li
   }
   return rows.slice(1).flatMap(({ line, cells }) => {
     const value = cells[index]?.trim() ?? "";
-    return value === "" ? [] : [[line, value] as [number, string]];
+    return value === "" ? [] : [[line, value] as Entry];
   });
 }
 
-function fromNdjson(text: string, column: string | undefined): [number, string][] {
+function fromNdjson(text: string, column: string | undefined): Entry[] {
   return text.split("\n").flatMap((line, index) => {
     if (line.trim() === "") return [];
     let value: unknown;
@@ -138,7 +117,7 @@ function fromNdjson(text: string, column: string | undefined): [number, string][
         "choose the member with --column NAME",
       );
     }
-    return [[index + 1, found] as [number, string]];
+    return [[index + 1, found] as Entry];
   });
 }
 
@@ -148,38 +127,27 @@ interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/** RFC 4180: quoted cells with doubled quotes and line breaks inside; comma, semicolon or tab, whichever the first line has. */
-export function parseCsv(text: string): CsvRow[] {
+/** The rows of a list: comma, semicolon or tab, whichever the first line has. Rows without any text are left out. */
+export async function parseCsv(text: string): Promise<CsvRow[]> {
+  const { parse } = await import("csv-parse/sync");
   const firstLine = text.slice(0, text.search(/\r?\n|$/));
-  const delimiter = [",", ";", "\t"].find((mark) => firstLine.includes(mark)) ?? ",";
   const rows: CsvRow[] = [];
-  let cells: string[] = [];
-  let cell = "";
-  let quoted = false;
-  let line = 1;
-  let startedAt = 1;
-  const endRow = (): void => {
-    if (cells.length > 0 || cell.trim() !== "") rows.push({ line: startedAt, cells: [...cells, cell] });
-    cells = [];
-    cell = "";
-    startedAt = line + 1;
+  const options = {
+    bom: true,
+    delimiter: [",", ";", "\t"].find((mark) => firstLine.includes(mark)) ?? ",",
+    record_delimiter: ["\r\n", "\n"],
+    ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true },
+    on_record: (cells: readonly string[], { lines }: { readonly lines: number }) => {
+      // A row ends on this line; it began before the line breaks inside its cells.
+      const line = lines - (cells.join("").match(/\n/g)?.length ?? 0);
+      if (cells.length > 1 || cells[0]?.trim()) rows.push({ line, cells });
+      return null;
+    },
   };
-  for (let at = 0; at < text.length; at++) {
-    const mark = text[at] ?? "";
-    if (quoted) {
-      if (mark === '"' && text[at + 1] === '"') cell += text[++at];
-      else if (mark === '"') quoted = false;
-      else cell += mark;
-      if (mark === "\n") line++;
-    } else if (mark === '"' && cell === "") quoted = true;
-    else if (mark === delimiter) {
-      cells.push(cell);
-      cell = "";
-    } else if (mark === "\n") {
-      endRow();
-      line++;
-    } else if (mark !== "\r") cell += mark;
+  try {
+    parse(text, options);
+  } catch (error) {
+    throw usageError(`the list is no CSV: ${(error as Error).message}`, "close the quote, or double the quotes inside a cell");
   }
-  endRow();
   return rows;
 }

@@ -1,36 +1,66 @@
 import { type Command, Option } from "commander";
 import type { AccountView, CountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import type { Filters } from "../contract/filters.ts";
-import { affordableRows, creditsToNumber, formatCreditsGrouped, priceOf } from "../contract/money.ts";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
+import {
+  checkFilters,
+  FILTER_KEYS,
+  FILTER_SPECS,
+  type FilterKeySpec,
+  type Filters,
+  filterSpec,
+} from "../contract/filters.ts";
+import { affordableRows, type Credits, creditsToNumber, formatCreditsGrouped, priceOf } from "../contract/money.ts";
+import { normalForm } from "../contract/normalise.ts";
+import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../options.ts";
-import { addFilterOptions, type FilterOptions, lowerCaseHint, readFilterSets } from "./filter-options.ts";
-import { noticeUnknownCost } from "./unknown-cost.ts";
+import { type GlobalOptions, offering } from "../options.ts";
+import { counted, grouped } from "../contract/text.ts";
+import { percent } from "../terminal/numbers.ts";
+import { Printer } from "../terminal/printer.ts";
+import {
+  addFilterOptions,
+  type FilterOptions,
+  invalidFilter,
+  lowerCaseHint,
+  type NamedFilters,
+  readFilterSets,
+} from "./filter-options.ts";
+import { type Session, withSession } from "./session.ts";
+
+const FORMATS = ["table", "csv", "json"] as const;
 
 /** The options of `count`, filters aside. */
 export interface CountOptions extends GlobalOptions {
   readonly by?: string;
   readonly values?: readonly string[];
-  readonly format?: "table" | "csv" | "json";
+  readonly format?: (typeof FORMATS)[number];
 }
 
-export function register(program: Command, context: Context): void {
+/** A command line of `count` that passed every check. */
+export type CountRequest =
+  | { readonly kind: "one"; readonly segment: NamedFilters; readonly options: CountOptions }
+  | { readonly kind: "files"; readonly segments: readonly NamedFilters[]; readonly options: CountOptions }
+  | {
+      readonly kind: "parts";
+      readonly segment: NamedFilters;
+      readonly by: FilterKeySpec;
+      readonly values: readonly string[];
+      readonly options: CountOptions;
+    };
+
+/** @param run what is done with a request: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = runCount): void {
+  const by = new Option("--by <key>", "break the segment down by this filter key, with one free count a value");
   const command = program
     .command("count")
     .summary("count the people in a segment (free)")
     .description(
       "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
     )
-    .option("--by <key>", "break the segment down by this filter key, with one free count a value")
+    .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
     .option("--values <value...>", "the values to break down by (department and seniority-level need none)")
-    .addOption(
-      new Option("--format <format>", "of a breakdown or of several files: table, csv or json").choices([
-        "table",
-        "csv",
-        "json",
-      ]),
-    );
+    .addOption(new Option("--format <format>", "of a breakdown or of several files: table, csv or json").choices(FORMATS));
   addFilterOptions(command)
     .addHelpText(
       "after",
@@ -44,38 +74,98 @@ Examples:
 A pipe gets the bare number. With several -f files there is one row for each.`,
     )
     .action(async (_: unknown, self: Command) => {
-      await run(self.optsWithGlobals<CountOptions & FilterOptions>(), context);
+      await run(await parse(self.optsWithGlobals<CountOptions & FilterOptions>(), context), context);
     });
 }
 
-async function run(options: CountOptions & FilterOptions, context: Context): Promise<void> {
-  const sets = await readFilterSets(context, options);
-  const [only, ...others] = sets;
-  if (options.by !== undefined || others.length > 0) {
-    if (options.by === undefined) return (await import("./count-files.ts")).countFiles(sets, options, context);
-    if (only === undefined || others.length > 0) throw usageError("--by breaks one segment down; give one -f file");
-    return (await import("./count-breakdown.ts")).countBreakdown(only, options.by, options, context);
+async function parse(options: CountOptions & FilterOptions, context: Context): Promise<CountRequest> {
+  const segments = await readFilterSets(context, options);
+  const [segment, ...others] = segments;
+  if (options.by !== undefined) {
+    if (segment === undefined || others.length > 0) throw usageError("--by breaks one segment down; give one -f file");
+    const by = breakdownKey(options.by);
+    return { kind: "parts", segment, by, values: breakdownValues(by, segment.filters, options.values), options };
   }
   if (options.values !== undefined)
     throw usageError("--values goes with --by", "for example --by country --values france");
+  if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
   if (options.format !== undefined) {
     throw usageError("--format goes with --by or several -f files", "--json prints the count as a JSON document");
   }
-  const filters = only?.filters ?? {};
-  const { withSession } = await import("./session.ts");
+  return { kind: "one", segment, options };
+}
+
+function breakdownKey(by: string): FilterKeySpec {
+  const key = by.trim().toLowerCase().replaceAll("-", "_");
+  const spec = filterSpec(key);
+  const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((known) => known.key);
+  if (spec === undefined) {
+    const near = nearest(key, usable);
+    const hint = near === undefined ? "" : ` (did you mean ${near}?)`;
+    throw usageError(`--by takes a filter key, not "${by}"${hint}; keys: ${usable.join(", ")}`);
+  }
+  if (spec.match === "range") {
+    throw usageError(`--by ${key} makes no parts: it is a range; keys: ${usable.join(", ")}`);
+  }
+  return spec;
+}
+
+/** The values to count: as given, else those of the filters themselves, else all that the key can have. */
+function breakdownValues(spec: FilterKeySpec, filters: Filters, given: readonly string[] | undefined): string[] {
+  const own = filters[spec.key];
+  const inFilters = own === undefined ? undefined : [own].flat().map(String);
+  const known = spec.key === "department" ? DEPARTMENTS : spec.key === "seniority_level" ? SENIORITY_LEVELS : undefined;
+  const values = given ?? inFilters ?? known;
+  if (values === undefined) {
+    throw usageError(
+      `--by ${spec.key} needs --values: the service does not list what a ${words(spec)} can be`,
+      `for example --by ${spec.key} --values ${spec.key === "country" ? "france germany" : "A B"}`,
+    );
+  }
+  const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
+  const distinct = new Map(values.map((value) => [normalForm(value), value]));
+  for (const [normal, value] of distinct) {
+    const checked = checkFilters({ [spec.key]: value });
+    if (!checked.ok) throw invalidFilter(checked.issues, "--values: ");
+    if (inside !== undefined && !inside.has(normal)) {
+      throw usageError(
+        `--values ${value} is outside the segment: its filters have ${spec.key} ${[...inside].join(", ")}`,
+      );
+    }
+  }
+  return [...distinct.values()];
+}
+
+const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
+
+async function runCount(request: CountRequest, context: Context): Promise<void> {
+  const { options } = request;
+  const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
-    const priced = options.json === true || context.stdout.isTTY === true;
-    const [count, account] = await Promise.all([
-      session.client.count(filters, context.interrupted),
-      priced ? session.client.account(context.interrupted) : undefined,
-    ]);
-    if (account === undefined) context.stdout.write(`${count.count}\n`);
-    else if (options.json) context.stdout.write(`${JSON.stringify(countDocument(count, account, filters))}\n`);
-    else await printCount(count, account, options, context);
-    noticeUnknownCost(account, session);
-    const hint = count.count === 0 ? lowerCaseHint(filters) : undefined;
-    if (hint !== undefined) session.notice(`hint: ${hint}`);
+    if (request.kind === "one") await countOne(request.segment.filters, session, printer, context);
+    else if (request.kind === "files") await countFiles(request.segments, options, session, printer, context);
+    else await countParts(request, session, printer, context);
   });
+}
+
+async function countOne(filters: Filters, session: Session, printer: Printer, context: Context): Promise<void> {
+  const priced = printer.json || printer.terminal;
+  const [count, account] = await Promise.all([
+    session.client.count(filters, context.interrupted),
+    priced ? session.client.account(context.interrupted) : undefined,
+  ]);
+  if (account === undefined) printer.text(`${count.count}\n`);
+  else if (printer.json) printer.document(countDocument(count, account, filters));
+  else await printCount(count, account, printer);
+  noticeUnknownCost(account, session);
+  const hint = count.count === 0 ? lowerCaseHint(filters) : undefined;
+  if (hint !== undefined) session.notice(`hint: ${hint}`);
+}
+
+function noticeUnknownCost(account: AccountView | undefined, session: Session): void {
+  if (account?.unknownCosts.some((call) => call.includes("search"))) {
+    session.notice("warning: the account does not say what a profile costs; 1 credit is assumed");
+  }
 }
 
 /** `count --json`. Credits are JSON numbers; what the service does not tell is null. */
@@ -93,35 +183,170 @@ export function countDocument(count: CountView, account: AccountView, filters: F
   };
 }
 
-async function printCount(
-  { count, cached, asOf }: CountView,
-  account: AccountView,
+async function printCount({ count, cached, asOf }: CountView, account: AccountView, printer: Printer): Promise<void> {
+  const { balance, costs } = account;
+  const most = priceOf(count, costs.personSearch);
+  const credits = (amount: Credits): string =>
+    `${formatCreditsGrouped(amount)} ${formatCreditsGrouped(amount) === "1" ? "credit" : "credits"}`;
+  const enough = (): string => `, enough for ${counted(affordableRows(balance ?? most, costs.personSearch), "profile")}`;
+  const short = balance !== undefined && balance < most ? enough() : "";
+  printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
+  await printer.card(
+    [
+      ["price", `${credits(costs.personSearch)} a profile`],
+      ["at most", credits(most)],
+      ["balance", balance === undefined ? undefined : `${credits(balance)}${short}`],
+      ["counted", cached === true && asOf !== undefined ? `${asOf} (from the service's cache)` : undefined],
+    ],
+    2,
+  );
+}
+
+/** `count -f A -f B`: one row for each file. */
+async function countFiles(
+  segments: readonly NamedFilters[],
   options: CountOptions,
+  session: Session,
+  printer: Printer,
   context: Context,
 ): Promise<void> {
-  const [{ counted, grouped }, { renderCard }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
-    import("../terminal/numbers.ts"),
-    import("../terminal/table.ts"),
-    import("../terminal/style.ts"),
-  ]);
-  const style = styleFor(hasColor(context.stdout, context.env, options.color));
-  const unit = account.costs.personSearch;
-  const most = priceOf(count, unit);
-  const balance = account.balance;
-  const credits = (amount: typeof most): string =>
-    `${formatCreditsGrouped(amount)} ${formatCreditsGrouped(amount) === "1" ? "credit" : "credits"}`;
-  const short =
-    balance !== undefined && balance < most ? `, enough for ${counted(affordableRows(balance, unit), "profile")}` : "";
-  context.stdout.write(`${style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
-  context.stdout.write(
-    renderCard(
+  const format = formatOf(options, printer);
+  const account = format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;
+  const unit = account?.costs.personSearch;
+  const counts = await countAll(session, segments.map(({ filters }) => filters), options, context);
+  const rows = segments.map(({ name, filters }, index) => ({ file: name, filters, count: counts[index] ?? 0 }));
+  const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
+  if (format === "json") {
+    const unitCost = unit === undefined ? null : creditsToNumber(unit);
+    const documents = rows.map(({ file, count, filters }) => {
+      return { file, count, filters, unit_cost: unitCost, max_cost: cost(count) };
+    });
+    printer.document(documents);
+  } else if (format === "csv") {
+    const { csvDocument } = await import("../output/csv.ts");
+    printer.text(csvDocument(["file", "count"], rows.map(({ file, count }) => [file, count])));
+  } else {
+    const price = (count: number): string => (unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)));
+    await printer.rows(
       [
-        ["price", `${credits(unit)} a profile`],
-        ["at most", credits(most)],
-        ["balance", balance === undefined ? undefined : `${credits(balance)}${short}`],
-        ["counted", cached === true && asOf !== undefined ? `${asOf} (from the service's cache)` : undefined],
+        { title: "file" },
+        { title: "people", align: "right", fixed: true, show: (count) => grouped(Number(count)) },
+        { title: "credits at most", align: "right", fixed: true, only: "terminal" },
       ],
-      { width: widthOfStream(context.stdout), style, indent: 2 },
-    ),
+      rows.map(({ file, count }) => [file, count, price(count)]),
+    );
+  }
+  noticeUnknownCost(account, session);
+}
+
+interface Part {
+  readonly value: string;
+  readonly count: number;
+}
+
+/** `count --by KEY`: one free count for each value of the key, and what they leave unexplained. */
+async function countParts(
+  { segment, by, values, options }: CountRequest & { readonly kind: "parts" },
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { filters } = segment;
+  const whole = await session.client.count(filters, context.interrupted);
+  const segments = values.map((value) => ({ ...filters, [by.key]: value }));
+  const counts = await countAll(session, segments, options, context);
+  const parts = values
+    .map((value, index): Part => ({ value, count: counts[index] ?? 0 }))
+    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+  const unexplained = whole.count - parts.reduce((sum, part) => sum + part.count, 0);
+  const format = formatOf(options, printer) ?? "csv";
+  if (format === "table") return printParts(by, whole.count, parts, unexplained, printer);
+  if (format === "json") printer.document({ count: whole.count, by: by.key, parts, unexplained, filters });
+  else {
+    const { csvDocument } = await import("../output/csv.ts");
+    printer.text(csvDocument([by.key, "count"], parts.map(({ value, count }) => [value, count])));
+  }
+  const text = remainderText(by, whole.count, unexplained);
+  if (text !== undefined) session.notice(text);
+}
+
+/** What the parts do not add up to, as a sentence for a person. */
+function remainderText(by: FilterKeySpec, whole: number, unexplained: number): string | undefined {
+  const number = grouped(Math.abs(unexplained));
+  if (unexplained === 0) return undefined;
+  if (unexplained < 0) return `the parts overlap: together they have ${number} more than the segment`;
+  return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
+}
+
+const BAR_WIDTH = 24;
+
+async function printParts(
+  by: FilterKeySpec,
+  whole: number,
+  parts: readonly Part[],
+  unexplained: number,
+  printer: Printer,
+): Promise<void> {
+  const { bar } = await import("../terminal/bars.ts");
+  const rows = unexplained > 0 ? [...parts, { value: "(another or none)", count: unexplained }] : parts;
+  // The remainder is no part: its bar would only flatten those of the parts.
+  const longest = Math.max(1, ...parts.map((part) => part.count));
+  const width = Math.max(4, Math.min(BAR_WIDTH, printer.width - 50));
+  await printer.table(
+    [
+      { title: words(by) },
+      { title: "people", align: "right", fixed: true },
+      { title: "share", align: "right", fixed: true },
+      { title: "", fixed: true, paint: printer.style.bar },
+    ],
+    rows.map(({ value, count }, index) => {
+      const drawn = index < parts.length ? bar(count / longest, width, printer.unicode) : "";
+      return [value, grouped(count), percent(count, whole), drawn];
+    }),
   );
+  printer.text(`${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
+  if (unexplained < 0) printer.text(`${remainderText(by, whole, unexplained)}\n`);
+}
+
+/** The form of a breakdown or of several files: as asked, else a table on a terminal; undefined is what the pipe gets. */
+const formatOf = (options: CountOptions, printer: Printer): CountOptions["format"] =>
+  printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : undefined));
+
+// Counts are free but take turns in the rate limit; a few in flight hide the latency of each.
+const IN_FLIGHT = 4;
+
+/** One free count for each segment, in their order, with a spinner. The first failure ends all of them. */
+async function countAll(
+  session: Session,
+  segments: readonly Filters[],
+  options: CountOptions,
+  context: Context,
+): Promise<number[]> {
+  const { openProgress } = await import("../terminal/progress.ts");
+  const { noteStyle: style } = new Printer(context, options);
+  // Off a terminal a breakdown is over before its milestones would be read.
+  const enabled = options.quiet !== true && context.stderr.isTTY === true;
+  const progress = openProgress({ stream: context.stderr, enabled, now: context.now, style, unit: "count" });
+  const counts = new Array<number>(segments.length).fill(0);
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.interrupted, stop.signal]);
+  let next = 0;
+  let done = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < segments.length; index = next++) {
+      counts[index] = (await session.client.count(segments[index] ?? {}, signal)).count;
+      progress.update({ done: ++done, total: segments.length });
+    }
+  };
+  const workers = Array.from({ length: Math.min(IN_FLIGHT, segments.length) }, worker);
+  try {
+    await Promise.all(workers);
+  } catch (error) {
+    stop.abort(error);
+    await Promise.allSettled(workers);
+    throw error;
+  } finally {
+    progress.stop();
+  }
+  return counts;
 }

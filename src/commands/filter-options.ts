@@ -1,9 +1,18 @@
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
-import { type CanonicalFilters, checkFilters, FILTER_SPECS, type Filters } from "../contract/filters.ts";
+import { knownValues } from "../contract/filter-schema.ts";
+import {
+  type CanonicalFilters,
+  checkFilters,
+  FILTER_SPECS,
+  type FilterIssue,
+  type Filters,
+} from "../contract/filters.ts";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
-import { echo, grouped } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { echo, whole } from "../contract/text.ts";
+import { type CliError, usageError } from "../errors.ts";
+import { offering } from "../options.ts";
+import { inputName, readInput } from "./input.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
 export interface FilterOptions {
@@ -31,8 +40,10 @@ const append = (value: string, before: readonly string[] | undefined): readonly 
 export function addFilterOptions(command: Command): Command {
   command.optionsGroup("Filters (keys combine with AND; a flag given again is OR):");
   for (const { key, match, description } of FILTER_SPECS) {
-    const value = match === "range" ? "<number>" : "<text>";
-    command.addOption(new Option(`${flagOf(key)} ${value}`, description).argParser(append));
+    const label = match === "range" ? "<number>" : "<text>";
+    const option = new Option(`${flagOf(key)} ${label}`, description).argParser(append);
+    const values = knownValues(key);
+    command.addOption(values.length === 0 ? option : offering(option, { kind: "list", values }));
   }
   command.addOption(
     new Option("-f, --filters <file>", "filters as JSON from a file (- for stdin); flags replace its values").argParser(
@@ -60,11 +71,11 @@ export async function readFilterSets(context: Context, options: FilterOptions): 
   const files = options.filters ?? [];
   if (files.filter((file) => file === "-").length > 1)
     throw usageError("-f - was given twice; stdin is read only once");
-  if (files.length === 0) return [{ name: "", ...check(flags, undefined) }];
+  if (files.length === 0) return [{ name: "", ...check(flags) }];
   const sets: NamedFilters[] = [];
   for (const file of files) {
     const values = await readFilterFile(context, file);
-    sets.push({ name: file, ...check({ ...values, ...flags }, file) });
+    sets.push({ name: file, ...check({ ...values, ...flags }, `${inputName(file)}: `) });
   }
   return sets;
 }
@@ -95,96 +106,52 @@ function flagValues(options: FilterOptions): Record<string, unknown> {
 }
 
 function integer(flag: string, text: string): number {
-  if (/^\d{1,15}$/.test(text.trim())) return Number(text);
+  const value = whole(text);
+  if (value !== undefined) return value;
   throw usageError(`${flag} takes a whole number of 0 or more, not "${echo(text)}"`, undefined, "invalid_filter");
 }
 
-function check(values: Readonly<Record<string, unknown>>, file: string | undefined): CheckedFilters {
-  const checked = checkFilters(values);
-  if (checked.ok) return { filters: checked.filters, canonical: checked.canonical };
-  const [first, ...others] = checked.issues.map((issue) => issue.message);
-  const where = file === undefined ? "" : `${file === "-" ? "stdin" : file}: `;
-  throw new CliError({
-    code: "invalid_filter",
-    category: "usage",
-    exitCode: EXIT.usage,
-    message: `${where}${first ?? "invalid filters"}`,
-    details: others,
-    hint: "`headcount filters` lists the keys and the values they take",
-  });
+/** Filters that break a rule, all of them at once. @param where the file, or what else they came from, with a colon */
+export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
+  const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
+  return usageError(
+    `${where}${first}`,
+    "`headcount filters` lists the keys and the values they take",
+    "invalid_filter",
+  ).with({ details });
 }
 
+function check(values: Readonly<Record<string, unknown>>, where?: string): CheckedFilters {
+  const checked = checkFilters(values);
+  if (!checked.ok) throw invalidFilter(checked.issues, where);
+  return { filters: checked.filters, canonical: checked.canonical };
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
 async function readFilterFile(context: Context, file: string): Promise<Readonly<Record<string, unknown>>> {
-  const name = file === "-" ? "stdin" : file;
-  const text = await readBounded(context, file, name);
+  const name = inputName(file);
+  const refuse = (message: string, hint?: string): CliError => usageError(message, hint, "invalid_filters_file");
+  const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
   let parsed: unknown;
   try {
     parsed = JSON.parse(text);
   } catch (cause) {
     const reason = text.trim() === "" ? "it is empty" : echo((cause as Error).message);
-    throw usageError(
+    throw refuse(
       `${name} is not JSON: ${reason}`,
       'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
-      "invalid_filter_file",
     );
   }
-  if (typeof parsed !== "object" || parsed === null || Array.isArray(parsed)) {
-    throw usageError(`${name} must hold one JSON object of filters`, undefined, "invalid_filter_file");
-  }
-  if (!Object.hasOwn(parsed, "filters")) return { ...parsed };
-  const { filters: inner, ...others } = parsed as { readonly filters: unknown };
+  if (!isObject(parsed)) throw refuse(`${name} must hold one JSON object of filters`);
+  if (!Object.hasOwn(parsed, "filters")) return parsed;
+  const { filters: inner, ...others } = parsed;
   const [other] = Object.keys(others);
   if (other !== undefined) {
     // Dropping it in silence could turn a narrow purchase into a wide one.
-    throw usageError(
-      `${name} has "${echo(other)}" beside "filters"; move it into "filters" or take it out`,
-      undefined,
-      "invalid_filter_file",
-    );
+    throw refuse(`${name} has "${echo(other)}" beside "filters"; move it into "filters" or take it out`);
   }
-  if (typeof inner !== "object" || inner === null || Array.isArray(inner)) {
-    throw usageError(`"filters" in ${name} must be a JSON object`, undefined, "invalid_filter_file");
-  }
-  return { ...inner };
-}
-
-/** The text of a file or of stdin, not more than a request may carry. Named pipes (`-f <(jq ...)`) work. */
-async function readBounded(context: Context, file: string, name: string): Promise<string> {
-  const chunks: Buffer[] = [];
-  let size = 0;
-  try {
-    const source =
-      file === "-"
-        ? context.stdin
-        : (await import("node:fs")).createReadStream((await import("node:path")).resolve(context.cwd, file));
-    for await (const chunk of source as AsyncIterable<Buffer | string>) {
-      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : chunk;
-      size += bytes.length;
-      if (size > MAX_BODY_BYTES) {
-        throw usageError(
-          `${name} is larger than ${grouped(MAX_BODY_BYTES)} bytes, the most that a request may carry`,
-          "split it into several files, one segment each",
-          "invalid_filter_file",
-        );
-      }
-      chunks.push(bytes);
-    }
-  } catch (cause) {
-    if (cause instanceof CliError) throw cause;
-    const code = (cause as NodeJS.ErrnoException).code;
-    const reason =
-      code === "ENOENT"
-        ? "there is no such file"
-        : code === "EISDIR"
-          ? "it is a directory"
-          : code === "EACCES"
-            ? "it may not be read by this user"
-            : (cause as Error).message;
-    throw usageError(`cannot read filters from ${name}: ${reason}`, undefined, "invalid_filter_file");
-  }
-  try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
-  } catch {
-    throw usageError(`${name} is not UTF-8 text`, "save it as UTF-8", "invalid_filter_file");
-  }
+  if (!isObject(inner)) throw refuse(`"filters" in ${name} must be a JSON object`);
+  return inner;
 }

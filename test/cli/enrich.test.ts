@@ -49,13 +49,13 @@ describe("how a company is named", () => {
     expect(queryOf("c1", { id: true })).toEqual({ by: "id", value: "c1" });
   });
 
-  test("CSV: quotes, doubled quotes, line breaks in cells, other separators, the lines that rows begin at", () => {
-    expect(parseCsv('a,"b ""c""\nd",e\r\n\nf,g\n')).toEqual([
+  test("CSV: quotes, doubled quotes, line breaks in cells, other separators, the lines that rows begin at", async () => {
+    expect(await parseCsv('a,"b ""c""\nd",e\r\n\nf,g\n')).toEqual([
       { line: 1, cells: ["a", 'b "c"\nd', "e"] },
       { line: 4, cells: ["f", "g"] },
     ]);
-    expect(parseCsv("a;b,c\n1;2").map(({ cells }) => cells.length)).toEqual([2, 1]);
-    expect(parseCsv("x\ty\n1\t2").map(({ cells }) => cells)).toEqual([
+    expect((await parseCsv("a;b,c\n1;2")).map(({ cells }) => cells.length)).toEqual([2, 1]);
+    expect((await parseCsv("x\ty\n1\t2")).map(({ cells }) => cells)).toEqual([
       ["x", "y"],
       ["1", "2"],
     ]);

@@ -1,0 +1,44 @@
+import { createReadStream } from "node:fs";
+import { resolve } from "node:path";
+import type { Context } from "../context.ts";
+import { CliError, usageError } from "../errors.ts";
+import { grouped } from "../contract/text.ts";
+
+const WHY: Readonly<Record<string, string>> = {
+  ENOENT: "there is no such file",
+  EISDIR: "it is a directory",
+  EACCES: "it may not be read by this user",
+};
+
+/**
+ * The text of a file, or of stdin for `-`. Named pipes (`-f <(jq ...)`) work.
+ * @param what for messages: `filters`
+ * @param most bytes that are read before it is refused
+ * @throws CliError exit 2 where it cannot be read, is too large or is not UTF-8
+ */
+export async function readInput(context: Context, file: string, what: string, most: number): Promise<string> {
+  const name = inputName(file);
+  const refuse = (message: string, hint?: string): CliError => usageError(message, hint, `invalid_${what}_file`);
+  const chunks: Buffer[] = [];
+  let size = 0;
+  try {
+    for await (const chunk of file === "-" ? context.stdin : createReadStream(resolve(context.cwd, file))) {
+      const bytes = typeof chunk === "string" ? Buffer.from(chunk) : (chunk as Buffer);
+      size += bytes.length;
+      if (size > most) throw refuse(`${name} is larger than ${grouped(most)} bytes, the most for ${what}`, "split it");
+      chunks.push(bytes);
+    }
+  } catch (cause) {
+    if (cause instanceof CliError) throw cause;
+    const { code, message } = cause as NodeJS.ErrnoException;
+    throw refuse(`cannot read ${what} from ${name}: ${WHY[code ?? ""] ?? message}`);
+  }
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+  } catch {
+    throw refuse(`${name} is not UTF-8 text`, "save it as UTF-8");
+  }
+}
+
+/** How a file is called in messages. */
+export const inputName = (file: string): string => (file === "-" ? "stdin" : file);
