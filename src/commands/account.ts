@@ -1,12 +1,13 @@
 import type { Command } from "commander";
 import type { AccountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import { type Credits, creditsToNumber, formatCredits, formatCreditsGrouped } from "../contract/money.ts";
+import { type Credits, creditsToNumber, formatCreditsGrouped } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import type { GlobalOptions } from "../options.ts";
-import type { Session } from "./session.ts";
+import { Printer } from "../terminal/printer.ts";
+import { type Session, withSession } from "./session.ts";
 
-export function register(program: Command, context: Context): void {
+export function register(program: Command, context: Context, run = runAccount): void {
   program
     .command("account")
     .summary("show balance, plan, limits and prices (free)")
@@ -26,13 +27,13 @@ A terminal gets a card, a pipe gets tab-separated lines, --json one document.`,
     });
 }
 
-async function run(options: GlobalOptions, context: Context): Promise<void> {
-  const { withSession } = await import("./session.ts");
+async function runAccount(options: GlobalOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
-    if (options.json) context.stdout.write(`${JSON.stringify(accountDocument(account, session), undefined, 2)}\n`);
-    else if (context.stdout.isTTY === true) await printCard(account, session, options, context);
-    else await printLines(account, session, context);
+    if (printer.json) printer.document(accountDocument(account, session), 2);
+    else if (printer.terminal) await printer.card(cardOf(account, session));
+    else printer.leaves(accountDocument(account, session));
     for (const call of account.unknownCosts) {
       session.notice(`warning: the account does not say what ${call} costs; 1 credit is assumed`);
     }
@@ -73,63 +74,40 @@ export function accountDocument(
   };
 }
 
-async function printCard(
-  account: AccountView,
-  session: Session,
-  options: GlobalOptions,
-  context: Context,
-): Promise<void> {
-  const [{ renderCard }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
-    import("../terminal/table.ts"),
-    import("../terminal/style.ts"),
-  ]);
-  const whole = (value: number | undefined): string | undefined => (value === undefined ? undefined : grouped(value));
+function cardOf(account: AccountView, session: Session): readonly (readonly [string, string | undefined])[] {
+  const number = (value: number | undefined): string | undefined => (value === undefined ? undefined : grouped(value));
   const money = (value: Credits | undefined): string | undefined =>
     value === undefined ? undefined : formatCreditsGrouped(value);
-  const { costs, people, companies, perMinute, perDay } = account;
-  const mode = account.keyMode ?? session.keyMode;
+  const listed = (...parts: readonly (string | false | undefined)[]): string => parts.filter(Boolean).join(", ");
+  const { balance, costs, people, companies, perMinute, perDay } = account;
   const held = account.held !== undefined && account.held > 0n ? ` (${money(account.held)} held)` : "";
-  const balance = money(account.balance);
-  const rows: readonly (readonly [string, string | undefined])[] = [
+  return [
     ["account", account.accountName ?? account.accountId],
     ["connection", `${session.connectionName} (${session.site.baseUrl})`],
-    ["key", [mode, account.keyPrefix, `from ${session.keySource}`].filter(Boolean).join(", ")],
+    ["key", listed(account.keyMode ?? session.keyMode, account.keyPrefix, `from ${session.keySource}`)],
     ["plan", account.plan],
-    ["balance", balance === undefined ? undefined : `${balance} credits${held}`],
+    ["balance", balance === undefined ? undefined : `${money(balance)} credits${held}`],
     ["used today", money(account.usedToday)],
     [
       "prices",
-      `search ${formatCredits(costs.personSearch)}, employees ${formatCredits(costs.companyEmployees)} a profile; enrich ${formatCredits(costs.companyEnrich)} a match`,
+      `search ${money(costs.personSearch)}, employees ${money(costs.companyEmployees)} a profile; enrich ${money(costs.companyEnrich)} a match`,
     ],
     [
       "rate limit",
-      [perMinute && `${whole(perMinute)} a minute`, perDay && `${whole(perDay)} a day`].filter(Boolean).join(", ") ||
-        undefined,
+      listed(
+        perMinute !== undefined && `${number(perMinute)} a minute`,
+        perDay !== undefined && `${number(perDay)} a day`,
+      ),
     ],
-    ["largest page", whole(account.perPageMax)],
-    ["deepest row", whole(account.maxDepth)],
+    ["largest page", number(account.perPageMax)],
+    ["deepest row", number(account.maxDepth)],
     [
       "dataset",
-      [
-        people !== undefined && `${whole(people)} people`,
-        companies !== undefined && `${whole(companies)} companies`,
+      listed(
+        people !== undefined && `${number(people)} people`,
+        companies !== undefined && `${number(companies)} companies`,
         account.datasetVersion && `version ${account.datasetVersion}`,
-      ]
-        .filter(Boolean)
-        .join(", ") || undefined,
+      ),
     ],
   ];
-  const style = styleFor(hasColor(context.stdout, context.env, options.color));
-  context.stdout.write(renderCard(rows, { width: widthOfStream(context.stdout), style }));
-}
-
-/** One dotted name and value a line, tab-separated: `credits.remaining<TAB>9990`. */
-async function printLines(account: AccountView, session: Session, context: Context): Promise<void> {
-  const { harmless } = await import("../contract/text.ts");
-  const walk = (prefix: string, value: unknown): void => {
-    if (typeof value === "object" && value !== null) {
-      for (const [name, inner] of Object.entries(value)) walk(prefix === "" ? name : `${prefix}.${name}`, inner);
-    } else context.stdout.write(`${prefix}\t${value === null ? "" : harmless(String(value))}\n`);
-  };
-  walk("", accountDocument(account, session));
 }

@@ -147,7 +147,10 @@ export async function parseCsv(text: string): Promise<CsvRow[]> {
   try {
     parse(text, options);
   } catch (error) {
-    throw usageError(`the list is no CSV: ${(error as Error).message}`, "close the quote, or double the quotes inside a cell");
+    throw usageError(
+      `the list is no CSV: ${(error as Error).message}`,
+      "close the quote, or double the quotes inside a cell",
+    );
   }
   return rows;
 }

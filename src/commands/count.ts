@@ -13,9 +13,9 @@ import {
 import { affordableRows, type Credits, creditsToNumber, formatCreditsGrouped, priceOf } from "../contract/money.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
+import { counted, grouped } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering } from "../options.ts";
-import { counted, grouped } from "../contract/text.ts";
 import { percent } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
 import {
@@ -60,7 +60,9 @@ export function register(program: Command, context: Context, run = runCount): vo
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
     .option("--values <value...>", "the values to break down by (department and seniority-level need none)")
-    .addOption(new Option("--format <format>", "of a breakdown or of several files: table, csv or json").choices(FORMATS));
+    .addOption(
+      new Option("--format <format>", "of a breakdown or of several files: table, csv or json").choices(FORMATS),
+    );
   addFilterOptions(command)
     .addHelpText(
       "after",
@@ -188,7 +190,8 @@ async function printCount({ count, cached, asOf }: CountView, account: AccountVi
   const most = priceOf(count, costs.personSearch);
   const credits = (amount: Credits): string =>
     `${formatCreditsGrouped(amount)} ${formatCreditsGrouped(amount) === "1" ? "credit" : "credits"}`;
-  const enough = (): string => `, enough for ${counted(affordableRows(balance ?? most, costs.personSearch), "profile")}`;
+  const enough = (): string =>
+    `, enough for ${counted(affordableRows(balance ?? most, costs.personSearch), "profile")}`;
   const short = balance !== undefined && balance < most ? enough() : "";
   printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
   await printer.card(
@@ -211,9 +214,15 @@ async function countFiles(
   context: Context,
 ): Promise<void> {
   const format = formatOf(options, printer);
-  const account = format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;
+  const account =
+    format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;
   const unit = account?.costs.personSearch;
-  const counts = await countAll(session, segments.map(({ filters }) => filters), options, context);
+  const counts = await countAll(
+    session,
+    segments.map(({ filters }) => filters),
+    options,
+    context,
+  );
   const rows = segments.map(({ name, filters }, index) => ({ file: name, filters, count: counts[index] ?? 0 }));
   const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
   if (format === "json") {
@@ -224,7 +233,12 @@ async function countFiles(
     printer.document(documents);
   } else if (format === "csv") {
     const { csvDocument } = await import("../output/csv.ts");
-    printer.text(csvDocument(["file", "count"], rows.map(({ file, count }) => [file, count])));
+    printer.text(
+      csvDocument(
+        ["file", "count"],
+        rows.map(({ file, count }) => [file, count]),
+      ),
+    );
   } else {
     const price = (count: number): string => (unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)));
     await printer.rows(
@@ -264,7 +278,12 @@ async function countParts(
   if (format === "json") printer.document({ count: whole.count, by: by.key, parts, unexplained, filters });
   else {
     const { csvDocument } = await import("../output/csv.ts");
-    printer.text(csvDocument([by.key, "count"], parts.map(({ value, count }) => [value, count])));
+    printer.text(
+      csvDocument(
+        [by.key, "count"],
+        parts.map(({ value, count }) => [value, count]),
+      ),
+    );
   }
   const text = remainderText(by, whole.count, unexplained);
   if (text !== undefined) session.notice(text);

@@ -1,21 +1,28 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
 import type { Context } from "../context.ts";
 import { exampleValue, filterFileSchema, knownValues } from "../contract/filter-schema.ts";
 import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../contract/filters.ts";
 import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../options.ts";
+import { type GlobalOptions, offering } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import type { TsvValue } from "../terminal/tsv.ts";
 
 interface FiltersOptions extends GlobalOptions {
   readonly schema?: boolean;
 }
 
-export function register(program: Command, context: Context): void {
+export function register(program: Command, context: Context, run = runFilters): void {
   program
     .command("filters")
     .summary("list filter keys and their values (offline)")
     .description("List the filter keys, how each of them matches, and the departments. Offline and free.")
-    .argument("[key]", "one key, such as department or title_prefix")
+    .addArgument(
+      offering(new Argument("[key]", "one key, such as department or title_prefix"), {
+        kind: "list",
+        values: FILTER_KEYS,
+      }),
+    )
     .option("--schema", "print a JSON Schema for filter files, for editors")
     .addHelpText(
       "after",
@@ -33,28 +40,15 @@ See also: headcount help filters`,
     });
 }
 
-async function run(key: string | undefined, options: FiltersOptions, context: Context): Promise<void> {
+async function runFilters(key: string | undefined, options: FiltersOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
   if (options.schema) {
     if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
-    context.stdout.write(`${JSON.stringify(filterFileSchema(), null, 2)}\n`);
-    return;
+    return printer.document(filterFileSchema(), 2);
   }
-  const one = key === undefined ? undefined : describe(parseKey(key));
-  const entries = FILTER_SPECS.map(describe);
-  if (options.json) context.stdout.write(`${JSON.stringify(one ?? { filters: entries }, null, 2)}\n`);
-  else if (context.stdout.isTTY !== true) {
-    const { tsv } = await import("../terminal/tsv.ts");
-    const all = entries.map(({ description, key: name, match, value }) => [name, match, value, description]);
-    context.stdout.write(tsv(one === undefined ? all : linesOf(one)));
-  } else if (one === undefined) await printAll(entries, options, context);
-  else await printOne(one, options, context);
+  if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
+  else await printOne(describe(parseKey(key)), printer);
 }
-
-/** `name TAB value` lines, one for each of the values that the key takes. */
-const linesOf = ({ values, ...fields }: Entry): readonly (readonly (string | number)[])[] => [
-  ...Object.entries(fields),
-  ...values.map((value) => ["values", value]),
-];
 
 /** A key in any of the ways people write it: `title_prefix`, `title-prefix`, `--title-prefix`. */
 function parseKey(text: string): FilterKeySpec {
@@ -79,31 +73,30 @@ const describe = (spec: FilterKeySpec) => ({
 });
 type Entry = ReturnType<typeof describe>;
 
-async function printAll(entries: readonly Entry[], options: GlobalOptions, context: Context): Promise<void> {
-  const { renderTable } = await import("../terminal/table.ts");
-  const special = new Set(["company_network_url", "department"]);
-  const rows = entries.map(({ example, key, match, value }) => [
-    key,
-    special.has(match) ? "special" : match,
-    value === "integer" ? "number" : value === "string" ? "text" : "text, or several",
-    String(example),
-  ]);
-  const columns = [{ title: "key", fixed: true }, { title: "match" }, { title: "value" }, { title: "example" }];
-  context.stdout.write(renderTable(columns, rows, await tableOptions(options, context)));
-  if (options.quiet !== true) {
-    context.stderr.write("\nAs flags: --title-prefix for title_prefix. More: headcount help filters\n");
-  }
+async function printAll(entries: readonly Entry[], printer: Printer): Promise<void> {
+  if (printer.json) return printer.document({ filters: entries }, 2);
+  const matches = (match: TsvValue): string =>
+    /^(exact|prefix|range)$/.test(String(match)) ? String(match) : "special";
+  const takes = (value: TsvValue): string =>
+    value === "integer" ? "number" : value === "string" ? "text" : "text, or several";
+  await printer.rows(
+    [
+      { title: "key", fixed: true },
+      { title: "match", show: matches },
+      { title: "value", show: takes },
+      { title: "example", only: "terminal" },
+      { title: "description", only: "pipe" },
+    ],
+    entries.map(({ key, match, value, example, description }) => [key, match, value, example, description]),
+  );
+  if (printer.terminal) printer.note("\nAs flags: --title-prefix for title_prefix. More: headcount help filters");
 }
 
-async function printOne({ values, ...fields }: Entry, options: GlobalOptions, context: Context): Promise<void> {
-  const { renderCard } = await import("../terminal/table.ts");
-  const rows = [...Object.entries(fields), ["values", values.join(", ")]];
-  const cells = rows.map(([name = "", value]) => [name, String(value)] as const);
-  context.stdout.write(renderCard(cells, await tableOptions(options, context)));
-}
-
-async function tableOptions(options: GlobalOptions, context: Context) {
-  const { hasColor, styleFor, widthOfStream } = await import("../terminal/style.ts");
-  const style = styleFor(hasColor(context.stdout, context.env, options.color));
-  return { width: widthOfStream(context.stdout), style };
+async function printOne(entry: Entry, printer: Printer): Promise<void> {
+  const { values, ...fields } = entry;
+  const lines = Object.entries(fields).map(([name, value]) => [name, String(value)] as const);
+  if (printer.json) printer.document(entry, 2);
+  else if (printer.terminal) await printer.card([...lines, ["values", values.join(", ")]]);
+  // One value a line: for `while read`.
+  else printer.lines([...lines, ...values.map((value) => ["values", value])]);
 }

@@ -86,6 +86,11 @@ export class Printer {
     this.#paper.stderr.write(`${text}\n`);
   }
 
+  /** Tab-separated lines wherever they go. */
+  lines(rows: readonly (readonly TsvValue[])[]): void {
+    this.text(tsv(rows));
+  }
+
   /** Rows as a table with a header on a terminal, as TSV in a pipe. */
   async rows(columns: readonly Column[], rows: readonly (readonly TsvValue[])[]): Promise<void> {
     const other = this.terminal ? "pipe" : "terminal";
