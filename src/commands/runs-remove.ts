@@ -2,7 +2,7 @@ import { type Context, canPrompt } from "../context.ts";
 import { grouped, spanMs } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
-import type { RunSummary } from "../runs/run-store.ts";
+import { isOver, type RunSummary } from "../runs/run-store.ts";
 import { openStore } from "./open-runs.ts";
 
 export interface RemoveOptions extends GlobalOptions {
@@ -38,8 +38,7 @@ export async function pruneRuns(options: PruneOptions, context: Context): Promis
   const store = await openStore(context);
   const now = context.now();
   const old = (await store.list()).filter(
-    ({ status, lastAt }) =>
-      status !== "running" && now - lastAt >= olderThanMs && (status === "finished" || options.force === true),
+    (run) => run.status !== "running" && now - run.lastAt >= olderThanMs && (isOver(run) || options.force === true),
   );
   if (options.dryRun === true) return report("would remove", old, options, context);
   if (old.length > 0) await agree(old, options, context);

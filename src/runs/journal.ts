@@ -91,6 +91,15 @@ export interface LearnedRecord extends LogRecord {
   readonly perPageMax: number;
 }
 
+/** Nobody is to go on with the run by itself; a later session may. */
+export interface EndedRecord extends LogRecord {
+  readonly t: "ended";
+  /** `stale`: its dataset is gone, so its pages and later ones make no list. `closed`: the reader of its output had enough. */
+  readonly how: "stale" | "closed";
+  readonly why: string;
+  readonly at: number;
+}
+
 /** What was spent within one day (UTC). */
 export interface DaySpend {
   /** The first and the last of it, in epoch milliseconds. */
@@ -136,6 +145,7 @@ export type JournalRecord =
   | ForeignRecord
   | SessionRecord
   | LearnedRecord
+  | EndedRecord
   | DoneRecord;
 
 /** One unit of a run: a page of people, or a company. */
@@ -172,6 +182,7 @@ export interface RunState {
   perPageMax: number | undefined;
   session: SessionRecord | undefined;
   done: DoneRecord | undefined;
+  ended: EndedRecord | undefined;
   /** Epoch milliseconds of the last thing that happened. */
   lastAt: number;
 }
@@ -189,6 +200,7 @@ export function emptyState(): RunState {
     perPageMax: undefined,
     session: undefined,
     done: undefined,
+    ended: undefined,
     lastAt: 0,
   };
 }
@@ -245,9 +257,13 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "session":
       state.session = record;
       state.done = undefined;
+      state.ended = undefined;
       return;
     case "learned":
       state.perPageMax = record.perPageMax;
+      return;
+    case "ended":
+      state.ended = record;
       return;
     case "done":
       state.done = record;

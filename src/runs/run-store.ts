@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { nearest } from "../contract/suggest.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
-import { creditsOf, pendingUnits, type Sums, sumsOf } from "./journal.ts";
+import { creditsOf, type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
 import {
@@ -80,7 +80,8 @@ export class RunStore {
     try {
       const plan = await this.readPlan(id);
       if (identityHash(plan) !== identityHash(identity)) return undefined;
-      return stateOf(this.#path(id)).done === undefined ? plan : undefined;
+      const { done, ended } = stateOf(this.#path(id));
+      return done === undefined && ended?.how !== "stale" ? plan : undefined;
     } catch (error) {
       // Removed by hand: the name alone is left.
       if (errorCode(error) === "ENOENT" || (error instanceof CliError && error.code === "no_such_run"))
@@ -141,14 +142,11 @@ export class RunStore {
       return { ...summed(id, plan, finished.sums), status: "finished", pending: 0, lastAt: finished.at };
     }
     const { state, problem } = readableState(path);
-    const status: RunStatus =
-      problem !== undefined ? "damaged" : running ? "running" : state.done === undefined ? "unfinished" : "finished";
     return {
       ...summed(id, plan, sumsOf(state, plan.matches)),
-      status,
+      ...(running ? { status: "running" } : statusOf(state, problem)),
       pending: pendingUnits(state).length,
       lastAt: state.lastAt || Date.parse(plan.created_at),
-      ...(problem === undefined ? {} : { problem }),
     };
   }
 
@@ -194,7 +192,7 @@ export class RunStore {
         hint: "stop it first",
       });
     }
-    if (summary.status !== "finished" && options.force !== true) {
+    if (!isOver(summary) && options.force !== true) {
       throw usageError(
         `run ${id} is ${summary.status} and holds ${summary.rows} paid rows`,
         `finish it with headcount resume ${id}, or remove it with --force`,
@@ -228,6 +226,12 @@ export class RunStore {
     await this.#forgetOpen(run.plan);
   }
 
+  /** Nobody is to go on with the run by itself. A stale one is let go of: the same command begins a new one. */
+  async end(run: Run, how: EndedRecord["how"], why: string, at: number): Promise<void> {
+    await run.append({ t: "ended", how, why, at });
+    if (how === "stale") await this.#forgetOpen(run.plan);
+  }
+
   /** Bytes that a run takes on the disk. */
   async size(id: string): Promise<number> {
     let total = 0;
@@ -243,6 +247,15 @@ function identityHash(identity: RunIdentity): string {
   const text = JSON.stringify([connection, base_url, account_id, key_mode, targetText(target), output]);
   return createHash("sha256").update(text).digest("hex").slice(0, 32);
 }
+
+function statusOf(state: RunState, damage: string | undefined): { status: RunStatus; problem?: string } {
+  if (damage !== undefined) return { status: "damaged", problem: damage };
+  if (state.done !== undefined) return { status: "finished" };
+  return state.ended === undefined ? { status: "unfinished" } : { status: state.ended.how, problem: state.ended.why };
+}
+
+/** Whether nothing more is expected of a run: it may be removed by its age. */
+export const isOver = ({ status }: RunSummary): boolean => ["finished", "stale", "closed"].includes(status);
 
 /** What a run's sums say of it. */
 const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({

@@ -19,8 +19,11 @@ import { Log, readLastRecord, readLog } from "./log.ts";
 import { checksum, type Source, sourceOf, undamaged } from "./log-lines.ts";
 import type { Plan } from "./plan.ts";
 
-/** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it can be resumed. */
-export type RunStatus = "finished" | "running" | "unfinished" | "damaged";
+/**
+ * `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed. `closed`: the
+ * reader of its output had enough, `stale`: its dataset is gone; only `resume` by name goes on with these.
+ */
+export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
 
 /** One line of `runs list`. */
 export interface RunSummary {
@@ -38,7 +41,7 @@ export interface RunSummary {
   readonly expected: number | null;
   /** Epoch milliseconds. */
   readonly lastAt: number;
-  /** Why it cannot be read, where the status is `damaged`. */
+  /** Why it is `damaged`, `stale` or `closed`. */
   readonly problem?: string;
 }
 

@@ -1,7 +1,9 @@
 import { cpSync, existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { Disk } from "../../src/runs/disk.ts";
 import { encodeLine } from "../../src/runs/log-lines.ts";
+import { RunStore } from "../../src/runs/run-store.ts";
 import { runIds, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -98,4 +100,28 @@ describe("what was spent", () => {
     expect(stderr).toBe(`warning: run ${first} is damaged: what it spent counts only as far as it can be read\n`);
     expect(JSON.parse((await spend("--json")).stdout)).toMatchObject({ damaged: [first], total: { settled: 27 } });
   });
+});
+
+test("a run that is stale or whose reader had enough says so, is not resumed by itself, and is pruned by its age", async () => {
+  const store = new RunStore(join(u.dir, "state"), new Disk());
+  const id = runIds(u)[0] ?? "";
+  const options = { pid: process.pid, now: Date.now, sleep: async () => undefined, what: "the run" };
+  const end = async (how: "stale" | "closed"): Promise<void> => {
+    const run = await store.openForWriting(id, options);
+    await store.end(run, how, `it is ${how}`, Date.now());
+    await run.close();
+  };
+  for (const how of ["closed", "stale"] as const) {
+    await end(how);
+    const [listed] = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<string, unknown>[];
+    expect(listed).toMatchObject({ status: how, problem: `it is ${how}`, rows: 60 });
+    expect((await u.run(["resume"])).stderr).toBe("Nothing to resume: every run is finished\n");
+    // The reader may come back with the same command; pages of another dataset are of no use to it.
+    const { plan } = await store.open(id);
+    expect((await store.findOpen(plan))?.id).toBe(how === "closed" ? id : undefined);
+    expect((await u.run(["runs", "prune", "--older-than", "0h", "--dry-run"])).stdout).toBe(`${id}\n`);
+  }
+  // By its name it still goes on, and is no longer what it was.
+  expect(await u.run(["resume", id, "--max-credits", "80"])).toMatchObject({ code: 0 });
+  expect((await u.run(["runs", "--json"])).stdout).toContain('"status":"finished"');
 });
