@@ -16,7 +16,7 @@ export const FILES = {
   people: "people.duckdb",
   /** DuckDB: small tables sorted by name, headline, slug and company. */
   lookups: "lookups.duckdb",
-  /** Counts that are kept in memory (counts.ts). Absent before format 2. */
+  /** Counts that are kept in memory (counts.ts). */
   counts: "counts.bin",
   /** SQLite: records by position, and companies with their look-up keys. */
   records: "records.db",
@@ -24,44 +24,8 @@ export const FILES = {
   inUse: "in-use.db",
 } as const;
 
-/**
- * Raised when the stored form changes; a newer one is refused with a message. Format 2 added counts.bin, the marks of the row store's
- * indexes and the columns of `by_company`; a folder of format 1 opens and answers the same, some counts more slowly.
- */
+/** Raised when the stored form changes: a folder of another format is refused, and imported again. */
 export const FORMAT = 2;
-export const OLDEST_FORMAT = 1;
-
-/** What is asked of the people of a company: with these beside the address, no other table is looked at. */
-export const COMPANY_COLUMNS = [
-  "country",
-  "state",
-  "city",
-  "department",
-  "functional_area",
-  "seniority",
-  "seniority_level",
-  "title",
-] as const;
-
-/** What people are sorted by, before their ids: the public order. */
-export const SORT_KEYS = ["country", "department", "seniority", "industry", "title"] as const;
-
-/** Columns of the filter table that hold normal forms; it has `department`, `connections` and `followers` beside them. */
-export const NORMAL_COLUMNS = [
-  "country",
-  "state",
-  "city",
-  "location",
-  "title",
-  "seniority",
-  "seniority_level",
-  "functional_area",
-  "industry",
-  "first_name",
-  "last_name",
-  "name",
-  "headline",
-] as const;
 
 export interface DatasetMeta {
   readonly format: number;
@@ -115,7 +79,17 @@ export async function currentVersion(
   const pointer = await readPointer(datasetDir);
   if (pointer === undefined) throw new NoDatasetError(`no dataset in ${datasetDir}`);
   const folder = join(datasetDir, pointer.folder);
-  return { folder, meta: JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta };
+  return { folder, meta: await readMeta(folder) };
+}
+
+/** What is known of a version's folder. @throws Error where it has another format */
+export async function readMeta(folder: string): Promise<DatasetMeta> {
+  const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
+  if (meta.format !== FORMAT) {
+    const what = `the dataset in ${folder} has format ${meta.format}`;
+    throw new Error(`${what}, this version reads ${FORMAT}; import or generate it again`);
+  }
+  return meta;
 }
 
 /** Changes whenever CURRENT is replaced; cheap enough to ask about on every request. */

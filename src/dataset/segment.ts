@@ -1,3 +1,5 @@
+import { LRUCache } from "lru-cache";
+
 /** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
 export type Rids = Uint32Array | Float64Array;
 
@@ -127,38 +129,8 @@ export class BitmapSegment implements Segment {
   }
 }
 
-/** Segments that were asked for lately, within a budget of bytes. */
-export class SegmentCache<Positions extends Rids = Uint32Array> {
-  readonly #budget: number;
-  readonly #segments = new Map<string, Segment<Positions>>();
-  #bytes = 0;
+export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<string, Segment<Positions>>;
 
-  /** @param budget in bytes; a segment that alone exceeds it is not kept */
-  constructor(budget: number) {
-    this.#budget = budget;
-  }
-
-  get(key: string): Segment<Positions> | undefined {
-    const segment = this.#segments.get(key);
-    if (segment) {
-      // A Map keeps the order of insertion: what was used last goes to the end.
-      this.#segments.delete(key);
-      this.#segments.set(key, segment);
-    }
-    return segment;
-  }
-
-  set(key: string, segment: Segment<Positions>): void {
-    const cost = costOf(key, segment);
-    if (cost > this.#budget || this.#segments.has(key)) return;
-    this.#segments.set(key, segment);
-    this.#bytes += cost;
-    for (const [oldest, dropped] of this.#segments) {
-      if (this.#bytes <= this.#budget) break;
-      this.#segments.delete(oldest);
-      this.#bytes -= costOf(oldest, dropped);
-    }
-  }
-}
-
-const costOf = (key: string, segment: { readonly bytes: number }): number => segment.bytes + 2 * key.length + 200;
+/** Segments that were asked for lately. @param budget in bytes; a segment that alone exceeds it is not kept */
+export const segmentCache = <Positions extends Rids = Uint32Array>(budget: number): SegmentCache<Positions> =>
+  new LRUCache({ maxSize: budget, sizeCalculation: ({ bytes }, key) => bytes + 2 * key.length + 200 });

@@ -4,7 +4,7 @@ import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from
 import type { Person } from "../../src/contract/records.ts";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
-import { openClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
+import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load.ts";
 import {
   type ClickHouseServers,
@@ -162,7 +162,7 @@ describe.skipIf(chdb === undefined)("chDB, a modern ClickHouse", () => {
       dialect: MODERN,
     };
     await loadIntoClickHouse(servers, { ...source, now: () => 1 });
-    engine = await openClickHouseEngine({ client, topology: servers.topology, dialect: MODERN });
+    engine = await ClickHouseEngine.open({ client, topology: servers.topology, dialect: MODERN });
   });
   afterAll(() => engine?.close());
   equalsEmbedded("chDB", () => engine);

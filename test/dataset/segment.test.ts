@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { checkFilters } from "../../src/contract/filters.ts";
 import { afterPrefix, conditionsOf, whereSql } from "../../src/dataset/conditions.ts";
-import { BitmapSegment, ListSegment, SegmentCache, WholeDataset } from "../../src/dataset/segment.ts";
+import { BitmapSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
 
 test("a bitmap gives the same slices as the list of its people", async () => {
   await fc.assert(
@@ -43,7 +43,7 @@ test("the whole dataset is its own order", () => {
 });
 
 test("the cache keeps within its budget and drops what was not used for longest", () => {
-  const cache = new SegmentCache(3_000);
+  const cache = segmentCache(3_000);
   const segment = new ListSegment(new Uint32Array(175));
   for (const key of ["a", "b", "c"]) cache.set(key, segment);
   expect(cache.get("a")).toBe(segment);

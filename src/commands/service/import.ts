@@ -1,7 +1,8 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { grouped } from "../../contract/text.ts";
-import type { ImportReport, TableReport } from "../../dataset/build/import.ts";
+import type { ImportReport } from "../../dataset/build/import.ts";
+import type { TableReport } from "../../dataset/build/import-stage.ts";
 import { usageError } from "../../errors.ts";
 import { withBuild } from "./build.ts";
 import { type FolderOptions, folderOf } from "./folder.ts";

@@ -3,6 +3,14 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import {
+  COMPANY_COLUMNS,
+  FILTER_COLUMNS,
+  NORMAL_COLUMNS,
+  NUMBER_COLUMNS,
+  SORT_KEYS,
+  TEXT_INDEXES,
+} from "../columns.ts";
+import {
   literal,
   machineResources,
   nullsLast,
@@ -13,19 +21,8 @@ import {
   toNumber,
 } from "../duckdb.ts";
 import { writeCubes } from "../embedded/cubes.ts";
-import { packedSql, RecordWriter, TEXT_INDEXES } from "../embedded/record-store.ts";
-import {
-  COMPANY_COLUMNS,
-  type DatasetMeta,
-  FILES,
-  FORMAT,
-  NORMAL_COLUMNS,
-  newDraftName,
-  publish,
-  removeUnused,
-  SORT_KEYS,
-  withBuildLock,
-} from "../layout.ts";
+import { packedSql, RecordWriter } from "../embedded/record-store.ts";
+import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "../layout.ts";
 import { addNormalForms } from "./normal-sql.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
@@ -204,7 +201,7 @@ WITH addressed AS (
   SELECT *, address_form(company_network_url) AS company_address, ${LINK_KEY} AS link_key FROM staged_people
 ), normal AS (
   SELECT ${NORMAL_COLUMNS.map((column) => `normal_form(s.${column}) AS ${column}`).join(", ")},
-    s.department, s.connections, s.followers, s.id, address_form(s.network_url) AS address, k.seq AS company,
+    s.department, ${NUMBER_COLUMNS.map((column) => `s.${column}`).join(", ")}, s.id, address_form(s.network_url) AS address, k.seq AS company,
     CASE WHEN s.company_address IS NULL OR NOT contains(s.company_address, '/')
       THEN coalesce(k.address, s.company_address) ELSE s.company_address END AS company_address,
     ${packedSql(PERSON_FIELDS, (field) => filled[field] ?? `s.${field}`)} AS doc
@@ -311,7 +308,7 @@ const textOrNull = (value: unknown): string | null => (typeof value === "string"
 async function writeFilterTable(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run(`ATTACH ${literal(path)} AS filters (STORAGE_VERSION 'latest')`);
   await connection.run(`CREATE TABLE filters.people AS
-    SELECT rowid::UINTEGER AS rid, ${NORMAL_COLUMNS.join(", ")}, department, connections, followers FROM sorted_people ORDER BY rowid`);
+    SELECT rowid::UINTEGER AS rid, ${FILTER_COLUMNS.join(", ")} FROM sorted_people ORDER BY rowid`);
   await connection.run("CHECKPOINT filters; DETACH filters");
 }
 

@@ -1,21 +1,14 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import {
-  COMPANY_ENDS,
-  COMPANY_HEADS,
-  COMPANY_TAILS,
-  COMPANY_TYPES,
-  COUNTRIES,
-  CULTURES,
-  DEPARTMENT_WEIGHTS,
-  INDUSTRIES,
-  INTERESTS,
-  LEVELS,
-  NAMES,
-  REAL_PLACES,
-  ROLES,
-  SLOGANS,
-  SPECIALTIES,
-} from "./generate-words.ts";
+  createPools,
+  FIRST_SLOTS,
+  INDUSTRY_SLOTS,
+  LAST_SLOTS,
+  mix32,
+  SMALL_SLOTS,
+  TAIL_SLOTS,
+} from "./generate-pools.ts";
+import { COMPANY_ENDS, COMPANY_HEADS, COMPANY_TAILS } from "./generate-words.ts";
 
 export interface GenerateOptions {
   /** 1..4,000,000,000. */
@@ -27,14 +20,6 @@ export interface GenerateOptions {
 /** About one company for seven people, at least one. */
 export const companiesFor = (people: number): number => Math.max(1, Math.round(people / 7));
 
-const PLACE_SLOTS = 2 ** 18;
-const TITLE_SLOTS = 2 ** 16;
-const FIRST_SLOTS = 2 ** 8;
-const LAST_SLOTS = 2 ** 12;
-const TAIL_SLOTS = 2 ** 14;
-const SMALL_SLOTS = 2 ** 10;
-const PLACES = 10_000;
-
 /**
  * Fills `staged_people` and `staged_companies` (columns as the records) with synthetic rows.
  *
@@ -44,16 +29,11 @@ const PLACES = 10_000;
  */
 export async function generateInto(connection: DuckDBConnection, options: GenerateOptions): Promise<void> {
   await createMacros(connection, options.seed);
-  await createPools(connection);
+  const pools = await createPools(connection);
   const companies = companiesFor(options.people);
   await connection.run(companiesSql(companies));
   await connection.run(peopleSql(options.people, companies));
-  for (const table of ["pool_place", "pool_place_slot", "pool_first", "pool_last", "pool_title", "pool_tail"]) {
-    await connection.run(`DROP TABLE ${table}`);
-  }
-  for (const table of ["pool_industry", "pool_word", "pool_company_name", "made_companies"]) {
-    await connection.run(`DROP TABLE ${table}`);
-  }
+  for (const table of [...pools, "made_companies"]) await connection.run(`DROP TABLE ${table}`);
 }
 
 async function createMacros(connection: DuckDBConnection, seed: number): Promise<void> {
@@ -71,270 +51,6 @@ async function createMacros(connection: DuckDBConnection, seed: number): Promise
   await connection.run(
     `CREATE OR REPLACE TEMP MACRO scramble(i, salt) AS mix_c(mix_b(mix_a(xor(i::UBIGINT, ((salt::UBIGINT * 2246822507 + ${start}) & ${mask})))))`,
   );
-}
-
-/** The JavaScript twin of the SQL macros, for the tables of words. */
-function mix32(value: number): number {
-  let x = value >>> 0;
-  x = Math.imul(x ^ (x >>> 16), 2146121005) >>> 0;
-  x = Math.imul(x ^ (x >>> 15), 2221713035 | 0) >>> 0;
-  return (x ^ (x >>> 16)) >>> 0;
-}
-
-const pickWord = (words: readonly string[], ...numbers: readonly number[]): string => {
-  const x = numbers.reduce((hash, number) => mix32((hash + Math.imul(number + 1, 2654435769 | 0)) >>> 0), 7);
-  return words[x % words.length] ?? "";
-};
-
-const wordsOf = (text: string): string[] => text.split(" ").filter((word) => word !== "");
-
-/** Splits `display/ascii`. */
-function spelled(word: string): { display: string; ascii: string } {
-  const [display = "", ascii] = word.split("/");
-  return { display, ascii: ascii ?? slugText(display) };
-}
-
-const slugText = (text: string): string =>
-  text
-    .normalize("NFKD")
-    .replace(/\p{M}/gu, "")
-    .replaceAll("ß", "ss")
-    .replaceAll("ø", "o")
-    .replaceAll("ł", "l")
-    .replaceAll("ı", "i")
-    .replaceAll("ð", "d")
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "");
-
-/** 1, 1/2, 1/3, ...: exact in IEEE arithmetic, so the same everywhere. */
-const zipfWeights = (count: number): number[] => Array.from({ length: count }, (_, rank) => 1 / (rank + 1));
-
-/** For each slot the number of the value that owns it: in proportion to the weights, at least one slot each. */
-function slotsFor(weights: readonly number[], slots: number): Uint32Array {
-  const sum = weights.reduce((total, weight) => total + weight, 0);
-  const spare = slots - weights.length;
-  const owner = new Uint32Array(slots);
-  let next = 0;
-  weights.forEach((weight, index) => {
-    const share = 1 + Math.floor((weight / sum) * spare);
-    owner.fill(index, next, next + share);
-    next += share;
-  });
-  // What rounding left over goes to the values in turn, the most frequent first.
-  for (let index = 0; next < slots; index++) owner[next++] = index % weights.length;
-  return owner;
-}
-
-interface Place {
-  readonly country: string;
-  readonly state: string;
-  readonly city: string;
-  readonly culture: number;
-  readonly weight: number;
-}
-
-/** About 10,000 cities in 200 countries, each country at least four. */
-function makePlaces(): Place[] {
-  const countryWeights = zipfWeights(COUNTRIES.length);
-  const sum = countryWeights.reduce((total, weight) => total + weight, 0);
-  const places: Place[] = [];
-  COUNTRIES.forEach(({ name: country, culture }, rank) => {
-    const names = NAMES[culture];
-    const heads = wordsOf(names.places);
-    const tails = names.placeTails.split(/(?<=\S) (?=\S| )/);
-    const wanted = 4 + Math.round(((countryWeights[rank] ?? 0) / sum) * (PLACES - 4 * COUNTRIES.length));
-    const states = new Map<string, string[]>();
-    for (const entry of (REAL_PLACES[country] ?? "").split("|")) {
-      const [state, cities] = entry.split("=");
-      if (state && cities) states.set(state, cities.split(","));
-    }
-    const stateCount = Math.min(24, 1 + Math.floor(wanted / 8));
-    for (let index = 0; states.size < stateCount; index++) {
-      const kind = pickWord(["Province", "Region", "District", "State", "County"], rank);
-      states.set(`${pickWord(heads, rank, index)}${pickWord(tails, rank, index, 1)} ${kind}`, []);
-    }
-    const stateNames = [...states.keys()];
-    const list: { state: string; city: string }[] = [];
-    const seen = new Set<string>();
-    const add = (state: string, city: string): void => {
-      const key = `${state}|${city}`;
-      if (!seen.has(key)) list.push({ state, city });
-      seen.add(key);
-    };
-    for (let depth = 0; depth < 8; depth++) {
-      for (const [state, cities] of states) {
-        const city = cities[depth];
-        if (city !== undefined) add(state, city);
-      }
-    }
-    for (let index = 0; list.length < wanted; index++) {
-      const state = stateNames[mix32(index + rank * 7919) % stateNames.length] ?? country;
-      add(state, `${pickWord(heads, rank, index, 2)}${pickWord(tails, rank, index, 3)}`);
-    }
-    const cityWeights = zipfWeights(list.length);
-    const citySum = cityWeights.reduce((total, weight) => total + weight, 0);
-    list.forEach(({ state, city }, index) => {
-      const weight = ((countryWeights[rank] ?? 0) * (cityWeights[index] ?? 0)) / citySum;
-      places.push({ country, state, city, culture: CULTURES.indexOf(culture), weight });
-    });
-  });
-  return places;
-}
-
-type Cell = string | number | null;
-
-/** A small table of constants. Columns are INTEGER or VARCHAR. */
-async function createPool(
-  connection: DuckDBConnection,
-  name: string,
-  columns: Readonly<Record<string, "INTEGER" | "VARCHAR">>,
-  rows: Iterable<readonly Cell[]>,
-): Promise<void> {
-  const list = Object.entries(columns).map(([column, type]) => `${column} ${type}`);
-  await connection.run(`CREATE OR REPLACE TEMP TABLE ${name} (${list.join(", ")})`);
-  const appender = await connection.createAppender(name, null, "temp");
-  for (const row of rows) {
-    for (const cell of row) {
-      if (cell === null) appender.appendNull();
-      else if (typeof cell === "number") appender.appendInteger(cell);
-      else appender.appendVarchar(cell);
-    }
-    appender.endRow();
-  }
-  appender.closeSync();
-}
-
-async function createPools(connection: DuckDBConnection): Promise<void> {
-  const places = makePlaces();
-  await createPool(
-    connection,
-    "pool_place",
-    {
-      place: "INTEGER",
-      country: "VARCHAR",
-      state: "VARCHAR",
-      city: "VARCHAR",
-      location: "VARCHAR",
-      culture: "INTEGER",
-    },
-    places.map(({ country, state, city, culture }, index) => {
-      const location = city === state ? `${city}, ${country}` : `${city}, ${state}, ${country}`;
-      return [index, country, state, city, location, culture];
-    }),
-  );
-  const owners = slotsFor(
-    places.map((place) => place.weight),
-    PLACE_SLOTS,
-  );
-  await createPool(connection, "pool_place_slot", { slot: "INTEGER", place: "INTEGER" }, enumerated(owners));
-  await createPool(
-    connection,
-    "pool_first",
-    { slot: "INTEGER", first: "VARCHAR", ascii: "VARCHAR" },
-    nameRows("first"),
-  );
-  await createPool(connection, "pool_last", { slot: "INTEGER", last: "VARCHAR", ascii: "VARCHAR" }, nameRows("last"));
-  await createPool(
-    connection,
-    "pool_title",
-    {
-      slot: "INTEGER",
-      department: "VARCHAR",
-      area: "VARCHAR",
-      seniority: "VARCHAR",
-      level: "VARCHAR",
-      title: "VARCHAR",
-    },
-    titleRows(),
-  );
-  await createPool(
-    connection,
-    "pool_tail",
-    { slot: "INTEGER", connections: "INTEGER", followers: "INTEGER" },
-    tailRows(),
-  );
-  const industryOwners = slotsFor(zipfWeights(INDUSTRIES.length), SMALL_SLOTS * 4);
-  await createPool(
-    connection,
-    "pool_industry",
-    { slot: "INTEGER", industry: "VARCHAR" },
-    [...industryOwners].map((owner, slot) => [slot, INDUSTRIES[owner] ?? null]),
-  );
-  await createPool(
-    connection,
-    "pool_word",
-    { slot: "INTEGER", interest: "VARCHAR", slogan: "VARCHAR", specialty: "VARCHAR", type: "VARCHAR" },
-    Array.from({ length: SMALL_SLOTS }, (_, slot) => [
-      slot,
-      INTERESTS[slot % INTERESTS.length] ?? null,
-      SLOGANS[slot % SLOGANS.length] ?? null,
-      SPECIALTIES[slot % SPECIALTIES.length] ?? null,
-      COMPANY_TYPES[slot % COMPANY_TYPES.length] ?? null,
-    ]),
-  );
-  const bases = COMPANY_HEADS.flatMap((head) => COMPANY_TAILS.map((tail) => ({ head: spelled(head), tail })));
-  await createPool(
-    connection,
-    "pool_company_name",
-    { slot: "INTEGER", name: "VARCHAR", slug: "VARCHAR" },
-    bases.map(({ head, tail }, index) => [index, `${head.display} ${tail}`, `${head.ascii}-${tail.toLowerCase()}`]),
-  );
-}
-
-function* enumerated(values: Uint32Array): Generator<readonly Cell[]> {
-  for (let slot = 0; slot < values.length; slot++) yield [slot, values[slot] ?? 0];
-}
-
-function* nameRows(kind: "first" | "last"): Generator<readonly Cell[]> {
-  const slots = kind === "first" ? FIRST_SLOTS : LAST_SLOTS;
-  for (const [culture, name] of CULTURES.entries()) {
-    const pool = NAMES[name];
-    const words = wordsOf(pool[kind].replaceAll("Van der Merwe", "Van_der_Merwe").replaceAll("De Luca", "De_Luca"));
-    const known = words.map((word) => spelled(word.replaceAll("_", " ").replaceAll("Lo ", "Lo")));
-    const heads = wordsOf(pool.heads);
-    const tails = wordsOf(pool.tails);
-    const real = kind === "first" ? slots : Math.floor(slots * 0.55);
-    const owners = slotsFor(
-      known.map((_, rank) => 1 / (rank + 6)),
-      real,
-    );
-    for (let slot = 0; slot < slots; slot++) {
-      const made = `${heads[slot % heads.length] ?? ""}${tails[Math.floor(slot / heads.length) % tails.length] ?? ""}`;
-      const entry = slot < real ? known[owners[slot] ?? 0] : { display: made, ascii: slugText(made) };
-      yield [culture * slots + slot, entry?.display ?? null, entry?.ascii ?? null];
-    }
-  }
-}
-
-function* titleRows(): Generator<readonly Cell[]> {
-  const rows: Cell[][] = [];
-  const weights: number[] = [];
-  for (const [index, [department, areas]] of Object.entries(ROLES).entries()) {
-    const areaNames = Object.keys(areas);
-    for (const area of areaNames) {
-      const roles = (areas[area] ?? "").split("|");
-      for (const [rank, role] of roles.entries()) {
-        for (const { level, label, weight, pattern } of LEVELS) {
-          const chief = department === "C-Suite";
-          if (chief && pattern !== "%" && level !== "owner") continue;
-          const title = pattern.replace("%", role).replace("#", area).replace("@", department);
-          rows.push([department, area, chief ? "C-Suite" : label, chief ? "c-suite" : level, title]);
-          const spread = (DEPARTMENT_WEIGHTS[index] ?? 1) / areaNames.length / roles.length;
-          weights.push(((chief ? 500 : weight) * spread * 2) / (rank + 1.5));
-        }
-      }
-    }
-  }
-  const owners = slotsFor(weights, TITLE_SLOTS);
-  for (let slot = 0; slot < TITLE_SLOTS; slot++) yield [slot, ...(rows[owners[slot] ?? 0] ?? [])];
-}
-
-/** Heavy-tailed numbers by quantile. Only +, *, / and sqrt: exact in IEEE arithmetic, so the same everywhere. */
-function* tailRows(): Generator<readonly Cell[]> {
-  for (let slot = 0; slot < TAIL_SLOTS; slot++) {
-    const odds = (slot + 0.5) / (TAIL_SLOTS - slot - 0.5);
-    yield [slot, Math.floor(230 * Math.sqrt(odds)), Math.floor(300 * odds)];
-  }
 }
 
 const hex = (value: string): string => `lpad(lower(to_hex(${value})), 8, '0')`;
@@ -378,7 +94,7 @@ SELECT j, 'c' || ${hex("scramble(j, 100)")} AS id, name,
 FROM slugged s
 JOIN pool_place_slot q ON q.slot = (s.a >> 14)::INTEGER
 JOIN pool_place p ON p.place = q.place
-JOIN pool_industry i ON i.slot = ((s.b >> 4) & ${SMALL_SLOTS * 4 - 1})::INTEGER
+JOIN pool_industry i ON i.slot = ((s.b >> 4) & ${INDUSTRY_SLOTS - 1})::INTEGER
 JOIN pool_word t ON t.slot = (s.c >> 22)::INTEGER
 JOIN pool_word u ON u.slot = ((s.b >> 20) & ${SMALL_SLOTS - 1})::INTEGER
 JOIN pool_tail l ON l.slot = (s.c & ${TAIL_SLOTS - 1})::INTEGER;
@@ -427,7 +143,7 @@ WITH numbered AS (
   JOIN pool_first x ON x.slot = n.culture * ${FIRST_SLOTS} + (n.e >> 24)::INTEGER
   JOIN pool_last y ON y.slot = n.culture * ${LAST_SLOTS} + (n.e & ${LAST_SLOTS - 1})::INTEGER
   JOIN pool_title t ON t.slot = (n.f >> 16)::INTEGER
-  JOIN pool_industry z ON z.slot = ((n.g >> 10) & ${SMALL_SLOTS * 4 - 1})::INTEGER
+  JOIN pool_industry z ON z.slot = ((n.g >> 10) & ${INDUSTRY_SLOTS - 1})::INTEGER
   JOIN pool_word w ON w.slot = (n.g >> 22)::INTEGER
   JOIN pool_word v ON v.slot = ((n.g >> 8) & ${SMALL_SLOTS - 1})::INTEGER
   JOIN pool_tail l ON l.slot = (n.d & ${TAIL_SLOTS - 1})::INTEGER

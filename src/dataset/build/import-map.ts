@@ -30,6 +30,15 @@ export const identityOf = (kind: ImportKind): readonly string[] =>
     ? ["id", "network_url", "name", "first_name", "last_name"]
     : ["id", "company_network_url", "domain", "name"];
 
+export const INTEGERS: Readonly<Record<ImportKind, readonly string[]>> = {
+  people: ["connections", "followers"],
+  companies: ["employee_count", "founded_year", "followers"],
+};
+export const ADDRESSES: Readonly<Record<ImportKind, Readonly<Record<string, "address_form" | "domain_form">>>> = {
+  people: { network_url: "address_form", company_network_url: "address_form", company_domain: "domain_form" },
+  companies: { company_network_url: "address_form", domain: "domain_form" },
+};
+
 /**
  * Reads a map: `{"people": {"title": "Job Title", ...}, "companies": {...}}`, or flat (people). The other way round
  * (`{"Job Title": "title"}`) is understood too.

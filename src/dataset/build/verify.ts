@@ -1,10 +1,11 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { normalForm } from "../../contract/normalise.ts";
+import { FILTER_COLUMNS, NORMAL_COLUMNS, SORT_KEYS, TEXT_INDEXES } from "../columns.ts";
 import { nullsLast, scalar, toNumber } from "../duckdb.ts";
 import type { Counts } from "../embedded/counts.ts";
 import { findCubes, splitRows } from "../embedded/cubes.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
-import { type DatasetMeta, NORMAL_COLUMNS, SORT_KEYS } from "../layout.ts";
+import type { DatasetMeta } from "../layout.ts";
 
 /** Rows whose record is compared with its filter columns, evenly over the dataset. */
 const SAMPLE = 1_000;
@@ -25,22 +26,20 @@ export async function verifyFiles(
   const expect = (what: string, found: number, wanted: number): void => {
     if (found !== wanted) breaches.push(`${what}: ${found}, expected ${wanted}`);
   };
-  const stored = store.counts();
+  const people = store.rows("people");
   expect("people in the filter table", await number("SELECT count(*) FROM filters.people"), meta.people);
-  expect("people in the row store", stored.people, meta.people);
-  expect("companies in the row store", stored.companies, meta.companies);
+  expect("people in the row store", people, meta.people);
+  expect("companies in the row store", store.rows("companies"), meta.companies);
   const misplaced = "SELECT count(*) FROM filters.people WHERE rid <> rowid";
   expect("positions that are not the row's place", await number(misplaced), 0);
   const key = `row(${SORT_KEYS.map((column) => `${column} IS NULL, coalesce(${column}, '')`).join(", ")})`;
   const unordered = `SELECT count(*) FROM (SELECT ${key} AS key, lag(${key}) OVER (ORDER BY rid) AS before FROM filters.people) WHERE before > key`;
   expect("people out of order", await number(unordered), 0);
-  for (const [table, column] of [
-    ["by_name", "name"],
-    ["by_headline", "headline"],
-  ] as const) {
+  for (const column of TEXT_INDEXES) {
+    const table = `by_${column}`;
     const wanted = await number(`SELECT count(*) FROM filters.people WHERE ${column} IS NOT NULL`);
     expect(`rows of ${table}`, await number(`SELECT count(*) FROM lookups.${table}`), wanted);
-    expect(`entries of ${column} in the row store`, store.indexed(column) ?? wanted, wanted);
+    expect(`entries of ${column} in the row store`, store.rows(`people_by_${column}`), wanted);
     const wrong = `SELECT count(*) FROM lookups.${table} l ANTI JOIN filters.people p ON p.rid = l.rid AND p.${column} = l.key`;
     expect(`rows of ${table} that the filter table does not have`, await number(wrong), 0);
   }
@@ -67,7 +66,7 @@ export async function verifyFiles(
   }
   breaches.push(...store.check().map((problem) => `row store: ${problem}`));
   // Records are read last: a hole in the row store is already told above, and cannot be read over.
-  if (stored.people === meta.people) {
+  if (people === meta.people) {
     expect(`of ${SAMPLE} records those unlike their filter columns`, await unlike(connection, store, meta.people), 0);
   }
   return breaches;
@@ -75,18 +74,17 @@ export async function verifyFiles(
 
 async function unlike(connection: DuckDBConnection, store: RecordStore, people: number): Promise<number> {
   const step = Math.max(1, Math.floor(people / SAMPLE));
-  const texts: readonly string[] = NORMAL_COLUMNS;
-  const columns = [...texts, "department", "connections", "followers"];
   const reader = await connection.runAndReadAll(
-    `SELECT rid, ${columns.join(", ")} FROM filters.people WHERE rid % ${step} = 0 ORDER BY rid LIMIT ${SAMPLE}`,
+    `SELECT rid, ${FILTER_COLUMNS.join(", ")} FROM filters.people WHERE rid % ${step} = 0 ORDER BY rid LIMIT ${SAMPLE}`,
   );
   const rows = reader.getRowObjectsJS();
   const records = await store.people(Uint32Array.from(rows, (row) => toNumber(row.rid)));
   return rows.filter((row, index) => {
     const record = JSON.parse(records[index] ?? "{}") as Readonly<Record<string, unknown>>;
-    return columns.some((column) => {
+    return FILTER_COLUMNS.some((column) => {
       const own = record[column];
-      const plain = texts.includes(column) && typeof own === "string" ? normalForm(own) || null : (own ?? null);
+      const plain =
+        NORMAL_COLUMNS.includes(column) && typeof own === "string" ? normalForm(own) || null : (own ?? null);
       const kept = row[column];
       return plain !== (typeof kept === "bigint" ? Number(kept) : (kept ?? null));
     });

@@ -1,8 +1,9 @@
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
+import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../columns.ts";
 import { literal, machineResources, startDuckDb } from "../duckdb.ts";
 import { RecordStore } from "../embedded/record-store.ts";
-import { type DatasetMeta, FILES, NORMAL_COLUMNS } from "../layout.ts";
+import { type DatasetMeta, FILES } from "../layout.ts";
 import type { ClickHouseServers } from "./open.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "./schema.ts";
 
@@ -114,7 +115,7 @@ async function copyPeople(
     const result = await connection.stream(`
 SELECT p.rid, ${text}, coalesce(a.key, '') AS network_slug, coalesce(a.address, '') AS network_address,
   coalesce(c.key, '') AS company_slug, coalesce(c.address, '') AS company_address, coalesce(e.key::BIGINT, -1) AS company,
-  p.connections::BIGINT AS connections, p.followers::BIGINT AS followers
+  ${NUMBER_COLUMNS.map((column) => `p.${column}::BIGINT AS ${column}`).join(", ")}
 FROM filters.people p LEFT JOIN lookups.by_address a ON a.rid = p.rid LEFT JOIN lookups.by_company c ON c.rid = p.rid
 LEFT JOIN lookups.by_employer e ON e.rid = p.rid ORDER BY p.rid`);
     const names = result.columnNames();

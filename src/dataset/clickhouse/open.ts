@@ -4,7 +4,7 @@ import type { Engine } from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
 import { parseClickHouseAddress } from "./address.ts";
 import { type Dialect, LITERAL_TEST, MODERN } from "./dialect.ts";
-import { activeDataset, openClickHouseEngine } from "./engine.ts";
+import { activeDataset, ClickHouseEngine } from "./engine.ts";
 import type { Topology } from "./schema.ts";
 
 /** A connection to every server of an address, the dialect they speak, and where the tables go. */
@@ -67,16 +67,22 @@ async function closeAll(clients: readonly ClickHouseClient[]): Promise<void> {
 
 /** The engine over the dataset version that was activated last. It stays on that version. */
 export async function openClickHouse(address: string, password = ""): Promise<Engine> {
-  const servers = await connectClickHouse(address, password);
-  const close = (): Promise<void> => closeAll(servers.clients);
+  const { clients, topology, dialect } = await connectClickHouse(address, password);
+  const [client, ...others] = clients;
   try {
-    const [client] = servers.clients;
-    const engine = await openClickHouseEngine({ client, topology: servers.topology, dialect: servers.dialect });
-    return { ...engine, close };
+    const engine = await ClickHouseEngine.open({ client, topology, dialect });
+    return closingAlso(engine, () => closeAll(others));
   } catch (error) {
-    await close();
+    await closeAll(clients);
     throw error;
   }
+}
+
+/** The engine, closed together with what it came with. */
+function closingAlso<Kind extends Engine>(engine: Kind, also: () => Promise<void>): Kind {
+  const close = engine.close.bind(engine);
+  engine.close = () => close().then(also);
+  return engine;
 }
 
 /** How often a service asks whether another version was activated, in milliseconds. */
@@ -94,13 +100,7 @@ export async function followClickHouse(address: string, password: string, option
   const stop = (): Promise<void> => closeAll(watch.clients);
   try {
     const place = { stamp, version, open: () => openClickHouse(address, password) };
-    const engine = await ReloadingEngine.follow(place, { everyMs: LOOK_EVERY_MS, ...options });
-    const close = engine.close.bind(engine);
-    engine.close = async () => {
-      await close();
-      await stop();
-    };
-    return engine;
+    return closingAlso(await ReloadingEngine.follow(place, { everyMs: LOOK_EVERY_MS, ...options }), stop);
   } catch (error) {
     await stop();
     throw error;

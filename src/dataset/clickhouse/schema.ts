@@ -1,3 +1,4 @@
+import { NORMAL_COLUMNS, NUMBER_COLUMNS, SORT_KEYS } from "../columns.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** Where the tables lie. Without a cluster one server holds everything. */
@@ -20,27 +21,12 @@ export const pointerTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
   (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
 
-const LOW = [
-  "country",
-  "department",
-  "seniority",
-  "industry",
-  "title",
-  "seniority_level",
-  "functional_area",
-  "state",
-] as const;
+/** Few-valued columns, which are stored as codes. */
+const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
 const HIGH = [
-  "city",
-  "location",
-  "first_name",
-  "last_name",
-  "name",
-  "headline",
-  "network_address",
-  "network_slug",
-] as const;
-const COMPANY = ["company_address", "company_slug"] as const;
+  ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column)),
+  ...["network_address", "network_slug", "company_address", "company_slug"],
+];
 
 /**
  * The statements that make a version's tables on one server: the same sort key as the embedded engine, so that the leading
@@ -54,11 +40,10 @@ export function createTables(version: string, topology: Topology, dialect: Diale
     "rid UInt64",
     "id String",
     ...LOW.map((name) => `${name} ${low}`),
-    ...[...HIGH, ...COMPANY].map((name) => `${name} String`),
+    ...HIGH.map((name) => `${name} String`),
     // The position of the company among the companies, -1 where there is none.
     "company Int64",
-    "connections Nullable(Int64)",
-    "followers Nullable(Int64)",
+    ...NUMBER_COLUMNS.map((name) => `${name} Nullable(Int64)`),
     record,
   ];
   const companies = [
@@ -81,7 +66,7 @@ export function createTables(version: string, topology: Topology, dialect: Diale
     }
   }
   return [
-    ...table(tables.people, people, "(country, department, seniority, industry, title, id)", topology),
+    ...table(tables.people, people, `(${[...SORT_KEYS, "id"].join(", ")})`, topology),
     ...table(tables.companies, companies, "(domain, id)", topology),
   ];
 }

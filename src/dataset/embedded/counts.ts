@@ -176,16 +176,12 @@ export class Counts {
 
   /**
    * Reads a file that CountsWriter wrote, without holding the event loop.
-   * @returns undefined where there is none (an earlier version's folder), or where the machine's byte order is another
-   * @throws Error where the file is damaged
+   * @returns undefined where the machine's byte order is another
+   * @throws Error where the file is missing or damaged
    */
   static async load(path: string, people: number): Promise<Counts | undefined> {
     if (endianness() !== "LE") return undefined;
-    const file = await readFile(path).catch((error: unknown) => {
-      if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
-      throw error;
-    });
-    if (!file) return undefined;
+    const file = await readFile(path);
     const damaged = new Error(`${path} is damaged; import or generate the dataset again`);
     if (file.length < PREAMBLE || file.toString("latin1", 0, 8) !== MAGIC) throw damaged;
     let sum = 0;

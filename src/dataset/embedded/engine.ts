@@ -1,10 +1,8 @@
-import { readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { DuckDBConnection, DuckDBResult } from "@duckdb/node-api";
+import type { DuckDBResult } from "@duckdb/node-api";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
-import { normalForm } from "../../contract/normalise.ts";
 import { verifyFiles } from "../build/verify.ts";
-import { type Condition, conditionsOf, joinSql, type Sql, type SqlDialect, whereSql } from "../conditions.ts";
+import { type Condition, conditionsOf, joinSql, type Sql, whereSql } from "../conditions.ts";
 import {
   acquireDuckDb,
   literal,
@@ -15,20 +13,14 @@ import {
   toNumber,
 } from "../duckdb.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
-import {
-  COMPANY_COLUMNS,
-  type DatasetMeta,
-  FILES,
-  FORMAT,
-  markInUse,
-  OLDEST_FORMAT,
-  type ReadMark,
-} from "../layout.ts";
-import { BitmapSegment, ListSegment, type Segment, SegmentCache, WholeDataset } from "../segment.ts";
+import { type DatasetMeta, FILES, markInUse, type ReadMark, readMeta } from "../layout.ts";
+import { BitmapSegment, ListSegment, type Segment, type SegmentCache, segmentCache, WholeDataset } from "../segment.ts";
+import { ATTACHED, ConnectionPool } from "./connection-pool.ts";
 import { Counts } from "./counts.ts";
 import { type Cube, cubeCount, findCubes } from "./cubes.ts";
-import { RecordStore, type TextIndex } from "./record-store.ts";
-import { Turns } from "./turns.ts";
+import { DIALECT, intersect, isIndexed, meets, planOf, scan } from "./plan.ts";
+import { RecordStore } from "./record-store.ts";
+import { TimeSlices } from "./time-slices.ts";
 
 export interface DuckDbEngineOptions {
   readonly resources?: Resources;
@@ -44,8 +36,6 @@ export interface DuckDbEngineOptions {
   readonly monotonic?: () => number;
 }
 
-/** The names under which DuckDB has the files of a version. */
-const ATTACHED = ["filters", "lookups"];
 const SEGMENT_BYTES = 128 * 2 ** 20;
 /** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
 const RECORDS_AT_ONCE = 25;
@@ -57,21 +47,8 @@ const READING_MS = 5;
  */
 const mostCandidates = (people: number): number => Math.min(1_000, Math.max(200, Math.floor(people / 10_000)));
 
-const DIALECT: SqlDialect = {
-  // A JavaScript number is bound as a DOUBLE: compared with that, the column would be cast, and nothing could be skipped.
-  placeholder: (type) => (type === "integer" ? "?::BIGINT" : "?"),
-  addressColumns: () => ({ slug: "key", address: "address" }),
-};
-
 /** Entries of an index of the row store that are read at once, on this thread: about 0.3 ms. */
 const FOUND_AT_ONCE = 1_000;
-
-/** Where candidates come from, and what of the filters is still to be checked on the filter table. */
-interface Plan {
-  /** Look-ups whose results are intersected; empty for a scan. */
-  readonly lookups: readonly Sql[];
-  readonly rest: readonly Condition[];
-}
 
 /** DuckDB for counts and selection, SQLite for records. See docs/dataset.md for the layout. */
 export class DuckDbEngine implements Engine {
@@ -82,7 +59,7 @@ export class DuckDbEngine implements Engine {
   readonly #counts: Counts | undefined;
   readonly #cubes: readonly Cube[];
   readonly #segments: SegmentCache;
-  readonly #turns: Turns;
+  readonly #slices: TimeSlices;
   readonly #running = new Map<string, Promise<Segment | number>>();
   #calls = 0;
   #closing: Promise<void> | undefined;
@@ -103,8 +80,8 @@ export class DuckDbEngine implements Engine {
     this.#pool = pool;
     this.#counts = counts;
     this.#cubes = cubes;
-    this.#segments = new SegmentCache(options.segmentBytes ?? SEGMENT_BYTES);
-    this.#turns = new Turns(READING_MS, options.monotonic ?? (() => performance.now()));
+    this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
+    this.#slices = new TimeSlices(READING_MS, options.monotonic ?? (() => performance.now()));
   }
 
   /** Opens one version folder, read-only. Several processes may read the same folder. */
@@ -120,7 +97,7 @@ export class DuckDbEngine implements Engine {
       await connection.run(`ATTACH ${literal(join(folder, FILES.people))} AS filters (READ_ONLY)`);
       await connection.run(`ATTACH ${literal(join(folder, FILES.lookups))} AS lookups (READ_ONLY)`);
       const cubes = await findCubes(connection);
-      const inMemory = options.countsInMemory !== false && meta.format > 1;
+      const inMemory = options.countsInMemory !== false;
       const counts = inMemory ? await Counts.load(join(folder, FILES.counts), meta.people) : undefined;
       store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
       const pool = new ConnectionPool(
@@ -250,7 +227,7 @@ export class DuckDbEngine implements Engine {
     const cube = cubeCount(this.#cubes, conditions, DIALECT);
     const few = cube ? undefined : await this.#selectFew(conditions);
     if (few) return few.count;
-    const { lookups, rest } = this.#plan(conditions);
+    const { lookups, rest } = planOf(conditions);
     if (!cube && lookups.length > 0 && rest.length > 0) {
       return (await this.#narrow(lookups, rest)).count;
     }
@@ -266,7 +243,7 @@ export class DuckDbEngine implements Engine {
     const conditions = conditionsOf(filters);
     const few = await this.#selectFew(conditions);
     if (few) return few;
-    const { lookups, rest } = this.#plan(conditions);
+    const { lookups, rest } = planOf(conditions);
     if (lookups.length === 0) return this.#bitmap(scan(rest));
     if (rest.length > 0) return this.#narrow(lookups, rest);
     // A beginning may match most of the people, a name or an address never does.
@@ -274,10 +251,6 @@ export class DuckDbEngine implements Engine {
     const found = intersect(lookups);
     if (lookups.length === 1) return this.#sorted(found);
     return this.#ordered({ text: `SELECT rid FROM (${found.text}) ORDER BY rid`, values: found.values });
-  }
-
-  #plan(conditions: readonly Condition[]): Plan {
-    return plan(conditions, this.#meta.format > 1 ? COMPANY_COLUMNS : []);
   }
 
   /** How many people have one of some names or headlines, or a beginning of them, from the row store's index. */
@@ -328,7 +301,7 @@ export class DuckDbEngine implements Engine {
   async #records(rids: Uint32Array): Promise<string[]> {
     const records: string[] = [];
     for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
-      await this.#turns.take();
+      await this.#slices.take();
       records.push(...(await this.#store.people(rids.subarray(start, start + RECORDS_AT_ONCE))));
     }
     return records;
@@ -360,90 +333,9 @@ export class DuckDbEngine implements Engine {
         throw new Error("DuckDB gave no bits");
       }
       // The first byte says how much padding there is: none.
-      return new BitmapSegment(new Uint8Array(value.data.subarray(1))).compact(() => this.#turns.take());
+      return new BitmapSegment(new Uint8Array(value.data.subarray(1))).compact(() => this.#slices.take());
     });
   }
-}
-
-/** The order in which a scan checks columns: what leads the sort, then what is cheap to read and leaves few rows, long text last. */
-const SCAN_ORDER = [
-  "country",
-  "department",
-  "industry",
-  "functional_area",
-  "city",
-  "state",
-  "title",
-  "seniority",
-  "seniority_level",
-  "location",
-  "connections",
-  "followers",
-  "last_name",
-  "first_name",
-  "name",
-  "headline",
-];
-
-/** A condition on a column that the row store has an index of. */
-const isIndexed = (
-  condition: Condition,
-): condition is Extract<Condition, { kind: "in" | "prefix" }> & { column: TextIndex } =>
-  (condition.kind === "in" || condition.kind === "prefix") &&
-  (condition.column === "name" || condition.column === "headline");
-
-/**
- * Which table answers fastest; the crossing points were measured (docs/dataset.md).
- * @param companyColumns the columns that `by_company` has beside the address
- */
-function plan(given: readonly Condition[], companyColumns: readonly string[]): Plan {
-  const conditions = given.toSorted((a, b) => SCAN_ORDER.indexOf(a.column) - SCAN_ORDER.indexOf(b.column));
-  const company = conditions.find(({ column }) => column === "company_network_url");
-  const ofCompany = company ? conditions.filter(({ column }) => companyColumns.includes(column)) : [];
-  const lookups: Sql[] = [];
-  const rest: Condition[] = [];
-  // The filter table is sorted by these: with one of them a scan reads little.
-  const narrow = conditions.some(({ column }) => column === "country" || column === "department");
-  for (const condition of conditions) {
-    if (ofCompany.includes(condition)) continue;
-    const table = lookupTable(condition, narrow);
-    if (table === undefined) rest.push(condition);
-    else {
-      const own = condition.kind === "address" ? condition : { ...condition, column: "key" };
-      const where = whereSql([own, ...(condition === company ? ofCompany : [])], DIALECT);
-      lookups.push({ text: `SELECT rid FROM lookups.${table}${where.text}`, values: where.values });
-    }
-  }
-  return { lookups, rest };
-}
-
-function lookupTable(condition: Condition, narrow: boolean): string | undefined {
-  if (condition.kind === "address") return condition.column === "network_url" ? "by_address" : "by_company";
-  if (condition.column === "name" && !narrow) return "by_name";
-  if (condition.column === "headline" && !narrow) return "by_headline";
-  return undefined;
-}
-
-function scan(conditions: readonly Condition[]): Sql {
-  const where = whereSql(conditions, DIALECT);
-  return { text: `SELECT rid FROM filters.people${where.text}`, values: where.values };
-}
-
-const intersect = (lookups: readonly Sql[]): Sql => joinSql(lookups, " INTERSECT ");
-
-/** Whether a record meets conditions on its own fields, as the filter table would: on the normal form. */
-function meets(record: string, conditions: readonly Condition[]): boolean {
-  const fields = JSON.parse(record) as Readonly<Record<string, unknown>>;
-  return conditions.every((condition) => {
-    const own = fields[condition.column];
-    if (condition.kind === "range") {
-      if (typeof own !== "number") return false;
-      return own >= (condition.min ?? 0) && own <= (condition.max ?? Number.POSITIVE_INFINITY);
-    }
-    if (typeof own !== "string" || condition.kind === "address") return false;
-    const plain = condition.column === "department" ? own : normalForm(own);
-    return condition.kind === "in" ? condition.values.includes(plain) : plain.startsWith(condition.from);
-  });
 }
 
 /** All values of the first column, read chunk by chunk so that other work gets its turn. */
@@ -464,57 +356,4 @@ async function collect(result: DuckDBResult): Promise<Uint32Array> {
     next += part.length;
   }
   return all;
-}
-
-async function readMeta(folder: string): Promise<DatasetMeta> {
-  const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
-  if (!(meta.format >= OLDEST_FORMAT && meta.format <= FORMAT)) {
-    const read = `${OLDEST_FORMAT} to ${FORMAT}`;
-    throw new Error(`the dataset in ${folder} has format ${meta.format}, this version reads ${read}; import it again`);
-  }
-  return meta;
-}
-
-/** Connections of one DuckDB; a query that finds none free waits in line. */
-class ConnectionPool {
-  readonly #duckdb: OpenDuckDb;
-  readonly #resources: Resources;
-  readonly #free: DuckDBConnection[];
-  readonly #waiting: ((connection: DuckDBConnection) => void)[] = [];
-  readonly #most: number;
-  #made = 1;
-
-  constructor(duckdb: OpenDuckDb, resources: Resources, most: number) {
-    this.#duckdb = duckdb;
-    this.#resources = resources;
-    this.#free = [duckdb.connection];
-    this.#most = most;
-  }
-
-  async use<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
-    const connection = await this.#take();
-    try {
-      return await work(connection);
-    } finally {
-      const next = this.#waiting.shift();
-      if (next) next(connection);
-      else this.#free.push(connection);
-    }
-  }
-
-  /** Lets go of the files. All connections have to be free. */
-  async close(): Promise<void> {
-    for (const connection of this.#free) if (connection !== this.#duckdb.connection) connection.closeSync();
-    await releaseDuckDb(this.#resources, this.#duckdb, ATTACHED);
-  }
-
-  async #take(): Promise<DuckDBConnection> {
-    const free = this.#free.pop();
-    if (free) return free;
-    if (this.#made < this.#most) {
-      this.#made++;
-      return this.#duckdb.instance.connect();
-    }
-    return new Promise((resolve) => this.#waiting.push(resolve));
-  }
 }

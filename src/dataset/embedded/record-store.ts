@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
+import type { TextIndex } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
@@ -30,10 +31,6 @@ function expand(packed: string, names: readonly string[]): string {
 export const packedSql = (fields: readonly string[], column: (field: string) => string = (field) => field): string =>
   `concat(${fields.map((field) => `coalesce(to_json(${column(field)})::VARCHAR, 'null')`).join(", chr(31), ")})`;
 
-/** Columns with an index in the row store, in normal form: what people look up to find one person. */
-export const TEXT_INDEXES = ["name", "headline"] as const;
-export type TextIndex = (typeof TEXT_INDEXES)[number];
-
 /**
  * Every so many entries of an index are marked with the number of entries before it, so that counting those between two keys, however
  * many, looks at two marks and at no more entries than this beside each: about 20 us.
@@ -50,14 +47,18 @@ export interface CompanyRow {
   readonly doc: string;
 }
 
+interface IndexWriter {
+  readonly entry: StatementSyncInstance;
+  readonly mark: StatementSyncInstance;
+  entries: number;
+}
+
 /** Writes `records.db`: people and companies are given in the order of their positions. */
 export class RecordWriter {
   readonly #db: DatabaseSyncInstance;
   readonly #person: StatementSyncInstance;
   readonly #company: StatementSyncInstance;
-  readonly #keys: Readonly<Record<TextIndex, StatementSyncInstance>>;
-  readonly #marks: Readonly<Record<TextIndex, StatementSyncInstance>>;
-  readonly #entries: Record<TextIndex, number> = { name: 0, headline: 0 };
+  readonly #indexes: Readonly<Record<TextIndex, IndexWriter>>;
   #people = 0;
   #companies = 0;
 
@@ -67,20 +68,19 @@ export class RecordWriter {
     this.#db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
       CREATE TABLE people (rid INTEGER PRIMARY KEY, doc TEXT NOT NULL);
       CREATE TABLE companies (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT, domain TEXT, address TEXT, slug TEXT, doc TEXT NOT NULL);
-      CREATE TABLE people_by_name (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
-      CREATE TABLE people_by_headline (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
-      CREATE TABLE marks_by_name (key TEXT, rid INTEGER, before INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
-      CREATE TABLE marks_by_headline (key TEXT, rid INTEGER, before INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
       BEGIN`);
     this.#person = this.#db.prepare("INSERT INTO people VALUES (?, ?)");
     this.#company = this.#db.prepare("INSERT INTO companies VALUES (?, ?, ?, ?, ?, ?, ?)");
-    this.#keys = {
-      name: this.#db.prepare("INSERT INTO people_by_name VALUES (?, ?)"),
-      headline: this.#db.prepare("INSERT INTO people_by_headline VALUES (?, ?)"),
-    };
-    this.#marks = {
-      name: this.#db.prepare("INSERT INTO marks_by_name VALUES (?, ?, ?)"),
-      headline: this.#db.prepare("INSERT INTO marks_by_headline VALUES (?, ?, ?)"),
+    this.#indexes = { name: this.#index("name"), headline: this.#index("headline") };
+  }
+
+  #index(name: TextIndex): IndexWriter {
+    this.#db.exec(`CREATE TABLE people_by_${name} (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
+      CREATE TABLE marks_by_${name} (key TEXT, rid INTEGER, before INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID`);
+    return {
+      entry: this.#db.prepare(`INSERT INTO people_by_${name} VALUES (?, ?)`),
+      mark: this.#db.prepare(`INSERT INTO marks_by_${name} VALUES (?, ?, ?)`),
+      entries: 0,
     };
   }
 
@@ -94,9 +94,10 @@ export class RecordWriter {
 
   /** Entries of an index, given in the order of key and position. */
   addKey(index: TextIndex, key: string, rid: number): void {
-    const before = this.#entries[index]++;
-    if (before % MARK_EVERY === 0) this.#marks[index].run(key, rid, before);
-    this.#keys[index].run(key, rid);
+    const writer = this.#indexes[index];
+    if (writer.entries % MARK_EVERY === 0) writer.mark.run(key, rid, writer.entries);
+    writer.entry.run(key, rid);
+    writer.entries++;
   }
 
   finish(): void {
@@ -136,15 +137,9 @@ export type KeyRange =
 /** Reads `records.db`. Every call is a few look-ups by key, on this thread while they are quick: see {@link RowReader}. */
 export class RecordStore {
   readonly #rows: RowReader;
-  /** Folders that an earlier version wrote have no such tables. */
-  readonly #tables: ReadonlySet<string>;
 
   constructor(folder: string, options: RowReaderOptions = {}) {
     this.#rows = new RowReader(join(folder, FILES.records), options);
-    const tables: { name: string }[] = this.#rows.db
-      .prepare("SELECT name FROM sqlite_master WHERE type = 'table'")
-      .all();
-    this.#tables = new Set(tables.map(({ name }) => name));
   }
 
   /** The records at these positions, in this order. @throws Error where one is missing */
@@ -182,7 +177,7 @@ export class RecordStore {
    */
   async find(index: TextIndex, wanted: KeyRange, most: number): Promise<Uint32Array | undefined> {
     const table = `people_by_${index}`;
-    if (!this.#tables.has(table) || ("values" in wanted && wanted.values.length > most)) return undefined;
+    if ("values" in wanted && wanted.values.length > most) return undefined;
     const rids: number[] = [];
     const add = async (sql: string, ...values: readonly string[]): Promise<void> => {
       for (const { rid } of await this.#rows.all(`${sql} LIMIT ${most + 1}`, ...values)) rids.push(Number(rid));
@@ -199,10 +194,9 @@ export class RecordStore {
 
   /**
    * How many people {@link find} would find, without looking at each: at most a few look-ups a value.
-   * @returns undefined where there are more values than `most`, or more people in a folder of an earlier version, which has no marks
+   * @returns undefined where there are more values than `most`
    */
   async count(index: TextIndex, wanted: KeyRange, most: number): Promise<number | undefined> {
-    if (!this.#tables.has(`marks_by_${index}`)) return (await this.find(index, wanted, most))?.length;
     if ("values" in wanted) {
       if (wanted.values.length > most) return undefined;
       let sum = 0;
@@ -240,17 +234,8 @@ export class RecordStore {
     return Number(row?.n ?? 0);
   }
 
-  counts(): { people: number; companies: number } {
-    return { people: this.#count("people"), companies: this.#count("companies") };
-  }
-
-  /** Entries of an index, or undefined where the folder has none. */
-  indexed(index: TextIndex): number | undefined {
-    const table = `people_by_${index}`;
-    return this.#tables.has(table) ? this.#count(table) : undefined;
-  }
-
-  #count(table: string): number {
+  /** Rows of a table. */
+  rows(table: "people" | "companies" | `people_by_${TextIndex}`): number {
     return Number(this.#rows.db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
   }
 

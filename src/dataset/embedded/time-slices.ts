@@ -2,7 +2,7 @@
  * Lets work that holds the event loop take turns with everything else: after a few milliseconds in one round of the loop the next
  * piece waits for the next round, whoever it belongs to.
  */
-export class Turns {
+export class TimeSlices {
   readonly #budgetMs: number;
   readonly #now: () => number;
   /** When the first piece of this round began. */
