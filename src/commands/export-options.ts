@@ -5,7 +5,7 @@ import { type Credits, parseCredits } from "../contract/money.ts";
 import { echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
-import type { RecordKind } from "../output/types.ts";
+import type { RecordKind } from "../output/values.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 
 /** The options that every export shares, as commander parsed them (cli.md, "Export options"). */
@@ -90,7 +90,10 @@ export async function readExportOptions(
   flags: ExportFlags & { readonly misses?: string },
   kind: RecordKind,
 ): Promise<ExportOptions> {
-  const { checkFields, chooseFormat, parseFields, publishedFields } = await import("../output/formats.ts");
+  const [{ checkFields, parseFields, publishedFields }, { chooseFormat }] = await Promise.all([
+    import("../output/columns.ts"),
+    import("../output/formats.ts"),
+  ]);
   const output = flags.output === undefined || flags.output === "-" ? undefined : resolve(context.cwd, flags.output);
   const named = flags.format ?? (flags.json === true && output === undefined ? "json" : undefined);
   const format = chooseFormat(named, output, context.stdout.isTTY === true);

@@ -2,15 +2,9 @@ import { resolve } from "node:path";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
+import { checkFields, collectColumns, parseFields, publishedFields } from "../output/columns.ts";
 import { distinctPages, kindOf } from "../output/distinct.ts";
-import {
-  checkFields,
-  chooseFormat,
-  collectColumns,
-  type Page,
-  parseFields,
-  publishedFields,
-} from "../output/formats.ts";
+import { chooseFormat } from "../output/formats.ts";
 import { checkOutput, exists, FileOutput, type Output, StreamOutput } from "../output/output.ts";
 import { Disk } from "../runs/disk.ts";
 import type { RunReader } from "../runs/run.ts";
@@ -90,7 +84,7 @@ async function fieldsOf(
   table: boolean,
 ): Promise<readonly string[] | undefined> {
   const kind = kindOf(run);
-  const columns = (): Promise<string[]> => collectColumns(distinctPages(run) as AsyncIterable<Page>, kind);
+  const columns = (): Promise<string[]> => collectColumns(distinctPages(run), kind);
   if (options.fields !== undefined) {
     const fields = parseFields(options.fields);
     const published = new Set(publishedFields(kind));

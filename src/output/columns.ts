@@ -1,14 +1,9 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
-import type { Cells } from "./cells.ts";
-import { stringifyExact } from "./exact.ts";
 import type { Page } from "./page.ts";
-import { OPEN_OBJECT } from "./tokens.ts";
-import type { JsonRecord, JsonValue, RecordKind } from "./types.ts";
-
-/** What a CSV cell holds: numbers stay numbers, a missing value is null. */
-export type Cell = string | number | bigint | boolean | null;
+import { type Cells, OPEN_OBJECT } from "./scan.ts";
+import { isNested, type JsonRecord, type JsonValue, type RecordKind } from "./values.ts";
 
 // Deeper than this a nested value is one cell of JSON: a hostile record must not make columns without end.
 const MAX_DEPTH = 6;
@@ -16,20 +11,6 @@ const MAX_DEPTH = 6;
 /** The published fields of a kind of record, in published order. */
 export const publishedFields = (kind: RecordKind): readonly string[] =>
   kind === "person" ? PERSON_FIELDS : COMPANY_FIELDS;
-
-const isNested = (value: JsonValue): value is JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** A list as one cell: its items joined by `; `, items that are no plain values as JSON. */
-function joined(list: readonly JsonValue[]): string {
-  return list
-    .map((item) => (item === null ? "" : typeof item === "object" ? stringifyExact(item) : String(item)))
-    .join("; ");
-}
-
-/** A value that is no nested record as a cell. */
-export const cellOf = (value: JsonValue): Cell =>
-  typeof value !== "object" || value === null ? value : Array.isArray(value) ? joined(value) : stringifyExact(value);
 
 /** Calls `visit` with every column of a record: nested values as `a.b`. */
 export function eachCell(record: JsonRecord, visit: (column: string, value: JsonValue) => void, depth = 0): void {
@@ -41,22 +22,8 @@ export function eachCell(record: JsonRecord, visit: (column: string, value: Json
   }
 }
 
-/** Adds every column of the records of a page. */
-function addColumns(page: Page, found: Set<string>): void {
-  const { cells } = page;
-  const width = cells?.keys.length ?? 0;
-  const present = new Uint8Array(width);
-  for (let index = 0; index < page.length; index++) {
-    if (cells !== undefined && plainKeys(cells, page.position(index), present)) continue;
-    eachCell(page.row(index), (column) => found.add(column));
-  }
-  cells?.keys.forEach((key, column) => {
-    if (present[column] === 1) found.add(key);
-  });
-}
-
 /** Notes the keys of a row without nested records. @returns whether it is one */
-function plainKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array): boolean {
+function noteKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Array): boolean {
   const width = keys.length;
   const base = at * width * 2;
   if (marks[base] === -1) return false;
@@ -71,7 +38,7 @@ function plainKeys({ bytes, keys, marks }: Cells, at: number, present: Uint8Arra
 }
 
 /** Published fields first and in their order, then the others by name (code points, so that no locale changes a file). */
-export function sortColumns(found: ReadonlySet<string>, kind: RecordKind): string[] {
+function sortColumns(found: ReadonlySet<string>, kind: RecordKind): string[] {
   const published = publishedFields(kind);
   const known = published.filter((field) => found.has(field));
   const knownSet = new Set(published);
@@ -83,7 +50,15 @@ export class ColumnUnion {
   readonly #found = new Set<string>();
 
   add(page: Page): void {
-    addColumns(page, this.#found);
+    const { cells } = page;
+    const present = new Uint8Array(cells?.keys.length ?? 0);
+    for (let index = 0; index < page.length; index++) {
+      if (cells !== undefined && noteKeys(cells, page.position(index), present)) continue;
+      eachCell(page.row(index), (column) => this.#found.add(column));
+    }
+    cells?.keys.forEach((key, column) => {
+      if (present[column] === 1) this.#found.add(key);
+    });
   }
 
   has(column: string): boolean {
@@ -132,21 +107,4 @@ export function checkFields(fields: readonly string[], kind: RecordKind, seen?: 
       "unknown_field",
     );
   }
-}
-
-/**
- * The value that a field names in a record: an own member of that name, else the path `a.b`.
- * @returns undefined where the record has no such value
- */
-export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
-  if (Object.hasOwn(record, field)) return record[field];
-  for (let dot = field.indexOf("."); dot > 0; dot = field.indexOf(".", dot + 1)) {
-    const head = field.slice(0, dot);
-    const inner = Object.hasOwn(record, head) ? record[head] : undefined;
-    if (inner !== undefined && isNested(inner)) {
-      const value = fieldValue(inner, field.slice(dot + 1));
-      if (value !== undefined) return value;
-    }
-  }
-  return undefined;
 }

@@ -1,10 +1,16 @@
-import { stringify } from "csv-stringify/sync";
-import { type Cell, ColumnUnion, cellOf, eachCell, fieldValue, publishedFields } from "./columns.ts";
-import { cellText, guarded } from "./csv-cell.ts";
-import { CsvRows } from "./csv-rows.ts";
-import { stringifyExact } from "./exact.ts";
-import type { Page } from "./page.ts";
-import type { JsonRecord, JsonValue, RecordKind, View } from "./types.ts";
+import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
+import { CsvBytes, lineText } from "./csv-bytes.ts";
+import type { Page, View } from "./page.ts";
+import type { Cells } from "./scan.ts";
+import {
+  type Cell,
+  cellOf,
+  fieldValue,
+  type JsonRecord,
+  type JsonValue,
+  type RecordKind,
+  stringifyExact,
+} from "./values.ts";
 
 const BOM = "\ufeff";
 
@@ -15,39 +21,32 @@ export interface CsvStyle {
   readonly raw?: boolean | undefined;
 }
 
-/** Rows as CSV text, without a BOM: headers, and the small tables of `count --by` and `spend`. */
-export function csvText(rows: readonly (readonly Cell[])[], style: CsvStyle = {}): string {
-  if (rows.length === 0) return "";
-  const cells = style.raw === true ? rows : rows.map((row) => row.map(guarded));
-  return stringify(cells as Cell[][], {
-    record_delimiter: style.excel === true ? "windows" : "unix",
-    // Also the line break that is not this document's own: readers disagree on which of them ends a row.
-    quote_record_delimiter: true,
-    cast: { boolean: String },
-  });
-}
-
-/** A whole small CSV document: header and rows. */
-export const csvDocument = (
+/** A whole small CSV document, header and rows: `count --by`, `spend`. */
+export function csvDocument(
   columns: readonly string[],
   rows: readonly (readonly Cell[])[],
-  style: CsvStyle = {},
-): string => `${style.excel === true ? BOM : ""}${csvText([columns, ...rows], style)}`;
+  { excel = false, raw = false }: CsvStyle = {},
+): string {
+  const lineBreak = excel ? "\r\n" : "\n";
+  return (excel ? BOM : "") + [columns, ...rows].map((cells) => lineText(cells, raw) + lineBreak).join("");
+}
 
-interface CsvOptions extends CsvStyle {
+export interface CsvOptions extends CsvStyle {
   readonly kind: RecordKind;
+  /** `--fields`, or the union over the whole run; without them the columns of the first page. */
   readonly columns?: readonly string[] | undefined;
+  /**
+   * To a pipe: a last column `extra` holds, as JSON, what a row brings beyond the columns of the first page. Ignored where `columns`
+   * is given.
+   */
   readonly extra?: boolean | undefined;
 }
 
-/**
- * CSV page by page, in one go for each; no per-row streams. Rows of which a page knows where their values stand are copied from its
- * bytes (csv-rows.ts), all others are parsed.
- */
+/** CSV page by page. Rows of which a page knows where their values stand are copied from its bytes, all others are parsed. */
 export class CsvView implements View {
   readonly unseen = new Set<string>();
   readonly #options: CsvOptions;
-  readonly #rows: CsvRows;
+  readonly #out: CsvBytes;
   #columns: readonly string[] | undefined;
   #index: ReadonlyMap<string, number> = new Map();
   #extra: string | undefined;
@@ -55,41 +54,39 @@ export class CsvView implements View {
 
   constructor(options: CsvOptions) {
     this.#options = options;
-    this.#rows = new CsvRows(options.raw === true, options.excel === true);
+    this.#out = new CsvBytes(options.raw === true, options.excel === true);
     if (options.columns !== undefined) this.#fix(options.columns);
   }
 
-  get columns(): readonly string[] | undefined {
-    return this.#columns;
-  }
-
   page(page: Page): Buffer {
-    const rows = this.#rows;
-    rows.begin();
+    const out = this.#out;
+    out.begin();
     if (page.length > 0) {
       if (this.#columns === undefined) {
         const union = new ColumnUnion();
         union.add(page);
         this.#fix(union.columns(this.#options.kind));
       }
-      rows.text(this.#header());
+      this.#header();
       const { cells } = page;
-      const sources = cells === undefined ? undefined : this.#sources(cells.keys);
+      const sources = cells === undefined ? undefined : this.#sources(cells);
       const nested = this.#options.columns !== undefined;
       for (let index = 0; index < page.length; index++) {
         const copied =
           cells !== undefined &&
           sources !== undefined &&
-          rows.row(cells, page.position(index), page.size(index), sources, nested);
-        if (!copied) rows.line(this.#line(page.row(index)));
+          out.row(cells, page.position(index), page.size(index), sources, nested);
+        if (!copied) out.line(nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index)));
       }
     }
-    return rows.bytes();
+    return out.bytes();
   }
 
-  end(): string {
+  end(): Buffer {
     if (this.#columns === undefined) this.#fix(publishedFields(this.#options.kind));
-    return this.#header();
+    this.#out.begin();
+    this.#header();
+    return this.#out.bytes();
   }
 
   #fix(columns: readonly string[]): void {
@@ -102,19 +99,19 @@ export class CsvView implements View {
     }
   }
 
-  #header(): string {
-    if (this.#started) return "";
+  #header(): void {
+    if (this.#started) return;
     this.#started = true;
     const columns = this.#columns ?? [];
-    const names = this.#extra === undefined ? columns : [...columns, this.#extra];
-    return `${this.#options.excel === true ? BOM : ""}${csvText([names], this.#options)}`;
+    if (this.#options.excel === true) this.#out.text(BOM);
+    this.#out.line(this.#extra === undefined ? columns : [...columns, this.#extra]);
   }
 
   /**
    * For each column the number of the key that it is made of, or -1 where it stays empty.
    * @returns undefined where columns and keys are not simply the same names
    */
-  #sources(keys: readonly string[]): Int32Array | undefined {
+  #sources({ keys }: Cells): Int32Array | undefined {
     const columns = this.#columns ?? [];
     const sources = columns.map((column) => keys.indexOf(column));
     if (this.#options.columns === undefined) {
@@ -122,35 +119,22 @@ export class CsvView implements View {
       if (keys.some((key) => !this.#index.has(key))) return undefined;
       if (this.#extra !== undefined) sources.push(-1);
     } else {
-      const named = new Set(columns);
       // A column that is named twice, or may be a path into a nested record.
-      if (named.size !== columns.length) return undefined;
+      if (this.#index.size !== columns.length) return undefined;
       for (const key of keys) if (columns.some((column) => column.startsWith(`${key}.`))) return undefined;
     }
     return Int32Array.from(sources);
   }
 
-  #line(row: JsonRecord): string {
-    const cells = this.#options.columns === undefined ? this.#cells(row) : this.#pinnedCells(row);
-    const raw = this.#options.raw === true;
-    const line = cells.map((cell) => cellText(cell, raw)).join(",");
-    // A lone empty cell would be an empty line, which readers skip: the row would be lost.
-    return line === "" && cells.length === 1 ? '""' : line;
-  }
-
   #pinnedCells(row: JsonRecord): Cell[] {
-    const columns = this.#columns ?? [];
-    return columns.map((column) => {
-      const value = fieldValue(row, column);
-      return value === undefined ? null : cellOf(value);
-    });
+    return (this.#columns ?? []).map((column) => cellOf(fieldValue(row, column) ?? null));
   }
 
   #cells(row: JsonRecord): Cell[] {
     const width = this.#index.size + (this.#extra === undefined ? 0 : 1);
     const cells = new Array<Cell>(width).fill(null);
     let rest: Record<string, JsonValue> | undefined;
-    const put = (column: string, value: JsonValue): void => {
+    eachCell(row, (column, value) => {
       const index = this.#index.get(column);
       if (index !== undefined) cells[index] = cellOf(value);
       else if (this.#extra === undefined) this.unseen.add(column);
@@ -158,8 +142,7 @@ export class CsvView implements View {
         rest ??= Object.create(null) as Record<string, JsonValue>;
         rest[column] = value;
       }
-    };
-    eachCell(row, put);
+    });
     if (rest !== undefined) cells[width - 1] = stringifyExact(rest);
     return cells;
   }

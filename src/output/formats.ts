@@ -2,26 +2,47 @@ import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
 import { CsvView } from "./csv.ts";
 import { JsonView, NdjsonView } from "./json.ts";
-import { MAIN_COLUMNS, TableView } from "./table.ts";
-import { FORMATS, type Format, type View, type ViewOptions } from "./types.ts";
+import type { View } from "./page.ts";
+import { MAIN_COLUMNS, type RowsTable, TableView } from "./table.ts";
+import type { RecordKind } from "./values.ts";
 
-export { ColumnUnion, checkFields, collectColumns, parseFields, publishedFields } from "./columns.ts";
-export { Page } from "./page.ts";
-export { loadParquet, type ParquetOptions, writeParquet } from "./parquet.ts";
-export * from "./types.ts";
+export const FORMATS = ["csv", "ndjson", "json", "parquet", "table"] as const;
+export type Format = (typeof FORMATS)[number];
 
-/** The view of a run in a format, as bytes page by page. Parquet: `writeParquet` of parquet.ts. */
-export function createView(options: ViewOptions): View {
-  switch (options.format) {
+/** How rows are written. */
+export interface Rendering {
+  readonly format: Format;
+  readonly kind: RecordKind;
+  /**
+   * `--fields`: columns (CSV, table, Parquet) and members (NDJSON, JSON) are exactly these, in this order. Without it the columns are
+   * what the records carry; NDJSON and JSON pass records on as they came.
+   */
+  readonly fields?: readonly string[] | undefined;
+  /** BOM and CRLF, for spreadsheets (CSV only). */
+  readonly excel?: boolean;
+  /** No formula guard (CSV only). */
+  readonly raw?: boolean;
+  /** Needed for the table format. */
+  readonly table?: ((columns: readonly string[]) => RowsTable) | undefined;
+}
+
+/**
+ * The view of a run in a format, as bytes page by page. Parquet is written whole: `writeParquet` of parquet.ts.
+ * @param extra whether columns that come too late go to a column of their own (CSV)
+ */
+export function createView({ format, kind, fields, excel, raw, table }: Rendering, extra = false): View {
+  switch (format) {
     case "csv":
-      return new CsvView(options);
+      return new CsvView({ kind, columns: fields, extra, excel, raw });
     case "ndjson":
-      return new NdjsonView(options.columns);
+      return new NdjsonView(fields);
     case "json":
-      return new JsonView(options.columns);
+      return new JsonView(fields);
     case "table":
-      if (options.table === undefined) throw new TypeError("a table view needs something that draws it");
-      return new TableView(options.columns ?? MAIN_COLUMNS[options.kind], options.table);
+      if (table === undefined) throw new TypeError("a table view needs something that draws it");
+      return new TableView(fields ?? MAIN_COLUMNS[kind], table);
+    case "parquet":
+      throw new TypeError("Parquet is written whole");
   }
 }
 

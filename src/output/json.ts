@@ -1,7 +1,5 @@
-import { fieldValue } from "./columns.ts";
-import { stringifyExact } from "./exact.ts";
-import type { Page } from "./page.ts";
-import type { JsonRecord, JsonValue, View } from "./types.ts";
+import type { Page, View } from "./page.ts";
+import { fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "./values.ts";
 
 /** One row with only these fields, as one line of JSON. A field that the record lacks is null. */
 function selected(row: JsonRecord, fields: readonly string[]): string {
@@ -13,7 +11,7 @@ function selected(row: JsonRecord, fields: readonly string[]): string {
 /** NDJSON: one compact object a line. Without `columns` every token is as it came. */
 export class NdjsonView implements View {
   readonly unseen: ReadonlySet<string> = new Set();
-  readonly columns: readonly string[] | undefined;
+  readonly #columns: readonly string[] | undefined;
   #kept = Buffer.alloc(0);
   readonly #room = (size: number): Buffer => {
     if (this.#kept.length < size) this.#kept = Buffer.allocUnsafeSlow(Math.ceil(size * 1.1));
@@ -21,11 +19,11 @@ export class NdjsonView implements View {
   };
 
   constructor(columns?: readonly string[]) {
-    this.columns = columns;
+    this.#columns = columns;
   }
 
   page(page: Page): string | Buffer {
-    const fields = this.columns;
+    const fields = this.#columns;
     if (fields === undefined) return page.ndjson(this.#room);
     return page
       .rows()
@@ -46,10 +44,6 @@ export class JsonView implements View {
 
   constructor(columns?: readonly string[]) {
     this.#lines = new NdjsonView(columns);
-  }
-
-  get columns(): readonly string[] | undefined {
-    return this.#lines.columns;
   }
 
   page(page: Page): string {

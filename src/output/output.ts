@@ -7,21 +7,8 @@ import type { Writable } from "node:stream";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
 import { collectColumns } from "./columns.ts";
-import { createView } from "./formats.ts";
-import type { Page } from "./page.ts";
-import type { Format, RecordKind, RowsTable, View } from "./types.ts";
-
-/** How rows are written. */
-export interface Rendering {
-  readonly format: Format;
-  readonly kind: RecordKind;
-  /** `--fields`, or undefined: what the records carry. */
-  readonly fields: readonly string[] | undefined;
-  readonly excel: boolean;
-  readonly raw: boolean;
-  /** Needed for the table format. */
-  readonly table?: ((columns: readonly string[]) => RowsTable) | undefined;
-}
+import { createView, type Rendering } from "./formats.ts";
+import type { Page, View } from "./page.ts";
 
 /** Where the pages of a run go, in order, after they are settled. */
 export interface Output {
@@ -98,13 +85,6 @@ export async function sha256Of(path: string): Promise<string | undefined> {
   return hash.digest("hex");
 }
 
-/** The view of a format that is written page by page. */
-function viewOf(rendering: Rendering, columns: readonly string[] | undefined, extra: boolean): View {
-  const { format, kind, excel, raw, table } = rendering;
-  if (format === "parquet") throw new TypeError("Parquet is written whole");
-  return createView({ format, kind, columns, extra, excel, raw, ...(table === undefined ? {} : { table }) });
-}
-
 /** Bytes of the output that are written at once. */
 const WRITE_BYTES = 1 << 18;
 
@@ -140,7 +120,7 @@ export class FileOutput implements Output {
     return output;
   }
 
-  async #begin(columns: readonly string[] | undefined): Promise<void> {
+  async #begin(fields: readonly string[] | undefined): Promise<void> {
     await this.#file?.close();
     await remove(this.#part);
     // "wx": nothing that somebody put there meanwhile is written through.
@@ -148,7 +128,7 @@ export class FileOutput implements Output {
     this.#hash = createHash("sha256");
     this.#bytes = 0;
     this.#filled = 0;
-    this.#view = this.#rendering.format === "parquet" ? undefined : viewOf(this.#rendering, columns, false);
+    this.#view = this.#rendering.format === "parquet" ? undefined : createView({ ...this.#rendering, fields });
   }
 
   /** Collects small pages, so that each write, which another thread does, is worth handing over. */
@@ -243,7 +223,7 @@ export class StreamOutput implements Output {
 
   constructor(stream: Writable, rendering: Rendering, interrupted: AbortSignal) {
     this.#stream = stream;
-    this.#view = viewOf(rendering, rendering.fields, rendering.format === "csv");
+    this.#view = createView(rendering, true);
     this.#interrupted = interrupted;
     stream.on("error", this.#onError);
   }

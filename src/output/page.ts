@@ -1,9 +1,20 @@
 import { isUtf8 } from "node:buffer";
-import type { Cells } from "./cells.ts";
-import { parseExact, stringifyExact } from "./exact.ts";
-import { compact, type RowSpans, scanRows } from "./scan.ts";
-import { isInteger, QUOTE } from "./tokens.ts";
-import type { JsonRecord, JsonValue } from "./types.ts";
+import {
+  type Cells,
+  compact,
+  ESCAPED,
+  isInteger,
+  type Member,
+  malformed,
+  OPEN_LIST,
+  OPEN_OBJECT,
+  QUOTE,
+  type Spans,
+  scanList,
+  scanObject,
+  skipSpace,
+} from "./scan.ts";
+import { isNested, type JsonRecord, type JsonValue, parseExact, stringifyExact } from "./values.ts";
 
 const LINE_BREAK = 0x0a;
 
@@ -13,11 +24,11 @@ const LINE_BREAK = 0x0a;
  */
 export class Page {
   readonly #bytes: Buffer;
-  readonly #spans: RowSpans;
+  readonly #spans: Spans;
   readonly #indexes: readonly number[] | undefined;
   #rows: readonly JsonRecord[] | undefined;
 
-  private constructor(bytes: Buffer, spans: RowSpans, indexes?: readonly number[]) {
+  private constructor(bytes: Buffer, spans: Spans, indexes?: readonly number[]) {
     this.#bytes = bytes;
     this.#spans = spans;
     this.#indexes = indexes;
@@ -29,7 +40,7 @@ export class Page {
    */
   static read(body: Buffer): Page {
     const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
-    return new Page(bytes, scanRows(bytes));
+    return new Page(bytes, findRows(bytes));
   }
 
   get length(): number {
@@ -137,8 +148,7 @@ export class Page {
   }
 }
 
-const asRecord = (value: JsonValue): JsonRecord =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as JsonRecord) : { value };
+const asRecord = (value: JsonValue): JsonRecord => (isNested(value) ? value : { value });
 
 /** The first of these keys that a row has, where its value is an integer or a plain string; undefined where it takes parsing. */
 function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly string[]): string | undefined {
@@ -149,10 +159,71 @@ function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly s
     const start = column < 0 ? 0 : (marks[base + column * 2] ?? 0);
     if (start === 0) continue;
     const mark = marks[base + column * 2 + 1] ?? 0;
-    const end = mark >> 1;
-    if (bytes[start] === QUOTE && (mark & 1) === 0 && end - start > 2)
+    const end = mark >> 2;
+    if (bytes[start] === QUOTE && (mark & ESCAPED) === 0 && end - start > 2)
       return bytes.toString("utf8", start + 1, end - 1);
     return isInteger(bytes, start, end) ? bytes.toString("latin1", start, end) : undefined;
   }
   return undefined;
+}
+
+/** The names under which services hold the list of a page, and the one record of a look-up. */
+const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data", "employees"];
+const RECORD_NAMES = ["company", "data"];
+
+/** The last member of that name: of a repeated key `JSON.parse` takes the last, too. */
+const memberOf = (members: readonly Member[], name: string): Member | undefined =>
+  members.findLast((member) => member.key === name);
+
+/**
+ * The rows of a reply: the elements of `result`, or of the list it holds under one of the usual names; a `result` that is one
+ * record (a look-up) is one row; `null` is none.
+ */
+function findRows(bytes: Buffer): Spans {
+  const begin = skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
+  if (bytes[begin] === OPEN_LIST) return scanList(bytes, begin);
+  if (bytes[begin] !== OPEN_OBJECT) throw malformed(begin);
+  let list: ReturnType<typeof scanList> | undefined;
+  const members = scanObject(bytes, begin, (key, start) => {
+    if (key !== "result") return undefined;
+    list = bytes[start] === OPEN_LIST ? scanList(bytes, start) : undefined;
+    return list?.end;
+  });
+  if (list !== undefined) return list;
+  const result = memberOf(members, "result");
+  if (result === undefined) throw new Error("the reply holds no result");
+  if (bytes[result.start] !== OPEN_OBJECT) {
+    if (bytes[result.start] === 0x6e) return { starts: [], ends: [], tight: true, long: false };
+    throw new Error("the reply holds no list of records");
+  }
+  const inner = scanObject(bytes, result.start);
+  for (const name of LIST_NAMES) {
+    const found = memberOf(inner, name);
+    if (found !== undefined && bytes[found.start] === OPEN_LIST) return scanList(bytes, found.start);
+  }
+  let record: { readonly start: number; readonly end: number } = result;
+  if (inner.length === 1) {
+    const wrapped = RECORD_NAMES.map((name) => memberOf(inner, name)).find((member) => member !== undefined);
+    if (wrapped !== undefined && bytes[wrapped.start] === OPEN_OBJECT) record = wrapped;
+  }
+  return { starts: [record.start], ends: [record.end], tight: false, long: true };
+}
+
+/**
+ * Turns pages into bytes, in order and at once: output is a pure function of the pages. `page` and `end` are synchronous, so
+ * that a conversion can overlap with the next request on the wire.
+ */
+export interface View {
+  /**
+   * The bytes of one page; the first ones begin with the header, the BOM or the opening bracket. A buffer is good until the next
+   * call, which may use it again: write it out, or copy it, before that.
+   */
+  page(page: Page): string | Buffer;
+  /** What closes the document. Called once, also for an empty run: the document is then valid and empty. */
+  end(): string | Buffer;
+  /**
+   * Columns that rows carried and that are neither among the columns nor (`extra`) kept elsewhere. A file whose view has
+   * some is rendered again from the run, with the columns of `collectColumns`. Stays empty where columns were given.
+   */
+  readonly unseen: ReadonlySet<string>;
 }

@@ -2,9 +2,9 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import type { DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import { CliError, EXIT } from "../errors.ts";
-import { ColumnUnion, cellOf, eachCell, fieldValue, publishedFields } from "./columns.ts";
+import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
 import type { Page } from "./page.ts";
-import type { JsonValue, RecordKind } from "./types.ts";
+import { cellOf, fieldValue, type JsonValue, type RecordKind } from "./values.ts";
 
 type DuckDb = typeof import("@duckdb/node-api");
 

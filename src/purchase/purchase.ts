@@ -8,16 +8,9 @@ import { PER_PAGE_MAX } from "../contract/records.ts";
 import { echo } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, distinctPages, kindOf } from "../output/distinct.ts";
-import {
-  checkOutput,
-  exists,
-  FileOutput,
-  type Output,
-  type Rendering,
-  StreamOutput,
-  sha256Of,
-} from "../output/output.ts";
-import { FORMATS, type Format, type RowsTable } from "../output/types.ts";
+import { FORMATS, type Format, type Rendering } from "../output/formats.ts";
+import { checkOutput, exists, FileOutput, type Output, StreamOutput, sha256Of } from "../output/output.ts";
+import type { RowsTable } from "../output/table.ts";
 import type { Disk } from "../runs/disk.ts";
 import { creditsOf, creditText, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";

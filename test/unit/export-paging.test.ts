@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Seen } from "../../src/output/seen.ts";
 import { Gaps, pageSize, requestsFor } from "../../src/purchase/paging.ts";
 
 describe("landing on a cap", () => {
@@ -51,13 +50,4 @@ test("gaps: what is taken and given back is what is left", () => {
       expect(gaps.first?.from).toBe(rows.size === 0 ? undefined : Math.min(...rows));
     }),
   );
-});
-
-test("seen: tells a hundred thousand identities apart, also when it grows", () => {
-  const seen = new Seen(10);
-  let fresh = 0;
-  for (let index = 0; index < 100_000; index++) fresh += Number(seen.add(`p${index.toString(16)}`));
-  expect(fresh).toBe(100_000);
-  for (let index = 0; index < 100_000; index += 7) fresh += Number(seen.add(`p${index.toString(16)}`));
-  expect({ fresh, count: seen.count }).toEqual({ fresh: 100_000, count: 100_000 });
 });

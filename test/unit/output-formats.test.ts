@@ -2,22 +2,18 @@ import { mkdtempSync, readdirSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
+import { stringify } from "csv-stringify/sync";
 import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { PERSON_FIELDS } from "../../src/contract/records.ts";
 import { CliError } from "../../src/errors.ts";
+import { checkFields, collectColumns, parseFields } from "../../src/output/columns.ts";
 import { csvDocument } from "../../src/output/csv.ts";
-import {
-  checkFields,
-  chooseFormat,
-  collectColumns,
-  createView,
-  Page,
-  parseFields,
-  type StreamFormat,
-  type ViewOptions,
-  writeParquet,
-} from "../../src/output/formats.ts";
+import { Distinct } from "../../src/output/distinct.ts";
+import { chooseFormat, createView, type Format, type Rendering } from "../../src/output/formats.ts";
+import { Page } from "../../src/output/page.ts";
+import { writeParquet } from "../../src/output/parquet.ts";
+import type { Cell } from "../../src/output/values.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headcount-views-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -28,8 +24,12 @@ const reply = (result: string): Buffer =>
 const page = (...rows: readonly unknown[]): Page => Page.read(reply(JSON.stringify(rows)));
 const raw = (result: string): Page => Page.read(reply(result));
 
-function render(format: StreamFormat, pages: readonly Page[], options: Partial<ViewOptions> = {}): string {
-  const view = createView({ kind: "person", ...options, format });
+interface Options extends Partial<Rendering> {
+  readonly extra?: boolean;
+}
+
+function render(format: Format, pages: readonly Page[], { extra, ...options }: Options = {}): string {
+  const view = createView({ kind: "person", ...options, format }, extra);
   return Buffer.concat([...pages.map((one) => Buffer.from(view.page(one))), Buffer.from(view.end())]).toString();
 }
 
@@ -104,12 +104,48 @@ describe("pages", () => {
     });
     const hostile = '[{"n":12345678901234567890,"s":"\\uE000-5","t":"\ue001x","u":"\\ue002"}]';
     expect(raw(hostile).rows()).toEqual([{ n: 12345678901234567890n, s: "\ue000-5", t: "\ue001x", u: "\ue002" }]);
-    expect(render("json", [raw(hostile)], { columns: ["s", "n"] })).toBe(
+    expect(render("json", [raw(hostile)], { fields: ["s", "n"] })).toBe(
       '[\n{"s":"\ue000-5","n":12345678901234567890}\n]\n',
     );
     expect(raw('[{"s":"1234567890123456789","n":1234567890123456}]').rows()).toEqual([
       { s: "1234567890123456789", n: 1234567890123456 },
     ]);
+  });
+
+  test("beside a long integer everything else is read as JSON.parse reads it", () => {
+    const long = '"n":12345678901234567890';
+    for (const text of [
+      '{"a":1,"b":2,"a":3}',
+      '{"a":-0}',
+      '{"a":1e400}',
+      '{"a":1E+2}',
+      '{"__proto__":{"x":1}}',
+      '{"":""}',
+    ]) {
+      const expected = JSON.parse(text) as object;
+      const [row] = raw(`[${text.slice(0, -1)},${long}}]`).rows();
+      expect(Object.entries(row ?? {})).toEqual([...Object.entries(expected), ["n", 12345678901234567890n]]);
+      expect(Object.getPrototypeOf(row)).toBe(Object.prototype);
+    }
+    fc.assert(
+      fc.property(fc.jsonValue({ maxDepth: 4 }), (value) => {
+        const text = JSON.stringify(value);
+        fc.pre(!/\d{16}/.test(text));
+        expect(raw(`[{"v":${text},${long}}]`).rows()).toEqual([{ v: JSON.parse(text), n: 12345678901234567890n }]);
+        expect(render("ndjson", [raw(`[{"v":${text},${long}}]`)], { fields: ["v", "n"] })).toBe(
+          `{"v":${text},${long}}\n`,
+        );
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test("what is nested without end is said to be so; NDJSON passes it on", () => {
+    const text = `{"a":${"[".repeat(100_000)}12345678901234567890${"]".repeat(100_000)}}`;
+    expect(render("ndjson", [raw(`[${text}]`)])).toBe(`${text}\n`);
+    for (const deep of [text, text.replace(/\d+/, "1")]) {
+      expect(() => render("csv", [raw(`[${deep}]`)])).toThrow("nested too deeply");
+    }
   });
 
   test("any JSON comes out of a page as it went in", () => {
@@ -122,6 +158,15 @@ describe("pages", () => {
       { numRuns: 300 },
     );
   });
+});
+
+test("a hundred thousand rows are told apart by id, also when more come than were expected", () => {
+  const distinct = new Distinct("person", 10);
+  const rows = (from: number, step: number): Page =>
+    page(...Array.from({ length: 10_000 }, (_, index) => ({ id: `p${((from + index) * step).toString(16)}` })));
+  for (let from = 0; from < 100_000; from += 10_000) expect(distinct.take(rows(from, 1)).length).toBe(10_000);
+  expect(distinct.take(rows(0, 7)).length).toBe(0);
+  expect(distinct).toMatchObject({ distinct: 100_000, duplicates: 10_000, repeatedPages: 1 });
 });
 
 describe("ndjson and json", () => {
@@ -146,12 +191,12 @@ describe("ndjson and json", () => {
 
   test("columns choose members, in their order, with null for what is missing", () => {
     const rows = raw('[{"id":12345678901234567890,"a":{"b":[1]},"n":1}]');
-    expect(render("ndjson", [rows], { columns: ["a.b", "id", "name"] })).toBe(
+    expect(render("ndjson", [rows], { fields: ["a.b", "id", "name"] })).toBe(
       '{"a.b":[1],"id":12345678901234567890,"name":null}\n',
     );
-    expect(render("json", [rows], { columns: ["n"] })).toBe('[\n{"n":1}\n]\n');
-    expect(render("ndjson", [page({ "a.b": 1, a: { b: 2 } })], { columns: ["a.b"] })).toBe('{"a.b":1}\n');
-    expect(render("ndjson", [page({ id: 1 })], { columns: ["__proto__", "toString"] })).toBe(
+    expect(render("json", [rows], { fields: ["n"] })).toBe('[\n{"n":1}\n]\n');
+    expect(render("ndjson", [page({ "a.b": 1, a: { b: 2 } })], { fields: ["a.b"] })).toBe('{"a.b":1}\n');
+    expect(render("ndjson", [page({ id: 1 })], { fields: ["__proto__", "toString"] })).toBe(
       '{"__proto__":null,"toString":null}\n',
     );
   });
@@ -192,7 +237,7 @@ describe("csv", () => {
   test("the header is written once, also for an empty run", () => {
     expect(render("csv", [page({ id: "a" }), page({ id: "b" }), page()])).toBe("id\na\nb\n");
     expect(render("csv", [])).toBe(`${PERSON_FIELDS.join(",")}\n`);
-    expect(render("csv", [page()], { columns: ["name"] })).toBe("name\n");
+    expect(render("csv", [page()], { fields: ["name"] })).toBe("name\n");
   });
 
   test("to a pipe the last column holds what the first page did not have", () => {
@@ -201,7 +246,7 @@ describe("csv", () => {
       'id,n.x,extra\na,1,\nb,2,"{""n.y"":12345678901234567890,""z"":""=1""}"\n',
     );
     expect(render("csv", [page({ id: "a", extra: 1 })], { extra: true })).toBe("id,extra,extra_\na,1,\n");
-    expect(render("csv", pages, { extra: true, columns: ["id"] })).toBe("id\na\nb\n");
+    expect(render("csv", pages, { extra: true, fields: ["id"] })).toBe("id\na\nb\n");
   });
 
   test("to a file nothing is lost: what the first page did not have is named, and the union has it", async () => {
@@ -211,7 +256,7 @@ describe("csv", () => {
     expect([...view.unseen]).toEqual(["name", "q.r"]);
     const columns = await collectColumns(pages, "person");
     expect(columns).toEqual(["id", "name", "q.r"]);
-    expect(render("csv", pages, { columns })).toBe("id,name,q.r\na,,\nb,B,1\n");
+    expect(render("csv", pages, { fields: columns })).toBe("id,name,q.r\na,,\nb,B,1\n");
   });
 
   test("a lone empty cell is no empty line, which readers would skip", () => {
@@ -257,17 +302,26 @@ describe("csv", () => {
       fc.boolean(),
       fc.constant(null),
     );
-    const style = fc.record({ excel: fc.boolean(), raw: fc.boolean() });
     fc.assert(
-      fc.property(fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 6 }), style, (rows, options) => {
+      fc.property(fc.array(fc.tuple(cell, cell, cell), { minLength: 1, maxLength: 6 }), fc.boolean(), (rows, excel) => {
         const columns = ["id", "name", "title"];
+        const text = stringify([columns, ...rows] as Cell[][], {
+          bom: excel,
+          record_delimiter: excel ? "windows" : "unix",
+          // Also the line break that is not this document's own: readers disagree on which of them ends a row.
+          quote_record_delimiter: true,
+          cast: { boolean: String },
+        });
+        const expected = Buffer.from(text).toString();
+        expect(Buffer.from(csvDocument(columns, rows, { excel, raw: true })).toString()).toBe(expected);
         // Plain records take the short way, records in another order the long one.
         for (const order of [columns, [...columns].reverse()]) {
           const records = rows.map((row) =>
             Object.fromEntries(order.map((name) => [name, row[columns.indexOf(name)]])),
           );
-          expect(render("csv", [page(...records)], options)).toBe(csvDocument(columns, rows, options));
-          expect(render("csv", [page(...records)], { ...options, columns })).toBe(csvDocument(columns, rows, options));
+          for (const fields of [undefined, columns]) {
+            expect(render("csv", [page(...records)], { excel, raw: true, ...(fields && { fields }) })).toBe(expected);
+          }
         }
       }),
       { numRuns: 200 },

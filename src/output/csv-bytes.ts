@@ -1,0 +1,152 @@
+import { type Cells, COMMA, ESCAPED, HAS_COMMA, isInteger, OPEN_OBJECT, QUOTE, viewOf } from "./scan.ts";
+import { type Cell, cellOf, parseExact } from "./values.ts";
+
+// What spreadsheets run as a formula: these characters and their full-width forms, also behind leading white space.
+const FORMULA = /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+// The first bytes that may begin such a text: the general code looks then.
+const LOOK = new Uint8Array(256);
+for (const byte of [...Buffer.from(" =+-@"), 0xc2, 0xe1, 0xe2, 0xe3, 0xef]) LOOK[byte] = 1;
+const NEEDS_QUOTES = /[",\r\n]/;
+// `null` as a little-endian number.
+const NULL = 0x6c6c756e;
+const BOOLEANS = ["true", "false"].map((word) => Buffer.from(word));
+const LINE_FEED = 0x0a;
+const CARRIAGE_RETURN = 0x0d;
+
+/** Whether a spreadsheet might run a text as a formula. Checks one character for nearly every text. */
+function isFormula(text: string): boolean {
+  const first = text.charCodeAt(0);
+  if ((first > 0x40 && first < 0x7f) || (first > 0x2f && first < 0x3d)) return false;
+  return FORMULA.test(text);
+}
+
+/**
+ * One cell, quoted where it needs it. A text that a spreadsheet might run gets a leading apostrophe, a number never.
+ * @param raw without that guard
+ */
+export function cellText(cell: Cell, raw: boolean): string {
+  if (cell === null) return "";
+  if (typeof cell !== "string") return String(cell);
+  const text = raw || !isFormula(cell) ? cell : `'${cell}`;
+  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+}
+
+/** One row without its line break. A lone empty cell would be an empty line, which readers skip: the row would be lost. */
+export const lineText = (cells: readonly Cell[], raw: boolean): string =>
+  cells.map((cell) => cellText(cell, raw)).join(",") || (cells.length === 1 ? '""' : "");
+
+/**
+ * CSV from the bytes of a reply, without strings: what is plain is copied from one buffer into another, what is not goes through
+ * `cellText`. A test holds both ways equal. The buffer is used again for the next page.
+ */
+export class CsvBytes {
+  readonly #raw: boolean;
+  readonly #lineBreak: string;
+  #out = Buffer.allocUnsafeSlow(1 << 16);
+  #view = viewOf(this.#out);
+  #length = 0;
+
+  constructor(raw: boolean, crlf: boolean) {
+    this.#raw = raw;
+    this.#lineBreak = crlf ? "\r\n" : "\n";
+  }
+
+  /** Forgets what was written. */
+  begin(): void {
+    this.#length = 0;
+  }
+
+  /** What was written since `begin`. Good until more is written. */
+  bytes(): Buffer {
+    return this.#out.subarray(0, this.#length);
+  }
+
+  text(text: string): void {
+    this.#reserve(text.length * 3);
+    this.#length += this.#out.write(text, this.#length);
+  }
+
+  line(cells: readonly Cell[]): void {
+    this.text(lineText(cells, this.#raw) + this.#lineBreak);
+  }
+
+  /**
+   * Copies a row.
+   * @param at which of the rows of `cells`
+   * @param size its bytes
+   * @param sources for each column the number of its key, each at most once; below 0: an empty cell
+   * @param nested whether a nested record is one cell; else it is several columns
+   * @returns whether it was written: else it has to be parsed
+   * @throws SyntaxError where a value is no JSON
+   */
+  row({ bytes, view, keys, marks }: Cells, at: number, size: number, sources: Int32Array, nested: boolean): boolean {
+    const base = at * keys.length * 2;
+    const width = sources.length;
+    const raw = this.#raw;
+    if (marks[base] === -1 || width === 0) return false;
+    // No plain cell is longer than its JSON.
+    const room = size + width + 4;
+    this.#reserve(room);
+    const begin = this.#length;
+    let out = this.#out;
+    let outView = this.#view;
+    let to = begin;
+    for (let column = 0; column < width; column++) {
+      if (column > 0) out[to++] = COMMA;
+      const source = sources[column] as number;
+      const start = source < 0 ? 0 : (marks[base + source * 2] as number);
+      if (start === 0) continue;
+      const mark = marks[base + source * 2 + 1] as number;
+      const end = mark >> 2;
+      const first = bytes[start] as number;
+      let plain = true;
+      if (first === QUOTE) {
+        plain = (mark & ESCAPED) === 0 && (raw || LOOK[bytes[start + 1] as number] === 0);
+        if (plain) {
+          // With a comma in it the JSON string, quotes and all, is the cell.
+          const quoted = (mark & HAS_COMMA) !== 0;
+          if (quoted) out[to++] = QUOTE;
+          const after = to + end - start - 2;
+          // Reads and writes up to three bytes too many: the reply goes on for that long, and the next cell writes over them.
+          for (let from = start + 1; to < after; from += 4, to += 4)
+            outView.setInt32(to, view.getInt32(from, true), true);
+          to = after;
+          if (quoted) out[to++] = QUOTE;
+          continue;
+        }
+      } else if (first === OPEN_OBJECT && !nested) {
+        this.#length = begin;
+        return false;
+      } else if (!isInteger(bytes, start, end)) {
+        if (end - start === 4 && view.getInt32(start, true) === NULL) continue;
+        plain = BOOLEANS.some((word) => word.length === end - start && word.compare(bytes, start, end) === 0);
+      }
+      if (plain) {
+        for (let from = start; from < end; from++) out[to++] = bytes[from] as number;
+        continue;
+      }
+      this.#length = to;
+      this.text(cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), raw));
+      this.#reserve(room);
+      out = this.#out;
+      outView = this.#view;
+      to = this.#length;
+    }
+    if (width === 1 && to === begin) {
+      out[to++] = QUOTE;
+      out[to++] = QUOTE;
+    }
+    if (this.#lineBreak.length > 1) out[to++] = CARRIAGE_RETURN;
+    out[to++] = LINE_FEED;
+    this.#length = to;
+    return true;
+  }
+
+  #reserve(more: number): void {
+    if (this.#length + more <= this.#out.length) return;
+    const wider = Buffer.allocUnsafeSlow(Math.max(this.#out.length * 2, this.#length + more));
+    this.#out.copy(wider, 0, 0, this.#length);
+    this.#out = wider;
+    this.#view = viewOf(wider);
+  }
+}

@@ -1,0 +1,97 @@
+import { parse, stringify } from "lossless-json";
+import { CliError, EXIT } from "../errors.ts";
+
+/** What a row describes; decides the published order of its fields. */
+export type RecordKind = "person" | "company";
+
+/** A value as `JSON.parse` gives it; integers beyond 2^53 are bigints, so that no digit of a paid record is lost. */
+export type JsonValue =
+  | string
+  | number
+  | bigint
+  | boolean
+  | null
+  | readonly JsonValue[]
+  | { readonly [key: string]: JsonValue };
+export type JsonRecord = { readonly [key: string]: JsonValue };
+
+/** What a CSV cell holds: numbers stay numbers, a missing value is null. */
+export type Cell = string | number | bigint | boolean | null;
+
+// The fewest digits of an integer beyond 2^53.
+const LONG = /\d{16}/;
+const INTEGER = /^-?\d+$/;
+
+const exactNumber = (token: string): number | bigint => {
+  const value = Number(token);
+  return INTEGER.test(token) && !Number.isSafeInteger(value) ? BigInt(token) : value;
+};
+/** Of a repeated key the last counts, as in `JSON.parse`. */
+const READING = {
+  parseNumber: exactNumber,
+  onDuplicateKey: ({ newValue }: { readonly newValue: unknown }): unknown => newValue,
+};
+
+/** What recurses stops where a hostile service nests without end: the reply is kept, and other formats write it. */
+function bounded<T>(read: () => T): T {
+  try {
+    return read();
+  } catch (cause) {
+    if (!(cause instanceof RangeError)) throw cause;
+    throw new CliError({
+      code: "too_deep",
+      category: "incomplete",
+      exitCode: EXIT.incomplete,
+      message: "a record is nested too deeply for this format",
+      hint: "--format ndjson without --fields writes every record as it came",
+      cause,
+    });
+  }
+}
+
+/**
+ * `JSON.parse`, but integers beyond 2^53 come as bigints instead of losing their last digits. Ten times slower where there are some.
+ * @throws SyntaxError as `JSON.parse`, CliError (exit 5) where such a text is nested too deeply
+ */
+export const parseExact = (text: string): JsonValue =>
+  (LONG.test(text) ? bounded(() => parse(text, null, READING)) : JSON.parse(text)) as JsonValue;
+
+/** `JSON.stringify` that writes bigints as plain JSON integers. @throws CliError (exit 5) where a value is nested too deeply */
+export const stringifyExact = (value: JsonValue): string =>
+  bounded(() => {
+    try {
+      return JSON.stringify(value);
+    } catch (error) {
+      // Only a bigint is no JSON.
+      if (!(error instanceof TypeError)) throw error;
+      return stringify(value) ?? "null";
+    }
+  });
+
+export const isNested = (value: JsonValue | undefined): value is JsonRecord =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/** A list as one cell: its items joined by `; `, items that are no plain values as JSON. */
+const joined = (list: readonly JsonValue[]): string =>
+  list.map((item) => (item === null ? "" : typeof item === "object" ? stringifyExact(item) : String(item))).join("; ");
+
+/** A value that is no nested record as a cell. */
+export const cellOf = (value: JsonValue): Cell =>
+  typeof value !== "object" || value === null ? value : Array.isArray(value) ? joined(value) : stringifyExact(value);
+
+/**
+ * The value that a field names in a record: an own member of that name, else the path `a.b`.
+ * @returns undefined where the record has no such value
+ */
+export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
+  if (Object.hasOwn(record, field)) return record[field];
+  for (let dot = field.indexOf("."); dot > 0; dot = field.indexOf(".", dot + 1)) {
+    const head = field.slice(0, dot);
+    const inner = Object.hasOwn(record, head) ? record[head] : undefined;
+    if (isNested(inner)) {
+      const value = fieldValue(inner, field.slice(dot + 1));
+      if (value !== undefined) return value;
+    }
+  }
+  return undefined;
+}
