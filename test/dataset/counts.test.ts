@@ -2,7 +2,7 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { afterPrefix, type Condition } from "../../src/dataset/conditions.ts";
+import { afterPrefix, type Condition } from "../../src/contract/conditions.ts";
 import { Counts, CountsWriter } from "../../src/dataset/embedded/counts.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { type KeyRange, RecordStore, RecordWriter } from "../../src/dataset/embedded/record-store.ts";

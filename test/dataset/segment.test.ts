@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { afterPrefix, conditionsOf, whereSql } from "../../src/contract/conditions.ts";
 import { checkFilters } from "../../src/contract/filters.ts";
-import { afterPrefix, conditionsOf, whereSql } from "../../src/dataset/conditions.ts";
 import { BitmapSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
 
 test("a bitmap gives the same slices as the list of its people", async () => {

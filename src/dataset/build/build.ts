@@ -1,15 +1,9 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { FILTER_COLUMNS, NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
-import {
-  COMPANY_COLUMNS,
-  FILTER_COLUMNS,
-  NORMAL_COLUMNS,
-  NUMBER_COLUMNS,
-  SORT_KEYS,
-  TEXT_INDEXES,
-} from "../columns.ts";
+import { COMPANY_COLUMNS, SORT_KEYS, TEXT_INDEXES } from "../columns.ts";
 import {
   literal,
   machineResources,

@@ -1,6 +1,7 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { FILTER_COLUMNS, NORMAL_COLUMNS } from "../../contract/conditions.ts";
 import { normalForm } from "../../contract/normalise.ts";
-import { FILTER_COLUMNS, NORMAL_COLUMNS, SORT_KEYS, TEXT_INDEXES } from "../columns.ts";
+import { SORT_KEYS, TEXT_INDEXES } from "../columns.ts";
 import { nullsLast, scalar, toNumber } from "../duckdb.ts";
 import type { Counts } from "../embedded/counts.ts";
 import { findCubes, splitRows } from "../embedded/cubes.ts";

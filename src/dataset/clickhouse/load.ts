@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../columns.ts";
+import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { literal, machineResources, startDuckDb } from "../duckdb.ts";
 import { RecordStore } from "../embedded/record-store.ts";
 import { type DatasetMeta, FILES } from "../layout.ts";

@@ -1,4 +1,5 @@
-import { NORMAL_COLUMNS, NUMBER_COLUMNS, SORT_KEYS } from "../columns.ts";
+import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
+import { SORT_KEYS } from "../columns.ts";
 import type { Dialect } from "./dialect.ts";
 
 /** Where the tables lie. Without a cluster one server holds everything. */

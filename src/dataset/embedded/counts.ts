@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { endianness } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
-import type { Condition } from "../conditions.ts";
+import type { Condition } from "../../contract/conditions.ts";
 
 /*
  * counts.bin, little-endian:

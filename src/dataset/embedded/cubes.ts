@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { type Condition, type Sql, type SqlDialect, whereSql } from "../conditions.ts";
+import { type Condition, type Sql, type SqlDialect, whereSql } from "../../contract/conditions.ts";
 import { nullsLast, toNumber } from "../duckdb.ts";
 import { CountsWriter } from "./counts.ts";
 

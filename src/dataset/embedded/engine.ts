@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import type { DuckDBResult } from "@duckdb/node-api";
+import { type Condition, conditionsOf, joinSql, type Sql, whereSql } from "../../contract/conditions.ts";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
 import { verifyFiles } from "../build/verify.ts";
-import { type Condition, conditionsOf, joinSql, type Sql, whereSql } from "../conditions.ts";
 import {
   acquireDuckDb,
   literal,

@@ -1,6 +1,6 @@
+import { type Condition, joinSql, type Sql, type SqlDialect, whereSql } from "../../contract/conditions.ts";
 import { normalForm } from "../../contract/normalise.ts";
 import { COMPANY_COLUMNS, TEXT_INDEXES, type TextIndex } from "../columns.ts";
-import { type Condition, joinSql, type Sql, type SqlDialect, whereSql } from "../conditions.ts";
 
 export const DIALECT: SqlDialect = {
   // A JavaScript number is bound as a DOUBLE: compared with that, the column would be cast, and nothing could be skipped.

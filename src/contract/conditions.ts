@@ -1,5 +1,20 @@
-import type { CanonicalFilters } from "../contract/filters.ts";
-import { isSlug, slugOf } from "../contract/normalise.ts";
+import { type CanonicalFilters, FILTER_SPECS, type MatchType } from "./filters.ts";
+import { isSlug, slugOf } from "./normalise.ts";
+
+const fieldsBy = (isWanted: (match: MatchType) => boolean): readonly string[] => [
+  ...new Set(FILTER_SPECS.filter(({ match }) => isWanted(match)).map(({ field }) => field)),
+];
+
+/** Whole numbers that ranges look at. */
+export const NUMBER_COLUMNS = fieldsBy((match) => match === "range");
+
+/** Texts that are matched in normal form. Addresses have look-up tables instead. */
+export const NORMAL_COLUMNS = fieldsBy((match) => match === "exact" || match === "prefix").filter(
+  (field) => field !== "network_url",
+);
+
+/** Columns of the filter table after the position. */
+export const FILTER_COLUMNS: readonly string[] = [...NORMAL_COLUMNS, "department", ...NUMBER_COLUMNS];
 
 /** What has to hold of one attribute. Conditions combine with AND; they know nothing of a SQL dialect. */
 export type Condition =
