@@ -1,27 +1,56 @@
 import { type LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
+import type { Pacer } from "../client/pacing.ts";
 import { nextWait } from "../client/retry.ts";
-import type { PagePosition, PageReply } from "../client/types.ts";
+import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
 import type { Budget } from "./budget.ts";
-import type { Active, Buying } from "./flight.ts";
-import { asLost, smallerPage } from "./replies.ts";
-import type { Keeper } from "./settle.ts";
+import type { Flight, Flown } from "./flight.ts";
+import type { Clock, Wait, Wall } from "./order.ts";
+import { asLost, smallerPage } from "./refusal.ts";
+import type { Remaining } from "./remaining.ts";
+import type { Settlement } from "./settle.ts";
+import type { Source } from "./source.ts";
 
 /** Attempts at one page before the service counts as failed. */
 const ATTEMPTS = 10;
 
-/** Asks for units: waits for their turn, tries again where that is safe, and deals with what the service says to them. */
+export interface AttemptOptions extends Clock {
+  readonly client: ServiceClient;
+  readonly source: Source;
+  readonly pacer: Pacer;
+  readonly maxWaitMs: number;
+  readonly onWait: (wait: Wait | undefined) => void;
+  readonly onNotice?: ((text: string) => void) | undefined;
+}
+
+export interface AttemptParts {
+  readonly flight: Flight;
+  readonly budget: Budget;
+  readonly remaining: Remaining;
+  readonly settlement: Settlement;
+}
+
+/** One paid call to its end: waits for its turn, tries again where that is safe, and deals with what the service says to it. */
 export class Attempts {
-  readonly #b: Buying;
+  readonly #options: AttemptOptions;
+  readonly #flight: Flight;
   readonly #budget: Budget;
-  readonly #keeper: Keeper;
+  readonly #remaining: Remaining;
+  readonly #settlement: Settlement;
+  #wall: Wall | undefined;
   #lowered = false;
   #lowering = 0;
 
-  constructor(buying: Buying, budget: Budget, keeper: Keeper) {
-    this.#b = buying;
+  constructor(options: AttemptOptions, { flight, budget, remaining, settlement }: AttemptParts) {
+    this.#options = options;
+    this.#flight = flight;
     this.#budget = budget;
-    this.#keeper = keeper;
+    this.#remaining = remaining;
+    this.#settlement = settlement;
+  }
+
+  get wall(): Wall | undefined {
+    return this.#wall;
   }
 
   /** Whether the size of the pages is just being lowered: nothing else is to be asked for. */
@@ -30,55 +59,58 @@ export class Attempts {
   }
 
   /** One unit, with its attempts, to its end: settled, given back, or left pending with the failure that stops the run. */
-  async ask(active: Active): Promise<void> {
-    const { options } = this.#b;
-    const { intent } = active.unit;
-    const position: PagePosition = {
-      offset: intent.offset,
-      perPage: intent.perPage,
-      ...(intent.cursor === undefined ? {} : { cursor: intent.cursor }),
-    };
-    let faults = 0;
-    let refusals = 0;
+  async ask(flown: Flown): Promise<void> {
+    const { source } = this.#options;
+    const { target, offset, perPage, cursor, key } = flown.unit.intent;
+    const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
+    const tries = { faults: 0, refusals: 0 };
     for (;;) {
       let reply: PageReply;
       try {
         await this.#takeTurn();
-        reply = await options.source.call(intent.target, position, { idempotencyKey: intent.key });
+        reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
-        if (this.#b.halt.aborted && error === this.#b.halt.reason) return this.#abandon(active);
-        const lost = asLost(error);
-        if (lost === undefined && (await this.#refused(active, error))) return;
-        if (lost?.sent === true) {
-          active.sent = true;
-          if (!this.#b.honoursKeys && !(await this.#settleDoubt(active, lost))) return;
-        }
-        const limited = error instanceof ServiceError && error.status === 429;
-        if (limited) refusals++;
-        else faults++;
-        const { now, sleep, random, maxWaitMs } = options;
-        const policy = { now, sleep, random, maxWaitMs, attempts: ATTEMPTS };
-        const wait = nextWait(lost ?? error, limited ? refusals : faults, policy);
-        if (wait === undefined) throw error;
-        const why = limited ? "the rate limit" : (lost ?? (error as Error)).message;
-        if (!(await this.#pause(wait.ms, wait.reason, why))) return this.#abandon(active);
+        if (this.#flight.stopped && error === this.#flight.halt.reason) return this.#abandon(flown);
+        if (!(await this.#mayTryAgain(flown, error, tries))) return;
         continue;
       }
       this.#lowered = false;
-      return this.#keeper.receive(active, reply);
+      return this.#settlement.receive(flown, reply);
     }
   }
 
+  /**
+   * An attempt came to nothing: waits where another may help.
+   * @returns whether to try again; false: the unit is over
+   * @throws the error where another attempt makes no sense, or all are used up
+   */
+  async #mayTryAgain(flown: Flown, error: unknown, tries: { faults: number; refusals: number }): Promise<boolean> {
+    const lost = asLost(error);
+    if (lost === undefined && (await this.#refused(flown, error))) return false;
+    if (lost?.sent === true) {
+      this.#flight.markSent(flown);
+      if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost))) return false;
+    }
+    const limited = error instanceof ServiceError && error.status === 429;
+    const made = limited ? ++tries.refusals : ++tries.faults;
+    const { now, sleep, random, maxWaitMs } = this.#options;
+    const wait = nextWait(lost ?? error, made, { now, sleep, random, maxWaitMs, attempts: ATTEMPTS });
+    if (wait === undefined) throw error;
+    const why = limited ? "the rate limit" : (lost ?? (error as Error)).message;
+    if (await this.#pause(wait.ms, wait.reason, why)) return true;
+    await this.#abandon(flown);
+    return false;
+  }
+
   /** Stopped between two attempts: what may have been charged stays pending, what was never sent is given back. */
-  async #abandon(active: Active): Promise<void> {
-    if (active.sent) this.#b.active.delete(active.unit.intent.n);
-    else await this.#keeper.giveUp(active.unit, "not sent");
-    this.#b.signal();
+  async #abandon({ unit, sent }: Flown): Promise<void> {
+    if (sent) this.#flight.remove(unit);
+    else await this.#settlement.giveUp(unit, "not sent");
   }
 
   /** Waits for a turn in the shared bucket of this key. */
   async #takeTurn(): Promise<void> {
-    const { pacer, maxWaitMs, now } = this.#b.options;
+    const { pacer, maxWaitMs, now } = this.#options;
     const turnOf = pacer.take();
     if (turnOf.waitMs <= 0 && turnOf.kind === "go") return;
     if (turnOf.waitMs > maxWaitMs) {
@@ -86,95 +118,88 @@ export class Attempts {
       throw new WaitTooLongError(turnOf.waitMs, maxWaitMs, resetAt, undefined);
     }
     const why = turnOf.kind === "exhausted" ? "the calls of the day are used up" : "the rate limit";
-    if (!(await this.#pause(turnOf.waitMs, "rate_limit", why))) throw this.#b.halt.reason;
+    if (!(await this.#pause(turnOf.waitMs, "rate_limit", why))) throw this.#flight.halt.reason;
   }
 
   /** @returns false where the run was stopped meanwhile */
-  async #pause(ms: number, reason: "rate_limit" | "retry", why: string): Promise<boolean> {
-    const { now, sleep } = this.#b.options;
-    this.#b.progress({ reason, until: now() + ms, why });
+  async #pause(ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
+    const { now, sleep, onWait } = this.#options;
+    onWait({ reason, until: now() + ms, why });
     try {
-      await sleep(ms, this.#b.halt);
-      return !this.#b.stopped;
+      await sleep(ms, this.#flight.halt);
+      return !this.#flight.stopped;
     } catch (error) {
-      if (this.#b.halt.aborted) return false;
+      if (this.#flight.stopped) return false;
       throw error;
     } finally {
-      this.#b.progress(undefined);
+      onWait(undefined);
     }
   }
 
   /**
-   * An answer that says no. Never charged (contract section 7).
+   * An answer that says no. Never charged (docs/contract.md, "Errors").
    * @returns whether it was dealt with; false: another attempt may help
    */
-  async #refused(active: Active, error: unknown): Promise<boolean> {
+  async #refused(flown: Flown, error: unknown): Promise<boolean> {
     if (!(error instanceof ServiceError)) return false;
-    const b = this.#b;
-    const { intent } = active.unit;
+    const { unit } = flown;
+    const { target, offset, perPage } = unit.intent;
     const { status, detail } = error;
-    if (status === 404 && b.options.source.missing && error.envelope) {
-      await this.#keeper.miss(active);
+    if (status === 404 && this.#options.source.missing && error.envelope) {
+      await this.#settlement.miss(flown);
       return true;
     }
     if (status === 402) {
-      await this.#lowerToBalance(active, error);
+      await this.#lowerToBalance(flown, error);
       return true;
     }
     if (status !== 422 && status !== 413) return false;
     const text = detail.join("; ");
     if (status === 422 && /depth|deep|reaches row|goes to row|beyond/i.test(text)) {
-      b.wall ??= { offset: intent.offset, detail: text };
-      b.agenda.cut(intent.target, intent.offset);
-      await this.#keeper.giveUp(active.unit, "deeper than the service goes", false);
+      this.#wall ??= { offset, detail: text };
+      this.#remaining.cut(target, offset);
+      await this.#settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
-    if (status === 413 || /per[_ -]?page|page[_ -]?size|limit/i.test(text)) {
-      const max = smallerPage(text, intent.perPage);
-      if (max === undefined) return false;
-      b.agenda.lowerPerPage(max);
-      await b.run.append({ t: "learned", perPageMax: b.agenda.perPage });
-      b.options.onNotice?.(`the service gives at most ${b.agenda.perPage} profiles a page; going on with that`);
-      await this.#keeper.giveUp(active.unit, `more than ${max} rows a page`);
-      return true;
-    }
-    return false;
+    if (status !== 413 && !/per[_ -]?page|page[_ -]?size|limit/i.test(text)) return false;
+    const max = smallerPage(text, perPage);
+    if (max === undefined) return false;
+    await this.#settlement.lowerPerPage(max);
+    await this.#settlement.giveUp(unit, `more than ${max} rows a page`);
+    return true;
   }
 
   /** 402: the hold was too large for the balance. Once, and again only after progress, with what the balance covers. */
-  async #lowerToBalance(active: Active, error: ServiceError): Promise<void> {
+  async #lowerToBalance({ unit }: Flown, error: ServiceError): Promise<void> {
     this.#lowering++;
     try {
-      await this.#keeper.giveUp(active.unit, "not enough credits for the hold");
+      await this.#settlement.giveUp(unit, "not enough credits for the hold");
       if (this.#lowered) throw this.#budget.usedUp(error);
-      await this.#lower(active, error);
+      await this.#lower(unit.intent.perPage, error);
     } finally {
       this.#lowering--;
-      this.#b.signal();
+      this.#flight.signal();
     }
   }
 
-  async #lower(active: Active, error: ServiceError): Promise<void> {
-    const b = this.#b;
-    const { client, price } = b.options;
-    while (b.count("flying", "keeping") > 0) {
-      await b.change();
-      if (b.stopped || this.#lowered) return;
+  async #lower(asked: number, error: ServiceError): Promise<void> {
+    while (this.#flight.count("flying", "keeping") > 0) {
+      await this.#flight.change();
+      if (this.#flight.stopped || this.#lowered) return;
     }
     this.#lowered = true;
     let free = error.creditsRemaining;
     try {
-      const account = await client.account(b.halt);
+      const account = await this.#options.client.account(this.#flight.halt);
       if (account.balance !== undefined) free = credits(account.balance - (account.held ?? ZERO));
     } catch {
       // The error's own balance is all there is.
     }
-    const rows = free === undefined ? 0 : affordableRows(free, price);
+    const rows = free === undefined ? 0 : affordableRows(free, this.#budget.price);
     if (rows < 1) throw this.#budget.usedUp(error);
     this.#budget.setBalance(free, false);
-    const asked = active.unit.intent.perPage;
-    if (rows >= asked) b.agenda.lowerPerPage(Math.floor(asked / 2));
-    b.options.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
+    if (rows >= asked) this.#remaining.lowerPerPage(Math.floor(asked / 2));
+    this.#options.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
   }
 
   /**
@@ -182,35 +207,32 @@ export class Attempts {
    * balance tells. What it cannot explain is booked as uncertain, inside the cap.
    * @returns whether another attempt may be made under the cap
    */
-  async #settleDoubt(active: Active, lost: LostReplyError): Promise<boolean> {
-    const b = this.#b;
+  async #settleDoubt(flown: Flown, lost: LostReplyError): Promise<boolean> {
+    const flight = this.#flight;
     const budget = this.#budget;
-    active.phase = "doubt";
-    b.signal();
-    // Each in doubt looks at the balance in turn, the lowest number first, while nothing else moves it.
-    const mustWait = ({ phase, unit }: Active): boolean =>
-      phase === "flying" || phase === "keeping" || (phase === "doubt" && unit.intent.n < active.unit.intent.n);
-    while ([...b.active.values()].some(mustWait)) await b.change();
+    const { unit, hold } = flown;
+    flight.turn(flown, "doubt");
+    while (flight.mustWait(flown)) await flight.change();
     const after = await this.#balanceAfter();
     const before = budget.balance;
-    const gone = before === undefined || after === undefined ? active.hold : credits(before - after);
-    const uncertain = minCredits(gone, active.hold);
+    const gone = before === undefined || after === undefined ? hold : credits(before - after);
+    const uncertain = minCredits(gone, hold);
     if (after !== undefined) budget.setBalance(after, budget.sure);
-    if (uncertain > 0n) await this.#keeper.bookUncertain(active.unit, uncertain, lost.message);
-    if (before !== undefined && after !== undefined && gone > active.hold)
-      await this.#keeper.bookForeign(credits(gone - active.hold));
-    active.phase = "flying";
-    b.signal();
+    if (uncertain > 0n) await this.#settlement.bookUncertain(unit, uncertain, lost.message);
+    if (before !== undefined && after !== undefined && gone > hold) {
+      await this.#settlement.bookForeign(credits(gone - hold));
+    }
+    flight.turn(flown, "flying");
     const room = budget.room();
     // This unit's own hold is in the sum already.
     if (room === undefined || room >= 0n) return true;
-    await this.#keeper.giveUp(active.unit, "the cap leaves no room for another attempt");
+    await this.#settlement.giveUp(unit, "the cap leaves no room for another attempt");
     return false;
   }
 
   /** The balance once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge. */
   async #balanceAfter(): Promise<Credits | undefined> {
-    const { client, sleep } = this.#b.options;
+    const { client, sleep } = this.#options;
     try {
       let account = await client.account();
       for (let look = 0; look < 5 && (account.held ?? ZERO) > 0n; look++) {

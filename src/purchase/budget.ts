@@ -1,21 +1,48 @@
 import type { ServiceError } from "../client/errors.ts";
-import type { PageReply } from "../client/types.ts";
-import { affordableRows, type Credits, credits, formatCredits, minCredits, priceOf, ZERO } from "../contract/money.ts";
-import { CliError, EXIT } from "../errors.ts";
-import { creditsOf } from "../runs/journal.ts";
-import type { Active, Buying } from "./flight.ts";
+import { affordableRows, type Credits, credits, minCredits, priceOf, ZERO } from "../contract/money.ts";
+import type { CliError } from "../errors.ts";
+import { creditsOf, type RunState } from "../runs/journal.ts";
+import { usedUp } from "./failures.ts";
+import type { Flight, Flown } from "./flight.ts";
+
+export interface BudgetOptions {
+  /** Credits a row. */
+  readonly price: Credits;
+  /** The most that a run may cost in all its sessions, uncertain credits included; undefined: only `maxRows` counts. */
+  readonly cap: Credits | undefined;
+  /** The most rows that a run may buy in all its sessions; undefined: as many as there are. */
+  readonly maxRows: number | undefined;
+  /** Balance before the first call, where the service told. */
+  readonly balance: Credits | undefined;
+}
+
+/** What a reply says of money. */
+export interface Charge {
+  readonly used: Credits;
+  /** The balance that came with it. */
+  readonly told: Credits | undefined;
+}
 
 /** What may still be spent: by the cap, by the rows allowed, by the balance as far as it is known. */
 export class Budget {
-  readonly #b: Buying;
+  readonly #options: BudgetOptions;
+  readonly #spent: RunState;
+  readonly #flight: Flight;
   /** Charged by replies that are being written; settled in the state once they are on the disk. */
   #keeping: Credits = ZERO;
   #balance: Credits | undefined;
   #sure = false;
 
-  constructor(buying: Buying) {
-    this.#b = buying;
-    this.#balance = buying.options.balance;
+  /** @param spent what the journal adds up to, kept up to date by its owner */
+  constructor(options: BudgetOptions, spent: RunState, flight: Flight) {
+    this.#options = options;
+    this.#spent = spent;
+    this.#flight = flight;
+    this.#balance = options.balance;
+  }
+
+  get price(): Credits {
+    return this.#options.price;
   }
 
   /** Balance as far as known: what the service told last, less what was charged since. */
@@ -33,20 +60,12 @@ export class Budget {
     this.#sure = sure;
   }
 
-  atRisk(): Credits {
-    let sum: bigint = ZERO;
-    for (const { hold, phase } of this.#b.active.values()) if (phase !== "keeping") sum += hold;
-    return credits(sum);
-  }
-
   /** Credits that may still be put at risk. */
   room(): Credits | undefined {
-    const { options, run, pending, shelved } = this.#b;
-    if (options.cap === undefined) return undefined;
-    let waiting: bigint = 0n;
-    for (const unit of pending) waiting += creditsOf(unit.intent.hold);
-    for (const unit of shelved) waiting += creditsOf(unit.intent.hold);
-    return credits(options.cap - run.state.settled - run.state.uncertain - this.#keeping - this.atRisk() - waiting);
+    const { cap } = this.#options;
+    if (cap === undefined) return undefined;
+    const { settled, uncertain } = this.#spent;
+    return credits(cap - settled - uncertain - this.#keeping - this.#atRisk() - this.#flight.waiting.hold);
   }
 
   fits(hold: Credits): boolean {
@@ -56,34 +75,24 @@ export class Budget {
 
   /** Rows that may still be asked for. */
   rowRoom(): number {
-    const { options, run, active, pending, shelved } = this.#b;
+    const { maxRows, price } = this.#options;
     const room = this.room();
-    let rows = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, options.price);
-    if (options.maxRows !== undefined) {
-      // A page that is being written counts whole: how many rows it has is known only once it was read.
-      let flying = 0;
-      for (const { unit } of active.values()) flying += unit.intent.perPage;
-      for (const unit of pending) flying += unit.intent.perPage;
-      for (const unit of shelved) flying += unit.intent.perPage;
-      rows = Math.min(rows, options.maxRows - run.state.rows - flying);
-    }
-    return rows;
+    const affordable = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, price);
+    if (maxRows === undefined) return affordable;
+    // A page that is being written counts whole: how many rows it has is known only once it was read.
+    return Math.min(affordable, maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows);
   }
 
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   covered(): number | undefined {
     if (this.#balance === undefined) return undefined;
-    return affordableRows(credits(this.#balance - this.atRisk()), this.#b.options.price);
+    return affordableRows(credits(this.#balance - this.#atRisk()), this.price);
   }
 
   /** Whether the balance still covers a page that was prepared while others were in flight. */
-  covers({ hold }: Active): boolean {
+  covers({ hold }: Flown): boolean {
     if (this.#balance === undefined || hold === 0n) return true;
-    let sum: bigint = hold;
-    for (const other of this.#b.active.values()) {
-      if (other.phase === "flying" || other.phase === "doubt") sum += other.hold;
-    }
-    return sum <= this.#balance;
+    return hold + this.#flight.held("flying", "doubt") <= this.#balance;
   }
 
   /** A reply is being written: its charge counts, its hold no longer does. Ends with {@link kept}. */
@@ -99,11 +108,9 @@ export class Budget {
    * Takes a charge off the balance, and believes the balance that came with it where no other call was in flight.
    * @returns what others spent meanwhile
    */
-  charge(reply: PageReply, alone: boolean): Credits {
-    const { creditsUsed, creditsRemaining: told } = reply.meta;
-    if (this.#balance !== undefined) this.#balance = credits(this.#balance - creditsUsed);
-    this.#sure = alone && told !== undefined && !reply.replayed;
-    // With others in flight, or for a stored reply, the balance told is not the one of now.
+  charge({ used, told }: Charge, alone: boolean): Credits {
+    if (this.#balance !== undefined) this.#balance = credits(this.#balance - used);
+    this.#sure = alone && told !== undefined;
     if (!this.#sure || told === undefined) return ZERO;
     const gone = this.#balance === undefined ? ZERO : credits(this.#balance - told);
     this.#balance = told;
@@ -112,44 +119,29 @@ export class Budget {
 
   /** How much of a hold of an earlier session the balance cannot explain: at most the hold, all of it where nobody knows. */
   explain(hold: Credits): Credits {
-    const { run, options } = this.#b;
     let before: Credits | undefined;
-    for (const { settled } of run.state.units.values()) {
+    for (const { settled } of this.#spent.units.values()) {
       if (settled?.remaining === undefined) continue;
       const remaining = creditsOf(settled.remaining);
       if (before === undefined || remaining < before) before = remaining;
     }
-    if (before === undefined || options.balance === undefined) return hold;
-    const gone = before - options.balance - run.state.uncertain;
+    const now = this.#options.balance;
+    if (before === undefined || now === undefined) return hold;
+    const gone = before - now - this.#spent.uncertain;
     return gone <= 0n ? ZERO : minCredits(credits(gone), hold);
   }
 
-  /**
-   * What the balance was thought to be leaves nothing; others may have topped it up since.
-   * @throws CliError exit 4 where it is used up
-   */
-  async ask(): Promise<void> {
-    const { client, price } = this.#b.options;
-    const account = await client.account(this.#b.halt);
-    this.#balance = account.balance === undefined ? undefined : credits(account.balance - (account.held ?? ZERO));
-    if (this.#balance !== undefined && affordableRows(this.#balance, price) < 1) throw this.usedUp(undefined);
-  }
-
+  /** @param cause what the service said to a hold */
   usedUp(cause: ServiceError | undefined): CliError {
-    const { run, options } = this.#b;
-    const balance = cause?.creditsRemaining ?? this.#balance;
-    return new CliError({
-      code: "insufficient_credits",
-      category: "credits",
-      exitCode: EXIT.credits,
-      message: `not enough credits for another profile at ${formatCredits(options.price)}: the balance is ${balance === undefined ? "used up" : formatCredits(balance)}; ${run.state.rows} rows are bought and kept`,
-      ...(cause === undefined ? {} : { status: cause.status, cause }),
-      ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
-    });
+    return usedUp(cause?.creditsRemaining ?? this.#balance, this.price, this.#spent.rows, cause);
   }
 
   /** What a page of so many rows may cost. */
   priceOf(rows: number): Credits {
-    return priceOf(rows, this.#b.options.price);
+    return priceOf(rows, this.price);
+  }
+
+  #atRisk(): Credits {
+    return this.#flight.held("ready", "flying", "doubt");
   }
 }

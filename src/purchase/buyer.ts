@@ -1,24 +1,52 @@
 import { randomUUID } from "node:crypto";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
-import { credits, ZERO } from "../contract/money.ts";
-import { CliError, EXIT } from "../errors.ts";
+import type { Pacer } from "../client/pacing.ts";
+import type { ServiceClient } from "../client/types.ts";
+import { affordableRows, credits, ZERO } from "../contract/money.ts";
+import type { Page } from "../output/page.ts";
 import { freeBytes } from "../runs/disk.ts";
-import { creditsOf, creditText, type IntentRecord, newUnit, type Unit } from "../runs/journal.ts";
+import { creditsOf, creditText, newUnit, type Unit } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
 import { Attempts } from "./attempt.ts";
-import { Budget } from "./budget.ts";
-import { type Active, type BuyerOptions, Buying, type BuyResult } from "./flight.ts";
-import { Handover } from "./in-order.ts";
+import { Budget, type BudgetOptions } from "./budget.ts";
+import { diskFull } from "./failures.ts";
+import { Flight, type Flown } from "./flight.ts";
+import { ReorderBuffer } from "./in-order.ts";
+import { type Ask, nextPage } from "./next-page.ts";
+import type { BuyProgress, BuyResult, Clock } from "./order.ts";
 import { restore } from "./recovery.ts";
-import { Keeper } from "./settle.ts";
+import { Remaining } from "./remaining.ts";
+import { Settlement } from "./settle.ts";
+import type { Source } from "./source.ts";
 
-/** Room on the disk beyond the pages in flight: plan, journal. */
+/** Room on the disk beyond the pages in flight: plan, journal, receipt. */
 const DISK_RESERVE = 512 * 1024;
 /** How long it is believed what room there is, where little was written meanwhile. */
 const DISK_LOOK_MS = 1_000;
 
+export interface BuyerOptions extends Clock, BudgetOptions {
+  readonly run: Run;
+  readonly client: ServiceClient;
+  readonly source: Source;
+  readonly pacer: Pacer;
+  readonly perPage: number;
+  readonly concurrency: number;
+  readonly maxWaitMs: number;
+  readonly interrupted: AbortSignal;
+  /** Whether the service is known to honour `Idempotency-Key`. */
+  readonly honoursKeys: boolean;
+  readonly datasetVersion: string | null;
+  /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
+  readonly commit: (page: Page, unit: Unit) => Promise<void>;
+  /** Asked after each page that was handed on: whether what came is reason to buy no more. */
+  readonly enough?: (() => boolean) | undefined;
+  readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
+  readonly onNotice?: ((text: string) => void) | undefined;
+}
+
 /** A unit that may be asked for once its intent is on the disk. */
 interface Ready {
-  readonly active: Active;
+  readonly flown: Flown;
   readonly kept: Promise<void>;
 }
 
@@ -27,25 +55,38 @@ interface Ready {
  * its idempotency key, then (after the request) the bytes of the reply with the line that settles it, and only then does a row
  * go on to the output. Never more than the cap is at risk: holds in flight and uncertain credits count.
  *
- * This class chooses what to ask for and when. {@link Attempts} asks, {@link Keeper} writes down, {@link Handover} hands pages on
- * in order, {@link Budget} knows what may be spent, and recovery.ts begins where an earlier session ended.
+ * {@link nextPage} says what to ask for, {@link Attempts} asks, {@link Settlement} writes down, {@link ReorderBuffer} hands on.
  */
 export class Buyer {
-  readonly #b: Buying;
+  readonly #options: BuyerOptions;
+  readonly #flight = new Flight();
+  readonly #remaining: Remaining;
   readonly #budget: Budget;
-  readonly #handover: Handover;
-  readonly #keeper: Keeper;
+  readonly #buffer: ReorderBuffer;
+  readonly #settlement: Settlement;
   readonly #attempts: Attempts;
   /** Units whose intents are written ahead, so that a free slot is used at once and their sync is shared with a page's. */
   readonly #ready: Ready[] = [];
   #disk: { readonly free: number; readonly at: number; readonly written: number } | undefined;
 
   constructor(options: BuyerOptions) {
-    this.#b = new Buying(options);
-    this.#budget = new Budget(this.#b);
-    this.#handover = new Handover(this.#b);
-    this.#keeper = new Keeper(this.#b, this.#budget, this.#handover);
-    this.#attempts = new Attempts(this.#b, this.#budget, this.#keeper);
+    const { run, source, commit, interrupted } = options;
+    const flight = this.#flight;
+    const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
+    const remaining = new Remaining(source, run.plan.paging, perPage);
+    const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
+    const read = (unit: Unit): Buffer => run.readReply(unit);
+    const budget = new Budget(options, run.state, flight);
+    const buffer = new ReorderBuffer({ isNext, read, commit, interrupted }, flight);
+    const parts = { flight, remaining, budget, buffer };
+    const settlement = new Settlement({ ...options, onSettled: () => this.#progress(undefined) }, parts);
+    const onWait = (wait: BuyProgress["wait"]): void => this.#progress(wait);
+    this.#options = options;
+    this.#remaining = remaining;
+    this.#budget = budget;
+    this.#buffer = buffer;
+    this.#settlement = settlement;
+    this.#attempts = new Attempts({ ...options, onWait }, { ...parts, settlement });
   }
 
   /**
@@ -53,70 +94,76 @@ export class Buyer {
    * @throws what ended it: an error of a call, of the disk, of the output; `CliError` where the balance is used up
    */
   async buy(): Promise<BuyResult> {
-    const b = this.#b;
-    const { interrupted, onNotice } = b.options;
-    const onInterrupt = (): void => {
-      const flying = b.count("flying", "doubt");
-      const pages = flying === 1 ? "the page" : `${flying} pages`;
-      if (flying > 0) onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);
-      b.stop(interrupted.reason);
-    };
+    const flight = this.#flight;
+    const settlement = this.#settlement;
+    const { interrupted, run, now } = this.#options;
+    const onInterrupt = (): void => this.#interrupt();
     if (interrupted.aborted) onInterrupt();
     interrupted.addEventListener("abort", onInterrupt, { once: true });
     try {
-      await restore(b, this.#budget, this.#keeper, this.#handover);
-      await this.#handover.commitKept();
-      const committing = this.#handover.commitAll();
-      await this.#feed().catch((error: unknown) => b.stop(error));
+      await restore(run.state, { flight, budget: this.#budget, remaining: this.#remaining, settlement }, now());
+      await this.#buffer.commitKept();
+      const committing = this.#buffer.commitAll();
+      await this.#feed().catch((error: unknown) => flight.stop(error));
       await this.#dropReady();
-      while (b.active.size > 0) await b.change();
-      this.#handover.finish();
+      while (!flight.isEmpty) await flight.change();
+      this.#buffer.finish();
       await committing;
-      await this.#keeper.idle();
+      await settlement.idle();
     } finally {
       interrupted.removeEventListener("abort", onInterrupt);
     }
-    if (!b.stopped && !this.#budget.sure) await this.#lookAtBalance();
-    if (b.stopped) throw b.failure;
+    if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
+    if (flight.stopped) throw flight.failure;
     return {
-      ended: b.agenda.somethingLeft || b.shelved.length > 0 ? "limit" : "all",
-      wall: b.wall,
-      movedTo: b.movedTo,
-      total: b.total,
+      ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
+      wall: this.#attempts.wall,
+      movedTo: settlement.movedTo,
+      total: settlement.total,
       balance: this.#budget.sure ? this.#budget.balance : undefined,
     };
+  }
+
+  #interrupt(): void {
+    const { interrupted, onNotice } = this.#options;
+    const flying = this.#flight.count("flying", "doubt");
+    const pages = flying === 1 ? "the page" : `${flying} pages`;
+    if (flying > 0) onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);
+    this.#flight.stop(interrupted.reason);
+  }
+
+  #progress(wait: BuyProgress["wait"]): void {
+    const { settled, uncertain, rows } = this.#options.run.state;
+    this.#options.onProgress?.({ rows, settled, uncertain, wait });
   }
 
   /** With several pages in flight only the account tells, at the end, what others spent meanwhile. */
   async #lookAtBalance(): Promise<void> {
     const known = this.#budget.balance;
     try {
-      const { balance } = await this.#b.options.client.account(this.#b.halt);
+      const { balance } = await this.#options.client.account(this.#flight.halt);
       const gone = known === undefined || balance === undefined ? ZERO : credits(known - balance);
       this.#budget.setBalance(balance, true);
-      if (gone > 0n) await this.#keeper.bookForeign(gone);
+      if (gone > 0n) await this.#settlement.bookForeign(gone);
     } catch (error) {
       // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
       if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
-        this.#b.stop(error);
+        this.#flight.stop(error);
       }
     }
   }
 
-  // Choosing
-
   /** Asks for one unit after the other, as slots become free, until nothing is left or allowed. */
   async #feed(): Promise<void> {
-    const b = this.#b;
-    while (!b.stopped) {
+    while (!this.#flight.stopped) {
       const why = await this.#prepare();
       const first = this.#ready[0];
-      if (first !== undefined && this.#slotFree()) {
+      if (first !== undefined && this.#hasFreeSlot()) {
         this.#ready.shift();
         await this.#launch(first);
-      } else if (first !== undefined || why === "wait") await b.change();
+      } else if (first !== undefined || why === "wait") await this.#flight.change();
       else if (why === "end") return;
-      else if (why === "broke") await this.#budget.ask();
+      else if (why === "broke") await this.#askBalance();
     }
   }
 
@@ -125,14 +172,19 @@ export class Buyer {
    * @returns why there are no more of them
    */
   async #prepare(): Promise<"enough" | "wait" | "end" | "broke"> {
-    const b = this.#b;
-    while (this.#ready.length < (b.bought ? b.options.concurrency : 1)) {
-      const resumed = b.pending.shift();
+    const { concurrency, enough } = this.#options;
+    while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
+      const resumed = this.#flight.nextWaiting();
       if (resumed !== undefined) {
         await this.#resume(resumed);
         continue;
       }
-      const next = this.#pick();
+      const moving = !this.#flight.isEmpty;
+      if (enough?.() === true) return moving ? "wait" : "end";
+      const busy = this.#flight.busyTargets(this.#remaining.paging === "cursor");
+      const limits = { rows: this.#budget.rowRoom(), covered: this.#budget.covered(), moving, busy };
+      const { paging, perPage } = this.#remaining;
+      const next = nextPage({ paging, perPage, open: () => this.#remaining.open() }, limits);
       if (typeof next === "string") return next;
       await this.#intend(next);
     }
@@ -141,158 +193,113 @@ export class Buyer {
 
   /** A unit of an earlier session: its intent is on the disk already. */
   async #resume(unit: Unit): Promise<void> {
-    const hold = creditsOf(unit.intent.hold);
-    if (!this.#budget.fits(hold)) {
-      this.#b.shelved.push(unit);
-      return;
-    }
-    const active: Active = { unit, hold, phase: "ready", sent: true };
-    this.#b.active.set(unit.intent.n, active);
-    this.#ready.push({ active, kept: Promise.resolve() });
+    if (!this.#budget.fits(creditsOf(unit.intent.hold))) return this.#flight.shelve(unit);
+    this.#ready.push({ flown: this.#flight.add(unit, true), kept: Promise.resolve() });
     await this.#requireDisk();
   }
 
-  async #intend(intent: IntentRecord): Promise<void> {
-    const b = this.#b;
-    const unit = newUnit(intent);
-    const active: Active = { unit, hold: creditsOf(intent.hold), phase: "ready", sent: false };
-    b.active.set(intent.n, active);
+  async #intend(ask: Ask): Promise<void> {
+    const { run, now } = this.#options;
+    const hold = creditText(this.#budget.priceOf(ask.perPage));
+    const unit = newUnit({ t: "intent", n: run.nextNumber(), ...ask, key: randomUUID(), hold, at: now() });
+    const flown = this.#flight.add(unit, false);
+    this.#remaining.take(ask);
     try {
       await this.#requireDisk();
     } catch (error) {
-      b.active.delete(intent.n);
-      b.agenda.giveBack(intent);
+      this.#forget(flown);
       throw error;
     }
-    const kept = b.run.intend(unit);
+    const kept = run.intend(unit);
     // Looked at where it is awaited; until then a failure is no unhandled one.
     kept.catch(() => undefined);
-    this.#ready.push({ active, kept });
+    this.#ready.push({ flown, kept });
   }
 
-  /** The next unit to ask for, or why there is none now. */
-  #pick(): IntentRecord | "wait" | "end" | "broke" {
-    const b = this.#b;
-    const idle = b.active.size > 0 || b.pending.length > 0 ? "wait" : "end";
-    let room = this.#budget.rowRoom();
-    if (room < 1 || b.options.enough?.() === true) return idle;
-    const slot = b.agenda.next((target) => this.#isBusy(target));
-    if (slot === undefined) return idle;
-    const covered = this.#budget.covered();
-    if (covered !== undefined) {
-      if (covered < Math.min(room, b.agenda.perPage, slot.left) && idle === "wait") return "wait";
-      if (covered < 1) return "broke";
-      room = Math.min(room, covered);
-    }
-    const perPage = b.agenda.sizeFor(slot, room);
-    const intent: IntentRecord = {
-      t: "intent",
-      n: b.run.nextNumber(),
-      target: slot.target,
-      offset: slot.from,
-      perPage,
-      ...(slot.cursor === undefined ? {} : { cursor: slot.cursor }),
-      key: randomUUID(),
-      hold: creditText(this.#budget.priceOf(perPage)),
-      at: b.options.now(),
-    };
-    b.agenda.take(intent);
-    return intent;
+  /** Not on the disk, so not sent: its rows are simply still to be bought. */
+  #forget({ unit }: Flown): void {
+    this.#remaining.giveBack(unit.intent);
+    this.#flight.remove(unit);
   }
 
-  #isBusy(target: number): boolean {
-    const { active, pending, paging } = this.#b;
-    for (const { unit, phase } of active.values()) {
-      if (unit.intent.target === target && phase !== "keeping") return true;
-      // The cursor of the next page is known once this one is settled.
-      if (unit.intent.target === target && paging === "cursor") return true;
-    }
-    return pending.some((unit) => unit.intent.target === target);
+  /**
+   * What the balance was thought to be leaves nothing; others may have topped it up since.
+   * @throws CliError exit 4 where it is used up
+   */
+  async #askBalance(): Promise<void> {
+    const { balance, held } = await this.#options.client.account(this.#flight.halt);
+    const free = balance === undefined ? undefined : credits(balance - (held ?? ZERO));
+    this.#budget.setBalance(free, this.#budget.sure);
+    if (free !== undefined && affordableRows(free, this.#budget.price) < 1) throw this.#budget.usedUp(undefined);
   }
 
-  #slotFree(): boolean {
-    const b = this.#b;
-    const flying = b.count("flying", "doubt");
+  #hasFreeSlot(): boolean {
+    const flight = this.#flight;
+    const { concurrency } = this.#options;
+    const flying = flight.count("flying", "doubt");
     // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
-    const allowed = b.bought ? b.options.concurrency : 1 - b.count("keeping");
-    if (b.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
+    const allowed = this.#settlement.hasLooked ? concurrency : 1 - flight.count("keeping");
+    if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
     // A slow reader of the output stops the buying: no more pages are held than this.
-    if (this.#handover.length + b.count("flying", "keeping") < b.options.concurrency + 3) return true;
+    if (this.#buffer.length + flight.count("flying", "keeping") < concurrency + 3) return true;
     // Unless what is waiting waits for a page that was left out in an earlier session.
-    return flying === 0 && this.#handover.isHeldUp;
+    return flying === 0 && this.#buffer.isHeldUp;
   }
 
-  async #launch({ active, kept }: Ready): Promise<void> {
-    const b = this.#b;
-    const { intent } = active.unit;
-    b.run.hurry();
+  async #launch({ flown, kept }: Ready): Promise<void> {
+    const flight = this.#flight;
+    this.#options.run.hurry();
     try {
       await kept;
     } catch (error) {
-      // Not on the disk, so not sent: its rows are simply still to be bought.
-      b.active.delete(intent.n);
-      b.agenda.giveBack(intent);
+      this.#forget(flown);
       throw error;
     }
-    if (b.stopped || this.#isOutdated(active)) return this.#takeBack(active);
-    active.phase = "flying";
-    void this.#attempts.ask(active).catch(async (error: unknown) => {
-      b.stop(error);
+    if (flight.stopped || this.#isOutdated(flown)) return this.#takeBack(flown);
+    flight.turn(flown, "flying");
+    void this.#attempts.ask(flown).catch(async (error: unknown) => {
+      flight.stop(error);
       // Nothing that was never sent, or was only refused, is left as if it might have been charged.
-      if (!active.sent && b.active.has(intent.n)) {
-        await this.#keeper.giveUp(active.unit, "refused").catch(() => undefined);
+      if (!flown.sent && flight.has(flown)) {
+        await this.#settlement.giveUp(flown.unit, "refused").catch(() => undefined);
       }
-      b.active.delete(intent.n);
-      b.signal();
+      flight.remove(flown.unit);
     });
   }
 
   /** Whether a unit that was prepared while others were in flight is no longer what is wanted. */
-  #isOutdated(active: Active): boolean {
-    const { agenda, options } = this.#b;
-    const { intent } = active.unit;
-    if (active.sent) return false;
-    if (intent.perPage > agenda.perPage || agenda.isPastEnd(intent)) return true;
-    return !this.#budget.covers(active) || options.enough?.() === true;
+  #isOutdated(flown: Flown): boolean {
+    const { intent } = flown.unit;
+    if (flown.sent) return false;
+    if (intent.perPage > this.#remaining.perPage || this.#remaining.isPastEnd(intent)) return true;
+    return !this.#budget.covers(flown) || this.#options.enough?.() === true;
   }
 
   /** A unit that was not sent in this session. One of an earlier session stays pending, under its key. */
-  async #takeBack(active: Active): Promise<void> {
-    const { unit, sent } = active;
-    if (sent) this.#b.active.delete(unit.intent.n);
-    else await this.#keeper.giveUp(unit, this.#b.stopped ? "not sent" : "no longer fits");
-    this.#b.signal();
+  async #takeBack({ unit, sent }: Flown): Promise<void> {
+    if (sent) this.#flight.remove(unit);
+    else await this.#settlement.giveUp(unit, this.#flight.stopped ? "not sent" : "no longer fits");
   }
 
   /** Nothing more is asked for. */
   async #dropReady(): Promise<void> {
-    const dropped = this.#ready.splice(0).flatMap(({ active, kept }) => [kept, this.#takeBack(active)]);
-    for (const end of await Promise.allSettled(dropped)) if (end.status === "rejected") this.#b.stop(end.reason);
+    const dropped = this.#ready.splice(0).flatMap(({ flown, kept }) => [kept, this.#takeBack(flown)]);
+    for (const end of await Promise.allSettled(dropped)) if (end.status === "rejected") this.#flight.stop(end.reason);
   }
 
   /** What could not be kept is not bought. @throws CliError where what is asked for might not fit on the disk */
   async #requireDisk(): Promise<void> {
-    const { run, options, active } = this.#b;
-    const { written, rowBytes } = this.#keeper;
+    const { run, now } = this.#options;
+    const { written, rowBytes } = this.#settlement;
     const known = this.#disk;
     // The output may lie on the same disk.
     const since = known === undefined ? 0 : 2 * (written - known.written);
-    const stale = known === undefined || options.now() - known.at >= DISK_LOOK_MS || since > known.free / 8;
+    const stale = known === undefined || now() - known.at >= DISK_LOOK_MS || since > known.free / 8;
     if (stale) {
       const free = (await freeBytes(run.path)) ?? Number.POSITIVE_INFINITY;
-      this.#disk = { free, at: options.now(), written };
+      this.#disk = { free, at: now(), written };
     }
     const free = stale ? (this.#disk?.free ?? 0) : known.free - since;
-    let coming = 0;
-    for (const { unit } of active.values()) coming += unit.intent.perPage;
-    if (free <= coming * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
+    if (free <= this.#flight.rowsAsked * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
   }
 }
-
-const diskFull = (path: string): CliError =>
-  new CliError({
-    code: "disk_full",
-    category: "filesystem",
-    exitCode: EXIT.incomplete,
-    message: `the disk with ${path} is almost full: stopped before buying what could not be kept`,
-  });

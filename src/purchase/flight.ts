@@ -1,126 +1,32 @@
-import type { Pacer } from "../client/pacing.ts";
-import type { Dialect, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
-import type { Credits } from "../contract/money.ts";
-import type { Page } from "../output/page.ts";
-import type { Unit } from "../runs/journal.ts";
-import type { Run } from "../runs/run.ts";
-import { Agenda, type Targets } from "./next-page.ts";
-
-/** What a run asks for, target by target: one for a search, one for each company otherwise. */
-export interface Source extends Targets {
-  call(target: number, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
-  /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
-  readonly missing: boolean;
-}
-
-export interface Clock {
-  readonly now: () => number;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  readonly random: () => number;
-}
-
-/** What a person may be shown while a run is at work. */
-export interface BuyProgress {
-  /** Rows paid for and kept. */
-  readonly rows: number;
-  readonly settled: Credits;
-  readonly uncertain: Credits;
-  /** The wait that is under way: for the rate limit or before another attempt. */
-  readonly wait: { readonly reason: "rate_limit" | "retry"; readonly until: number; readonly why: string } | undefined;
-}
-
-export interface BuyerOptions extends Clock {
-  readonly run: Run;
-  readonly client: ServiceClient;
-  readonly source: Source;
-  readonly pacer: Pacer;
-  /** Credits a row. */
-  readonly price: Credits;
-  /** The most that this run may cost in all its sessions, uncertain credits included; undefined: only `maxRows` counts. */
-  readonly cap: Credits | undefined;
-  /** The most rows that this run may buy in all its sessions; undefined: as many as there are. */
-  readonly maxRows: number | undefined;
-  readonly perPage: number;
-  readonly concurrency: number;
-  readonly maxWaitMs: number;
-  readonly interrupted: AbortSignal;
-  /** Whether the service is known to honour `Idempotency-Key`. */
-  readonly honoursKeys: boolean;
-  /** Balance before the first call, where the service told. */
-  readonly balance: Credits | undefined;
-  readonly datasetVersion: string | null;
-  /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
-  readonly commit: (page: Page, unit: Unit) => Promise<void>;
-  /** Asked after each page that was handed on: whether what came is reason to buy no more. */
-  readonly enough?: (() => boolean) | undefined;
-  readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
-  readonly onNotice?: ((text: string) => void) | undefined;
-}
-
-/** Where the service refused to go deeper, with its words. */
-export interface Wall {
-  readonly offset: number;
-  readonly detail: string;
-}
-
-/** Why a run bought no more, where nothing went wrong. */
-export interface BuyResult {
-  /** `all`: nothing is left to ask for. `limit`: the rows or credits allowed are used up. */
-  readonly ended: "all" | "limit";
-  readonly wall: Wall | undefined;
-  /** The dataset version that a reply named instead of the run's. */
-  readonly movedTo: string | undefined;
-  /** Rows of the segment as the last reply told; undefined where no reply did. */
-  readonly total: number | undefined;
-  /** Balance after the last call, where the service tells. */
-  readonly balance: Credits | undefined;
-}
+import { type Credits, credits, ZERO } from "../contract/money.ts";
+import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 
 /** `ready`: its intent is written; `flying`: asked for; `keeping`: its reply is being written; `doubt`: it may be charged. */
 export type Phase = "ready" | "flying" | "keeping" | "doubt";
 
 /** A unit that is being bought. */
-export interface Active {
+export interface Flown {
   readonly unit: Unit;
+  /** Credits at risk. */
   readonly hold: Credits;
-  phase: Phase;
+  readonly phase: Phase;
   /** Whether any attempt may have reached the service. */
-  sent: boolean;
+  readonly sent: boolean;
 }
 
-/** What the parts of a buyer share: what is in flight, what is left, and the end of it all. */
-export class Buying {
-  readonly options: BuyerOptions;
-  readonly run: Run;
-  readonly paging: Dialect["paging"];
-  readonly agenda: Agenda;
-  readonly active = new Map<number, Active>();
+/** The units in flight with their holds, those of an earlier session that wait for their turn, and the stop of it all. */
+export class Flight {
+  readonly #units = new Map<number, { -readonly [Key in keyof Flown]: Flown[Key] }>();
   /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
-  readonly pending: Unit[] = [];
+  #pending: Unit[] = [];
   /** Of those, the ones that a cap lowered since leaves no room for: they stay at risk, and are not repeated. */
-  readonly shelved: Unit[] = [];
-  /** Whether a reply was looked at, in this session or an earlier one. */
-  bought = false;
-  honoursKeys: boolean;
-  wall: Wall | undefined;
-  movedTo: string | undefined;
-  total: number | undefined;
+  readonly #shelved: Unit[] = [];
   readonly #halt = new AbortController();
   #failure: unknown;
-  #stopped = false;
   #changed = new Set<() => void>();
 
-  constructor(options: BuyerOptions) {
-    this.options = options;
-    this.run = options.run;
-    this.paging = options.run.plan.paging;
-    const perPage = Math.min(options.perPage, options.run.state.perPageMax ?? Number.POSITIVE_INFINITY);
-    this.agenda = new Agenda(options.source, this.paging, perPage);
-    this.honoursKeys = options.honoursKeys;
-  }
-
   get stopped(): boolean {
-    return this.#stopped;
+    return this.#halt.signal.aborted;
   }
 
   /** What stopped it. */
@@ -135,8 +41,7 @@ export class Buying {
 
   /** Nothing more is bought; what is in flight is settled. The first reason counts. */
   stop(reason: unknown): void {
-    if (!this.#stopped) {
-      this.#stopped = true;
+    if (!this.stopped) {
       this.#failure = reason;
       this.#halt.abort(reason);
     }
@@ -156,15 +61,114 @@ export class Buying {
     });
   }
 
+  /** @param sent whether an earlier session may have asked for it */
+  add(unit: Unit, sent: boolean): Flown {
+    const flown = { unit, hold: creditsOf(unit.intent.hold), phase: "ready" as Phase, sent };
+    this.#units.set(unit.intent.n, flown);
+    return flown;
+  }
+
+  turn({ unit }: Flown, phase: Phase): void {
+    const flown = this.#units.get(unit.intent.n);
+    if (flown !== undefined) flown.phase = phase;
+    this.signal();
+  }
+
+  /** An attempt at it may have reached the service. */
+  markSent({ unit }: Flown): void {
+    const flown = this.#units.get(unit.intent.n);
+    if (flown !== undefined) flown.sent = true;
+  }
+
+  /** It is over, or out of this session's hands. */
+  remove({ intent }: Unit): void {
+    this.#units.delete(intent.n);
+    this.signal();
+  }
+
+  has({ unit }: Flown): boolean {
+    return this.#units.has(unit.intent.n);
+  }
+
+  get isEmpty(): boolean {
+    return this.#units.size === 0;
+  }
+
   /** How many units are in one of these phases. */
   count(...phases: readonly Phase[]): number {
     let count = 0;
-    for (const { phase } of this.active.values()) if (phases.includes(phase)) count++;
+    for (const { phase } of this.#units.values()) if (phases.includes(phase)) count++;
     return count;
   }
 
-  progress(wait: BuyProgress["wait"]): void {
-    const { settled, uncertain, rows } = this.run.state;
-    this.options.onProgress?.({ rows, settled, uncertain, wait });
+  /** Credits held for units in these phases. */
+  held(...phases: readonly Phase[]): Credits {
+    let sum: bigint = ZERO;
+    for (const { hold, phase } of this.#units.values()) if (phases.includes(phase)) sum += hold;
+    return credits(sum);
+  }
+
+  /** Whether a unit in doubt must wait before it looks at the balance: until nothing else moves it, the lowest number first. */
+  mustWait({ unit }: Flown): boolean {
+    if (this.count("flying", "keeping") > 0) return true;
+    for (const other of this.#units.values()) {
+      if (other.phase === "doubt" && other.unit.intent.n < unit.intent.n) return true;
+    }
+    return false;
+  }
+
+  /** Rows asked for in this session. */
+  get rowsAsked(): number {
+    let rows = 0;
+    for (const { unit } of this.#units.values()) rows += unit.intent.perPage;
+    return rows;
+  }
+
+  /** Targets whose next page has to wait for what is in flight. @param withKept also for what is being written */
+  busyTargets(withKept: boolean): Set<number> {
+    const targets = new Set(this.#pending.map(({ intent }) => intent.target));
+    for (const { unit, phase } of this.#units.values()) {
+      if (withKept || phase !== "keeping") targets.add(unit.intent.target);
+    }
+    return targets;
+  }
+
+  /** Whether anything before this unit in the output is in flight or waits for its turn. */
+  hasBefore(unit: Unit): boolean {
+    for (const other of this.#units.values()) if (byPosition(other.unit, unit) < 0) return true;
+    return this.#pending.some((other) => byPosition(other, unit) < 0);
+  }
+
+  /** A unit of an earlier session is to be asked for again. */
+  wait(unit: Unit): void {
+    this.#pending = [...this.#pending, unit].sort(byPosition);
+  }
+
+  /** The next unit of an earlier session. */
+  nextWaiting(): Unit | undefined {
+    return this.#pending.shift();
+  }
+
+  shelve(unit: Unit): void {
+    this.#shelved.push(unit);
+  }
+
+  get isWaiting(): boolean {
+    return this.#pending.length > 0;
+  }
+
+  get hasShelved(): boolean {
+    return this.#shelved.length > 0;
+  }
+
+  /** Credits and rows of the units of an earlier session that are not in flight again. */
+  get waiting(): { readonly hold: Credits; readonly rows: number } {
+    let hold: bigint = ZERO;
+    let rows = 0;
+    for (const { intent } of [...this.#pending, ...this.#shelved]) {
+      hold += creditsOf(intent.hold);
+      rows += intent.perPage;
+    }
+    return { hold: credits(hold), rows };
   }
 }

@@ -1,6 +1,6 @@
 import { Page } from "../output/page.ts";
 import { byPosition, type Unit } from "../runs/journal.ts";
-import type { Buying } from "./flight.ts";
+import type { Flight } from "./flight.ts";
 
 interface Settled {
   readonly unit: Unit;
@@ -8,17 +8,29 @@ interface Settled {
   readonly page: Page | undefined;
 }
 
+export interface ReorderOptions {
+  /** Whether nothing before a unit is still to be bought. */
+  readonly isNext: (unit: Unit) => boolean;
+  /** The kept reply of a settled unit. */
+  readonly read: (unit: Unit) => Buffer;
+  /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
+  readonly commit: (page: Page, unit: Unit) => Promise<void>;
+  readonly interrupted: AbortSignal;
+}
+
 const EMPTY_REPLY = Buffer.from('{"result":[]}');
 
 /** Hands settled pages on in the order of the output, as soon as nothing before them is still to come. */
-export class Handover {
-  readonly #b: Buying;
+export class ReorderBuffer {
+  readonly #options: ReorderOptions;
+  readonly #flight: Flight;
   /** Settled and not yet handed on, in the order of the output. */
   readonly #waiting: Settled[] = [];
   #finished = false;
 
-  constructor(buying: Buying) {
-    this.#b = buying;
+  constructor(options: ReorderOptions, flight: Flight) {
+    this.#options = options;
+    this.#flight = flight;
   }
 
   /** Pages that wait to be handed on. */
@@ -38,62 +50,54 @@ export class Handover {
   /** Nothing more will come. */
   finish(): void {
     this.#finished = true;
-    this.#b.signal();
+    this.#flight.signal();
   }
 
   /** Whether the first page that waits does so for one that is not even in flight. */
   get isHeldUp(): boolean {
-    const first = this.#waiting[0];
-    return first !== undefined && !this.#isNext(first.unit);
+    return this.#waiting.length > 0 && this.#first() === undefined;
   }
 
   /** Hands on what earlier sessions bought, as far as nothing before it is missing, before anything more is bought. */
   async commitKept(): Promise<void> {
-    for (let first = this.#waiting[0]; first !== undefined && this.#isNext(first.unit); first = this.#waiting[0]) {
-      if (this.#b.stopped || !(await this.#commitFirst())) return;
-    }
+    while (this.#first() !== undefined && !this.#flight.stopped) if (!(await this.#commitFirst())) return;
   }
 
   /** Hands on until {@link finish}, or until the output fails. */
   async commitAll(): Promise<void> {
     for (;;) {
       // Interrupted: what is paid for is kept, and nobody waits for a reader that may be stuck.
-      if (this.#b.options.interrupted.aborted) return;
-      const first = this.#waiting[0];
-      if (first === undefined || !this.#isNext(first.unit)) {
-        // A page left out for good (a cap, a wall) does not hold up the ones behind it; after a failure they stay in the run.
-        if (this.#finished && (first === undefined || this.#b.stopped)) return;
-        if (!this.#finished) {
-          await this.#b.change();
-          continue;
-        }
+      if (this.#options.interrupted.aborted) return;
+      if (this.#first() === undefined && !this.#finished) {
+        await this.#flight.change();
+        continue;
       }
-      if (first === undefined || !(await this.#commitFirst())) return;
+      // A page left out for good (a cap, a wall) does not hold up the ones behind it; after a failure they stay in the run.
+      if (this.#waiting.length === 0 || (this.#first() === undefined && this.#flight.stopped)) return;
+      if (!(await this.#commitFirst())) return;
     }
+  }
+
+  /** The first page that waits, where nothing before it is still to come. */
+  #first(): Settled | undefined {
+    const first = this.#waiting[0];
+    return first !== undefined && this.#options.isNext(first.unit) ? first : undefined;
   }
 
   /** @returns false where the output failed; the run is stopped then */
   async #commitFirst(): Promise<boolean> {
     const first = this.#waiting.shift();
     if (first === undefined) return true;
-    const { options, run } = this.#b;
+    const { unit, page } = first;
     try {
-      const { unit, page } = first;
+      // A free miss has no reply.
       const kept = unit.settled?.follows !== undefined;
-      await options.commit(kept ? (page ?? Page.read(run.readReply(unit))) : Page.read(EMPTY_REPLY), unit);
+      await this.#options.commit(kept ? (page ?? Page.read(this.#options.read(unit))) : Page.read(EMPTY_REPLY), unit);
     } catch (error) {
-      this.#b.stop(error);
+      this.#flight.stop(error);
       return false;
     }
-    this.#b.signal();
+    this.#flight.signal();
     return true;
-  }
-
-  /** Whether nothing before this unit is in flight or still to be asked for. */
-  #isNext(unit: Unit): boolean {
-    const { active, pending, agenda } = this.#b;
-    for (const other of active.values()) if (byPosition(other.unit, unit) < 0) return false;
-    for (const other of pending) if (byPosition(other, unit) < 0) return false;
-    return !agenda.hasBefore(unit.intent);
   }
 }

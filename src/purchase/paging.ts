@@ -1,22 +1,15 @@
 import type { Dialect } from "../client/types.ts";
 
-/** Rows of one target that are still to be bought, as a half-open range. */
-export interface Gap {
+/** Rows of one target, `[from, to)`. */
+export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** The divisors of `value` that are at most `bound`, largest first; only the first is needed. */
+/** The largest divisor of `value` that is at most `bound`. */
 function largestDivisor(value: number, bound: number): number {
-  if (value <= bound) return value;
-  let best = 1;
-  for (let small = 1; small * small <= value; small++) {
-    if (value % small !== 0) continue;
-    if (small <= bound && small > best) best = small;
-    const large = value / small;
-    if (large <= bound) return Math.max(best, large);
-  }
-  return best;
+  for (let size = Math.min(value, bound); size > 1; size--) if (value % size === 0) return size;
+  return 1;
 }
 
 /**
@@ -40,51 +33,29 @@ export function requestsFor(paging: Dialect["paging"], rows: number, perPage: nu
   return requests;
 }
 
-/** The rows of a target that are still to be bought, kept as a sorted list of ranges that do not touch. */
-export class Gaps {
-  #list: Gap[];
+/** Sorted ranges without `[from, to)`. */
+export const without = (ranges: readonly Range[], from: number, to: number): Range[] =>
+  ranges.flatMap((range) =>
+    to <= range.from || range.to <= from
+      ? [range]
+      : [
+          { from: range.from, to: Math.min(range.to, from) },
+          { from: Math.max(range.from, to), to: range.to },
+        ].filter((part) => part.from < part.to),
+  );
 
-  constructor(gaps: readonly Gap[]) {
-    this.#list = gaps.filter(({ from, to }) => from < to);
+/** Sorted ranges and `[from, to)`, as ranges that do not touch. */
+export function joined(ranges: readonly Range[], from: number, to: number): Range[] {
+  const merged: Range[] = [];
+  for (const range of [...ranges, { from, to }].sort((a, b) => a.from - b.from)) {
+    if (range.from >= range.to) continue;
+    const last = merged.at(-1);
+    if (last === undefined || range.from > last.to) merged.push(range);
+    else merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, range.to) };
   }
-
-  /** The first range, or undefined where nothing is left. */
-  get first(): Gap | undefined {
-    return this.#list[0];
-  }
-
-  /** Rows left in all. */
-  get rows(): number {
-    return this.#list.reduce((sum, { from, to }) => sum + (to - from), 0);
-  }
-
-  /** Takes `[from, to)` out: it is being bought. */
-  take(from: number, to: number): void {
-    this.#list = this.#list.flatMap((gap) =>
-      to <= gap.from || gap.to <= from
-        ? [gap]
-        : [
-            { from: gap.from, to: Math.min(gap.to, from) },
-            { from: Math.max(gap.from, to), to: gap.to },
-          ].filter((part) => part.from < part.to),
-    );
-  }
-
-  /** Gives `[from, to)` back: the request for it came to nothing. */
-  giveBack(from: number, to: number): void {
-    const sorted = [...this.#list, { from, to }].filter((gap) => gap.from < gap.to).sort((a, b) => a.from - b.from);
-    const merged: Gap[] = [];
-    for (const gap of sorted) {
-      const last = merged.at(-1);
-      if (last !== undefined && gap.from <= last.to) {
-        merged[merged.length - 1] = { from: last.from, to: Math.max(last.to, gap.to) };
-      } else merged.push(gap);
-    }
-    this.#list = merged;
-  }
-
-  /** Forgets everything from `end` on: the service has no more. */
-  cut(end: number): void {
-    this.#list = this.#list.flatMap(({ from, to }) => (from >= end ? [] : [{ from, to: Math.min(to, end) }]));
-  }
+  return merged;
 }
+
+/** What of sorted ranges lies before `end`. */
+export const below = (ranges: readonly Range[], end: number): Range[] =>
+  ranges.flatMap(({ from, to }) => (from >= end ? [] : [{ from, to: Math.min(to, end) }]));

@@ -1,12 +1,21 @@
-import { affordableRows, type Credits, credits, formatCredits, minCredits, priceOf, ZERO } from "../contract/money.ts";
+import {
+  affordableRows,
+  type Credits,
+  credits,
+  creditsToNumber,
+  formatCredits,
+  minCredits,
+  priceOf,
+  ZERO,
+} from "../contract/money.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
-import type { Plan, Target } from "../runs/plan.ts";
+import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import { requestsFor } from "./paging.ts";
 
 /** What binds the number of rows to buy. */
 export type Bound = "matches" | "limit" | "cap" | "depth" | "companies";
 
-/** What an export will cost, known before anything is spent (cli.md, "Export options" 1). */
+/** What an export will cost, known before anything is spent. */
 export interface Quote {
   /** People that match; null where no free count tells (employees of a company that is named by its domain). */
   readonly matches: number | null;
@@ -133,3 +142,19 @@ export function requireBalance(quote: Quote, target: Target): void {
         : "top the account up; headcount account shows the balance",
   });
 }
+
+/** The quote as JSON (`--dry-run --json`). */
+export const quoteJson = (quote: Quote, target: Target): Record<string, unknown> => ({
+  target: describeTarget(target),
+  matches: quote.matches,
+  rows: quote.rows,
+  kept: quote.kept,
+  bound: quote.bound,
+  unit_cost: creditsToNumber(quote.unitPrice),
+  credits: creditsToNumber(quote.credits),
+  balance: quote.balance === undefined ? null : creditsToNumber(quote.balance),
+  balance_after: quote.balanceAfter === undefined ? null : creditsToNumber(quote.balanceAfter),
+  requests: quote.requests,
+  rate_limited_seconds: quote.durationMs / 1000,
+  max_depth: quote.depth ?? null,
+});

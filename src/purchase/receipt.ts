@@ -1,8 +1,8 @@
-import { type Credits, creditsToNumber, formatCredits } from "../contract/money.ts";
+import { creditsToNumber, formatCredits } from "../contract/money.ts";
 import type { Distinct } from "../output/distinct.ts";
 import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
-import type { BuyResult } from "./flight.ts";
+import type { BuyResult } from "./order.ts";
 import type { Bound, Quote } from "./quote.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
@@ -53,14 +53,14 @@ export interface ReceiptInput {
   readonly quote: Quote;
   readonly distinct: Distinct;
   readonly bought: BuyResult;
-  readonly balance: Credits | undefined;
   /** Epoch milliseconds. */
   readonly finishedAt: number;
 }
 
-export function buildReceipt({ run, quote, distinct, bought, balance, finishedAt }: ReceiptInput): Receipt {
+export function buildReceipt({ run, quote, distinct, bought, finishedAt }: ReceiptInput): Receipt {
   const { plan, state } = run;
   const { target } = plan;
+  const { balance } = bought;
   const shortfall = whyShort(run, quote, distinct, bought);
   return {
     run: run.id,

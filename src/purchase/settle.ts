@@ -1,42 +1,76 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { PageReply } from "../client/types.ts";
 import { type Credits, formatCredits, ZERO } from "../contract/money.ts";
-import { CliError, EXIT } from "../errors.ts";
 import { Page } from "../output/page.ts";
 import { creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
 import type { Budget } from "./budget.ts";
-import type { Active, Buying } from "./flight.ts";
-import type { Handover } from "./in-order.ts";
+import { datasetMoved, pageTooLong, priceMoved, unreadablePage } from "./failures.ts";
+import type { Flight, Flown } from "./flight.ts";
+import type { ReorderBuffer } from "./in-order.ts";
+import type { Remaining } from "./remaining.ts";
 
-/** A reply as it is to be kept. */
-export interface Keepable {
-  /** Undefined: there is nothing to keep (a free miss). */
-  readonly body: Buffer | undefined;
-  readonly rows: number;
-  readonly used: Credits;
-  readonly remaining: Credits | undefined;
-  readonly next?: string | undefined;
-  readonly total?: number | undefined;
-  readonly version?: string | undefined;
-  readonly requestId?: string | undefined;
-  readonly replayed?: boolean;
-  readonly miss?: boolean;
+export interface SettlementOptions {
+  readonly run: Run;
+  readonly now: () => number;
+  readonly datasetVersion: string | null;
+  /** Whether the service is known to honour `Idempotency-Key`. */
+  readonly honoursKeys: boolean;
+  /** Something was settled. */
+  readonly onSettled: () => void;
+  readonly onNotice?: ((text: string) => void) | undefined;
+}
+
+export interface SettlementParts {
+  readonly flight: Flight;
+  readonly budget: Budget;
+  readonly remaining: Remaining;
+  readonly buffer: ReorderBuffer;
 }
 
 /** Puts on the disk what happened, before anything is built on it: replies and what settles them, amounts, refusals. */
-export class Keeper {
-  readonly #b: Buying;
+export class Settlement {
+  readonly #options: SettlementOptions;
+  readonly #flight: Flight;
   readonly #budget: Budget;
-  readonly #handover: Handover;
+  readonly #remaining: Remaining;
+  readonly #buffer: ReorderBuffer;
   /** Work that nobody waits for at once. */
   readonly #side = new Set<Promise<void>>();
+  #honoursKeys: boolean;
+  #hasLooked = false;
+  #movedTo: string | undefined;
+  #total: number | undefined;
   #rowBytes = 1_200;
   #written = 0;
 
-  constructor(buying: Buying, budget: Budget, handover: Handover) {
-    this.#b = buying;
+  constructor(options: SettlementOptions, { flight, budget, remaining, buffer }: SettlementParts) {
+    this.#options = options;
+    this.#flight = flight;
     this.#budget = budget;
-    this.#handover = handover;
+    this.#remaining = remaining;
+    this.#buffer = buffer;
+    this.#honoursKeys = options.honoursKeys;
+  }
+
+  /** Whether the service is known to honour `Idempotency-Key`. */
+  get honoursKeys(): boolean {
+    return this.#honoursKeys;
+  }
+
+  /** Whether a reply was looked at, in this session or an earlier one. */
+  get hasLooked(): boolean {
+    return this.#hasLooked;
+  }
+
+  /** The dataset version that a reply named instead of the run's. */
+  get movedTo(): string | undefined {
+    return this.#movedTo;
+  }
+
+  /** Rows of the segment as the last reply told. */
+  get total(): number | undefined {
+    return this.#total;
   }
 
   /** The most bytes that a row was seen to take. */
@@ -54,112 +88,122 @@ export class Keeper {
     await Promise.all(this.#side);
   }
 
+  /** A unit that an earlier session settled. */
+  restore(unit: Unit, settled: SettledRecord): void {
+    this.#learn(unit, settled);
+    this.#buffer.add(unit, undefined);
+    this.#hasLooked = true;
+  }
+
   /** A paid reply came: it is kept, handed on, and looked at. */
-  async receive(active: Active, reply: PageReply): Promise<void> {
-    const b = this.#b;
-    const { unit } = active;
-    const { meta } = reply;
-    active.sent = true;
-    if (reply.replayed) b.honoursKeys = true;
-    const alone = b.count("flying", "doubt") === 1;
-    active.phase = "keeping";
-    this.#budget.keeping(meta.creditsUsed);
-    const foreign = this.#budget.charge(reply, alone);
-    if (foreign > 0n) this.#aside(this.bookForeign(foreign));
+  async receive(flown: Flown, reply: PageReply): Promise<void> {
+    const { unit } = flown;
+    const { creditsUsed: used, creditsRemaining: remaining, datasetVersion, requestId } = reply.meta;
+    const { replayed } = reply;
+    this.#flight.markSent(flown);
+    if (replayed) this.#honoursKeys = true;
+    const alone = this.#flight.count("flying", "doubt") === 1;
     // The slot is free: the next request goes out before this page is converted. It is on the wire two turns later.
-    b.signal();
+    this.#flight.turn(flown, "keeping");
+    this.#budget.keeping(used);
+    // With others in flight, or for a stored reply, the balance told is not the one of now.
+    const foreign = this.#budget.charge({ used, told: remaining }, alone && !replayed);
+    if (foreign > 0n) this.#aside(this.bookForeign(foreign));
     await turn();
     await turn();
-    let page: Page | undefined;
-    let problem: unknown;
-    try {
-      page = Page.read(reply.body);
-    } catch (error) {
-      problem = error;
-    }
+    const { page, problem } = read(reply.body);
     const rows = page?.length ?? 0;
     try {
-      await this.settle(unit, {
-        body: reply.body,
-        rows,
-        used: meta.creditsUsed,
-        remaining: meta.creditsRemaining,
-        next: reply.nextCursor,
-        total: reply.total,
-        version: meta.datasetVersion,
-        requestId: meta.requestId,
-        replayed: reply.replayed,
-      });
+      await this.#settle(
+        unit,
+        {
+          rows,
+          used: creditText(used),
+          ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
+          ...(reply.nextCursor === undefined ? {} : { next: reply.nextCursor }),
+          ...(reply.total === undefined ? {} : { total: reply.total }),
+          ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
+          ...(requestId === undefined ? {} : { requestId }),
+          ...(replayed ? { replayed: true } : {}),
+        },
+        reply.body,
+      );
     } finally {
-      this.#budget.kept(meta.creditsUsed);
+      this.#budget.kept(used);
     }
     this.#written += reply.body.length;
-    if (page !== undefined && rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
-    this.finish(active, page);
-    this.#check(unit, rows, meta.creditsUsed, problem);
-    b.bought = true;
-    b.signal();
+    if (rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
+    this.#finish(flown, page);
+    this.#check(unit, rows, used, problem);
+    this.#flight.signal();
   }
 
   /** A target that the service does not know: free. */
-  async miss(active: Active): Promise<void> {
-    await this.settle(active.unit, { body: undefined, rows: 0, used: ZERO, remaining: undefined, miss: true });
-    this.#b.bought = true;
-    this.finish(active, undefined);
-  }
-
-  /** Keeps a reply, books it, and learns from it. */
-  async settle(unit: Unit, reply: Keepable): Promise<void> {
-    const { run, options } = this.#b;
-    const record = await run.settle(settledRecord(unit, reply, options.now()), reply.body);
-    this.learn(unit, record);
-    this.#b.progress(undefined);
-  }
-
-  /** What a settled page teaches: of its target, of the dataset, of the segment's size. */
-  learn({ intent }: Unit, settled: SettledRecord): void {
-    const { datasetVersion } = this.#b.options;
-    const { total, version } = settled;
-    if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#b.movedTo = version;
-    if (total !== undefined) this.#b.total = total;
-    this.#b.agenda.learn(intent, settled);
-  }
-
-  /** The unit is over: its page goes on when its turn comes. */
-  finish({ unit }: Active, page: Page | undefined): void {
-    this.#b.active.delete(unit.intent.n);
-    this.#handover.add(unit, page);
-    this.#b.signal();
+  async miss(flown: Flown): Promise<void> {
+    await this.#settle(flown.unit, { rows: 0, used: creditText(ZERO), miss: true }, undefined);
+    this.#finish(flown, undefined);
   }
 
   /** Voids a unit that cost nothing; its rows are to be bought in another way (`again`). */
-  async giveUp({ intent }: Unit, why: string, again = true): Promise<void> {
-    const { run, options, active, agenda } = this.#b;
+  async giveUp(unit: Unit, why: string, again = true): Promise<void> {
+    const { run, now } = this.#options;
     try {
-      await run.append({ t: "void", n: intent.n, why, at: options.now() });
+      await run.append({ t: "void", n: unit.intent.n, why, at: now() });
     } finally {
-      active.delete(intent.n);
-      if (again) agenda.giveBack(intent);
-      this.#b.signal();
+      if (again) this.#remaining.giveBack(unit.intent);
+      this.#flight.remove(unit);
     }
   }
 
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
-    const { run, options } = this.#b;
-    await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at: options.now() });
-    options.onNotice?.(
+    const { run, now, onNotice } = this.#options;
+    await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at: now() });
+    onNotice?.(
       `a reply was lost: ${formatCredits(amount)} credits may have been charged for it and count against the cap`,
     );
   }
 
   async bookForeign(amount: Credits): Promise<void> {
-    const { run, options } = this.#b;
-    await run.append({ t: "foreign", amount: creditText(amount), at: options.now() });
+    const { run, now } = this.#options;
+    await run.append({ t: "foreign", amount: creditText(amount), at: now() });
+  }
+
+  /** The service gives smaller pages than was asked for. */
+  async lowerPerPage(max: number): Promise<void> {
+    this.#remaining.lowerPerPage(max);
+    const { perPage } = this.#remaining;
+    await this.#options.run.append({ t: "learned", perPageMax: perPage });
+    this.#options.onNotice?.(`the service gives at most ${perPage} profiles a page; going on with that`);
+  }
+
+  /** Keeps a reply, and learns from it. */
+  async #settle(unit: Unit, told: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {
+    const { run, now } = this.#options;
+    const record: SettledRecord = { t: "settled", n: unit.intent.n, ...told, at: now() };
+    await run.settle(record, body);
+    this.#learn(unit, record);
+    this.#options.onSettled();
+  }
+
+  /** What a settled page teaches: of its target, of the dataset, of the segment's size. */
+  #learn({ intent }: Unit, settled: SettledRecord): void {
+    const { datasetVersion } = this.#options;
+    const { total, version } = settled;
+    if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#movedTo = version;
+    if (total !== undefined) this.#total = total;
+    this.#remaining.learn(intent, settled);
+  }
+
+  /** The unit is over: its page goes on when its turn comes. */
+  #finish({ unit }: Flown, page: Page | undefined): void {
+    this.#buffer.add(unit, page);
+    this.#hasLooked = true;
+    this.#flight.remove(unit);
   }
 
   #aside(work: Promise<void>): void {
     const watched = work
-      .catch((error: unknown) => this.#b.stop(error))
+      .catch((error: unknown) => this.#flight.stop(error))
       .finally(() => {
         this.#side.delete(watched);
       });
@@ -168,59 +212,20 @@ export class Keeper {
 
   /** What a paid reply must be: as many rows as asked for or fewer, at the price of the quote, from the same dataset. */
   #check(unit: Unit, rows: number, used: Credits, problem: unknown): void {
-    const b = this.#b;
+    const { run, datasetVersion } = this.#options;
     const { perPage } = unit.intent;
     const expected = this.#budget.priceOf(rows);
-    if (problem !== undefined) {
-      const reason = (problem as Error).message;
-      b.stop(
-        incomplete(
-          "unreadable_page",
-          `a paid reply holds no list of profiles: ${reason}; it is kept as ${b.run.placeOf(unit)}`,
-        ),
-      );
-    } else if (rows > perPage) {
-      b.stop(
-        incomplete(
-          "page_too_long",
-          `the service answered ${rows} profiles to a page of ${perPage}; pages can no longer be told apart`,
-        ),
-      );
-    } else if (used > expected) {
-      b.stop(
-        incomplete(
-          "price_moved",
-          `the service charged ${formatCredits(used)} credits for ${rows} profiles that were quoted at ${formatCredits(expected)}`,
-        ),
-      );
-    } else if (b.movedTo !== undefined) {
-      b.stop(
-        incomplete(
-          "dataset_moved",
-          `the service changed its dataset from ${b.options.datasetVersion} to ${b.movedTo} while this run was at work; pages of both do not make one list`,
-        ),
-      );
-    }
+    if (problem !== undefined) this.#flight.stop(unreadablePage(problem, run.placeOf(unit)));
+    else if (rows > perPage) this.#flight.stop(pageTooLong(rows, perPage));
+    else if (used > expected) this.#flight.stop(priceMoved(used, rows, expected));
+    else if (this.#movedTo !== undefined) this.#flight.stop(datasetMoved(datasetVersion, this.#movedTo));
   }
 }
 
-function settledRecord({ intent }: Unit, reply: Keepable, at: number): SettledRecord {
-  const { rows, used, remaining, next, total, version, requestId } = reply;
-  return {
-    t: "settled",
-    n: intent.n,
-    rows,
-    used: creditText(used),
-    ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
-    ...(next === undefined ? {} : { next }),
-    ...(total === undefined ? {} : { total }),
-    ...(version === undefined ? {} : { version }),
-    ...(requestId === undefined ? {} : { requestId }),
-    ...(reply.replayed === true ? { replayed: true } : {}),
-    ...(reply.miss === true ? { miss: true } : {}),
-    at,
-  };
+function read(body: Buffer): { readonly page?: Page; readonly problem?: unknown } {
+  try {
+    return { page: Page.read(body) };
+  } catch (problem) {
+    return { problem };
+  }
 }
-
-const incomplete = (code: string, message: string): CliError =>
-  new CliError({ code, category: "incomplete", exitCode: EXIT.incomplete, message });

@@ -1,7 +1,14 @@
-import type { ServiceClient } from "../client/types.ts";
+import type { CompanyQuery, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
 import type { Target } from "../runs/plan.ts";
-import type { Source } from "./flight.ts";
 import type { Quote } from "./quote.ts";
+import type { Targets } from "./remaining.ts";
+
+/** What a run asks for, target by target: one for a search, one for each company otherwise. */
+export interface Source extends Targets {
+  call(target: number, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
+  /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
+  readonly missing: boolean;
+}
 
 /** How the units of a run are asked for. */
 export function sourceOf(target: Target, client: ServiceClient, quote: Quote): Source {
@@ -33,7 +40,7 @@ export function sourceOf(target: Target, client: ServiceClient, quote: Quote): S
   }
 }
 
-function companyAt<T>(companies: readonly T[], index: number): T {
+function companyAt(companies: readonly CompanyQuery[], index: number): CompanyQuery {
   const company = companies[index];
   if (company === undefined) throw new RangeError(`the run has no company ${index}`);
   return company;

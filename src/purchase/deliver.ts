@@ -1,0 +1,81 @@
+import type { CompanyQuery } from "../client/types.ts";
+import type { Credits } from "../contract/money.ts";
+import { type Distinct, distinctPages } from "../output/distinct.ts";
+import type { Output } from "../output/output.ts";
+import type { Run } from "../runs/run.ts";
+import { companyNotFound, incomplete, notComplete } from "./failures.ts";
+import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
+import type { Quote } from "./quote.ts";
+import { buildReceipt, type Receipt } from "./receipt.ts";
+
+export interface Finished {
+  readonly receipt: Receipt;
+  readonly quote: Quote;
+  readonly run: string;
+  /** Balance after the last call, where it is known. */
+  readonly balance: Credits | undefined;
+  /** Companies that the service does not know, as they were given. */
+  readonly misses: readonly string[];
+}
+
+/** A run whose buying is over, and what was written of it. */
+export interface Bought {
+  readonly run: Run;
+  readonly quote: Quote;
+  readonly distinct: Distinct;
+  readonly bought: BuyResult;
+  readonly sink: Output;
+}
+
+/**
+ * Writes the receipt, the misses and the output of a run.
+ * @throws CliError exit 5 where it fell short of what was wanted, exit 6 where the one company asked for is not known
+ */
+export async function deliver(
+  { run, quote, distinct, bought, sink }: Bought,
+  options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete">,
+  { disk, now }: Pick<ExportDeps, "disk" | "now">,
+): Promise<Pick<Finished, "receipt" | "misses">> {
+  const missed = theOneMissed(run);
+  if (missed !== undefined) throw companyNotFound(missed);
+  const receipt = buildReceipt({ run, quote, distinct, bought, finishedAt: now() });
+  const copyReceipt = async (copy: Receipt): Promise<void> => {
+    if (options.receipt === undefined) return;
+    await disk.replaceFile(options.receipt, `${JSON.stringify(copy, null, 2)}\n`, "receipt copy");
+  };
+  const { shortfall, received, count, bound } = receipt;
+  if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
+    await run.writeReceipt(receipt);
+    await copyReceipt(receipt);
+    throw shortfall === null ? notComplete(received, count, bound) : incomplete("incomplete", shortfall);
+  }
+  const file = await sink.prepare(() => distinctPages(run));
+  const { format } = options;
+  const output = file === undefined ? null : { file: file.path, format, ...file };
+  const whole: Receipt = { ...receipt, output };
+  // Before the file appears: a crash between the two leaves a file that the run knows as its own.
+  await run.writeReceipt(whole);
+  const misses = missesOf(run);
+  if (options.misses !== undefined) {
+    await disk.replaceFile(options.misses, misses.map((line) => `${line}\n`).join(""), "misses");
+  }
+  await copyReceipt(whole);
+  await sink.publish();
+  return { receipt: whole, misses };
+}
+
+function missesOf(run: Run): string[] {
+  const { target } = run.plan;
+  if (target.kind === "search") return [];
+  const misses: string[] = [];
+  for (const { intent, settled } of run.state.units.values()) {
+    if (settled?.miss === true) misses.push(target.companies[intent.target]?.value ?? "");
+  }
+  return misses;
+}
+
+/** The company of a single look-up that found nothing. */
+function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
+  const single = target.kind !== "search" && target.companies.length === 1 && state.misses === 1;
+  return single ? target.companies[0] : undefined;
+}

@@ -1,0 +1,126 @@
+import type { ServiceError } from "../client/errors.ts";
+import type { CompanyQuery } from "../client/types.ts";
+import { type Credits, formatCredits } from "../contract/money.ts";
+import { echo } from "../contract/text.ts";
+import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
+import { pendingUnits } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
+
+/** A run that stopped before its end; what was paid for is kept. */
+export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint"> = {}): CliError =>
+  new CliError({ code, category: "incomplete", exitCode: EXIT.incomplete, message, ...more });
+
+export const unreadablePage = (problem: unknown, place: string): CliError =>
+  incomplete(
+    "unreadable_page",
+    `a paid reply holds no list of profiles: ${(problem as Error).message}; it is kept as ${place}`,
+  );
+
+export const pageTooLong = (rows: number, perPage: number): CliError =>
+  incomplete(
+    "page_too_long",
+    `the service answered ${rows} profiles to a page of ${perPage}; pages can no longer be told apart`,
+  );
+
+export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
+  incomplete(
+    "price_moved",
+    `the service charged ${formatCredits(used)} credits for ${rows} profiles that were quoted at ${formatCredits(expected)}`,
+  );
+
+export const datasetMoved = (from: string | null, to: string): CliError =>
+  incomplete(
+    "dataset_moved",
+    `the service changed its dataset from ${from} to ${to} while this run was at work; pages of both do not make one list`,
+  );
+
+/** @param differences what is another than the run's, each in a sentence */
+export const runMismatch = (run: string, differences: readonly string[]): CliError =>
+  incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
+    hint: `headcount runs export ${run} writes what it holds at 0 credits; --fresh buys everything anew`,
+  });
+
+export const notComplete = (received: number, count: number | null, bound: string): CliError =>
+  incomplete(
+    "incomplete",
+    `not complete: ${received} of ${count ?? "an unknown number of"} rows were bought, as ${bound === "cap" ? "--max-credits" : "--limit"} says`,
+    { hint: "a higher limit goes on with the same run" },
+  );
+
+/** @param cause what the service said to a hold */
+export const usedUp = (
+  balance: Credits | undefined,
+  price: Credits,
+  rows: number,
+  cause: ServiceError | undefined,
+): CliError =>
+  new CliError({
+    code: "insufficient_credits",
+    category: "credits",
+    exitCode: EXIT.credits,
+    message: `not enough credits for another profile at ${formatCredits(price)}: the balance is ${balance === undefined ? "used up" : formatCredits(balance)}; ${rows} rows are bought and kept`,
+    ...(cause === undefined ? {} : { status: cause.status, cause }),
+    ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
+  });
+
+export const diskFull = (path: string): CliError =>
+  new CliError({
+    code: "disk_full",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message: `the disk with ${path} is almost full: stopped before buying what could not be kept`,
+  });
+
+/** A single look-up's 404: exit 6, free of charge (docs/contract.md, "Enrich"). */
+export const companyNotFound = ({ by, value }: CompanyQuery): CliError =>
+  new CliError({
+    code: "not_found",
+    category: "not_found",
+    exitCode: EXIT.notFound,
+    status: 404,
+    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; nothing was charged`,
+    hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --name looks up by name",
+  });
+
+export const fileExists = (path: string): CliError =>
+  usageError(
+    `${path} exists already; nothing was spent`,
+    "--overwrite replaces it once the new one is whole",
+    "file_exists",
+  );
+
+/** What ended a run before its end, with where things are and how to go on. @param error as the command line reports it */
+export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
+  if (error instanceof CliError && error.exitCode === EXIT.pipeClosed && !interrupted) return error;
+  const { rows, session } = run.state;
+  const pending = pendingUnits(run.state).length;
+  const nothing = rows === 0 && pending === 0;
+  const kept = `${rows} of ${session?.rows ?? run.plan.matches ?? "?"} rows are paid for and kept in run ${run.id}`;
+  const pages = pending === 1 ? "one page" : `${pending} pages`;
+  const open = pending > 0 ? [`${pages} in flight may be charged; going on asks for them under the same key`] : [];
+  if (interrupted) {
+    return new CliError({
+      code: "interrupted",
+      category: "interrupted",
+      exitCode: EXIT.interrupted,
+      message: `interrupted: ${nothing ? "nothing was bought" : kept}`,
+      details: open,
+      ...(nothing ? {} : { hint: `headcount resume ${run.id} goes on` }),
+    });
+  }
+  if (nothing) return error;
+  const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
+  if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
+  const { details, hint, category } = failure;
+  return failure.with({
+    details: [...details, kept, ...open, ...(hint === undefined ? [] : [hint])],
+    hint:
+      category === "incomplete"
+        ? `headcount runs export ${run.id} writes what there is at 0 credits; headcount resume ${run.id} tries to go on`
+        : `headcount resume ${run.id} goes on where it stopped`,
+  });
+}
+
+/** A disk that is full or gone: everything that was paid for before is kept, so it is no bug but a stop. */
+const stoppedByDisk = (error: unknown, { path }: Run): CliError | undefined =>
+  systemFailure(error)?.with({ exitCode: EXIT.incomplete, details: [`the run is in ${path}`], hint: undefined });

@@ -1,0 +1,122 @@
+import type { AccountView } from "../client/types.ts";
+import { type Credits, ZERO } from "../contract/money.ts";
+import { PER_PAGE_MAX } from "../contract/records.ts";
+import type { RunState } from "../runs/journal.ts";
+import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
+import { runMismatch } from "./failures.ts";
+import type { ExportDeps, ExportOptions, Seller } from "./order.ts";
+import { makeQuote, type Quote } from "./quote.ts";
+
+/** The call that a target buys by, as the account names it, and its price there. */
+const PAID_CALLS = {
+  search: { call: "person_search", cost: "personSearch" },
+  employees: { call: "company_employees", cost: "companyEmployees" },
+  enrich: { call: "company_enrich", cost: "companyEnrich" },
+} as const;
+
+/** Above this many companies the free counts would cost more calls than the pages themselves. */
+const MAX_COUNTS = 100;
+
+/** What a service sells to an account, at the moment of the quote. */
+export interface Offer {
+  /** Rows that a target has, or has at most; null where no free count tells. */
+  readonly matches: number | null;
+  readonly datasetVersion: string | null;
+}
+
+/** Counts what a target has, free of charge. */
+export async function offerOf(target: Target, account: AccountView, deps: ExportDeps): Promise<Offer> {
+  const { seller, interrupted } = deps;
+  if (target.kind !== "search") {
+    return { matches: await countOf(target, deps), datasetVersion: account.datasetVersion ?? null };
+  }
+  const { count, meta } = await seller.client.count(target.filters, interrupted);
+  return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
+}
+
+/** How many rows a list of companies can bring at most; null where no free count tells. */
+async function countOf(target: Target, { seller, interrupted }: ExportDeps): Promise<number | null> {
+  if (target.kind === "enrich") return target.companies.length;
+  if (target.kind !== "employees") return null;
+  const { companies, perCompany } = target;
+  const most = perCompany === null ? null : perCompany * companies.length;
+  if (companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url")) return most;
+  let sum = 0;
+  for (const { value } of companies) {
+    const { count } = await seller.client.count({ company_network_url: value }, interrupted);
+    // Nobody may mean that the service does not know the company at all; only asking for one person tells.
+    sum += Math.min(Math.max(count, 1), perCompany ?? Number.POSITIVE_INFINITY);
+  }
+  return sum;
+}
+
+export const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
+
+export const perPageOf = (
+  { perPage }: Pick<ExportOptions, "perPage">,
+  account: AccountView,
+  { seller }: Pick<ExportDeps, "seller">,
+): number => Math.min(perPage ?? PER_PAGE_MAX, account.perPageMax ?? seller.client.dialect.perPageMax ?? PER_PAGE_MAX);
+
+/** The quote for a target. @param spent what earlier sessions of the run bought */
+export function quoteFor(
+  target: Target,
+  matches: number | null,
+  account: AccountView,
+  options: Pick<ExportOptions, "limit" | "maxCredits" | "perPage">,
+  deps: Pick<ExportDeps, "seller" | "onNotice">,
+  spent: Pick<RunState, "rows" | "settled" | "uncertain"> = { rows: 0, settled: ZERO, uncertain: ZERO },
+): Quote {
+  const { call } = PAID_CALLS[target.kind];
+  if (account.unknownCosts.includes(call)) {
+    deps.onNotice(`warning: the account does not tell what ${call} costs; counted as 1 credit`);
+  }
+  return makeQuote({
+    target,
+    matches,
+    price: priceFor(target, account),
+    balance: account.balance,
+    limit: options.limit,
+    maxCredits: options.maxCredits,
+    maxDepth: account.maxDepth,
+    perPage: perPageOf(options, account, deps),
+    perMinute: account.perMinute ?? deps.seller.pacer.perMinute(),
+    paging: deps.seller.client.dialect.paging,
+    spent,
+  });
+}
+
+/** What must be the same for a run to be continued. */
+export const identityOf = (
+  target: Target,
+  output: string | null,
+  account: AccountView,
+  { connectionName, serviceId }: Seller,
+): RunIdentity => ({
+  connection: connectionName,
+  base_url: serviceId,
+  account_id: account.accountId ?? null,
+  key_mode: account.keyMode ?? null,
+  target,
+  output,
+});
+
+/** @throws CliError exit 5 where service, account, key mode, dataset or paging are not the run's, naming the difference */
+export async function checkSame(plan: Plan, account: AccountView, deps: ExportDeps): Promise<void> {
+  const { client } = deps.seller;
+  const now = identityOf(plan.target, plan.output, account, deps.seller);
+  const differences: string[] = [];
+  const compare = (what: string, was: string | null, is: string | null): void => {
+    if (was !== null && is !== null && was !== is) differences.push(`${what} was ${was} and is ${is}`);
+  };
+  compare("the service", plan.base_url, now.base_url);
+  compare("the account", plan.account_id, now.account_id);
+  compare("the key mode", plan.key_mode, now.key_mode);
+  let version = account.datasetVersion ?? null;
+  if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {
+    version = (await client.count(plan.target.filters, deps.interrupted)).meta.datasetVersion ?? null;
+  }
+  compare("the dataset version", plan.dataset_version, version);
+  compare("the paging", plan.paging, client.dialect.paging);
+  if (differences.length > 0) throw runMismatch(plan.id, differences);
+}

@@ -1,0 +1,103 @@
+import type { Writable } from "node:stream";
+import type { Pacer } from "../client/pacing.ts";
+import type { ServiceClient } from "../client/types.ts";
+import type { Credits } from "../contract/money.ts";
+import type { Format } from "../output/formats.ts";
+import type { RowsTable } from "../output/table.ts";
+import type { Disk } from "../runs/disk.ts";
+import type { Quote } from "./quote.ts";
+
+export interface Clock {
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly random: () => number;
+}
+
+/** A wait for the rate limit or before another attempt. `until`: epoch milliseconds. */
+export interface Wait {
+  readonly reason: "rate_limit" | "retry";
+  readonly until: number;
+  readonly why: string;
+}
+
+/** What a person may be shown while a run is at work. */
+export interface BuyProgress {
+  /** Rows paid for and kept. */
+  readonly rows: number;
+  readonly settled: Credits;
+  readonly uncertain: Credits;
+  /** The wait that is under way. */
+  readonly wait: Wait | undefined;
+}
+
+/** Where the service refused to go deeper, with its words. */
+export interface Wall {
+  readonly offset: number;
+  readonly detail: string;
+}
+
+/** Why a run bought no more, where nothing went wrong. */
+export interface BuyResult {
+  /** `all`: nothing is left to ask for. `limit`: the rows or credits allowed are used up. */
+  readonly ended: "all" | "limit";
+  readonly wall: Wall | undefined;
+  /** The dataset version that a reply named instead of the run's. */
+  readonly movedTo: string | undefined;
+  /** Rows of the segment as the last reply told; undefined where no reply did. */
+  readonly total: number | undefined;
+  /** Balance after the last call, where the service tells. */
+  readonly balance: Credits | undefined;
+}
+
+/** The service that an export buys from. */
+export interface Seller {
+  readonly client: ServiceClient;
+  readonly pacer: Pacer;
+  readonly connectionName: string;
+  /** Names the service for good (its base URL; for the sample a name without a port). */
+  readonly serviceId: string;
+  readonly maxWaitMs: number;
+}
+
+/** What the user asked for, checked. */
+export interface ExportOptions {
+  /** Absolute path, or undefined: stdout. */
+  readonly output: string | undefined;
+  readonly format: Format;
+  readonly fields: readonly string[] | undefined;
+  readonly excel: boolean;
+  readonly raw: boolean;
+  readonly maxCredits: Credits | undefined;
+  readonly limit: number | undefined;
+  readonly perPage: number | undefined;
+  readonly concurrency: number;
+  readonly dryRun: boolean;
+  readonly fresh: boolean;
+  readonly overwrite: boolean;
+  readonly requireComplete: boolean;
+  readonly wait: boolean;
+  /** Absolute paths. */
+  readonly receipt: string | undefined;
+  readonly misses: string | undefined;
+}
+
+export interface ExportDeps extends Clock {
+  readonly seller: Seller;
+  readonly stateDir: string;
+  readonly disk: Disk;
+  readonly pid: number;
+  readonly stdout: Writable;
+  readonly interrupted: AbortSignal;
+  /** Loads what draws rows for a terminal (`terminal/`); called for the table format only. */
+  readonly table?: (() => Promise<(columns: readonly string[]) => RowsTable>) | undefined;
+  /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where nothing more than agreed before is spent. */
+  readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
+  /** Errors of calls as the command line reports them. */
+  readonly mapError: (error: unknown) => unknown;
+  readonly onNotice: (text: string) => void;
+  /** The buying begins: how many rows are there, and how many are meant to be. */
+  readonly onStart?:
+    | ((start: { readonly kept: number; readonly rows: number; readonly cap: Credits }) => void)
+    | undefined;
+  readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
+}

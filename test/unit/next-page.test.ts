@@ -1,0 +1,190 @@
+import fc from "fast-check";
+import { describe, expect, test } from "vitest";
+import type { Dialect } from "../../src/client/types.ts";
+import { type Limits, nextPage, type State } from "../../src/purchase/next-page.ts";
+import { type Open, Remaining } from "../../src/purchase/remaining.ts";
+import type { SettledRecord } from "../../src/runs/journal.ts";
+import { seeded } from "../support/export.ts";
+
+interface Ask {
+  readonly target: number;
+  readonly offset: number;
+  readonly perPage: number;
+}
+
+interface World {
+  readonly paging: Dialect["paging"];
+  /** Rows of each target. */
+  readonly rows: readonly number[];
+  readonly perPage: number;
+  /** The service silently gives no more rows a page than this. */
+  readonly clamp: number;
+  readonly tellsTotal: boolean;
+  /** Whether the sizes are known beforehand, as with a counted search. */
+  readonly counted: boolean;
+  readonly concurrency: number;
+  readonly seed: number;
+}
+
+/** Buys from an imagined service that fails now and then. @returns every row that was settled, by target */
+function buyAll(world: World): { readonly got: number[][]; readonly asks: Ask[] } {
+  const { paging, rows, perPage, clamp, tellsTotal, counted, concurrency } = world;
+  const random = seeded(world.seed);
+  const source = {
+    targets: rows.length,
+    size: (target: number) => (counted ? rows[target] : undefined),
+    expectsAll: counted,
+  };
+  const remaining = new Remaining(source, paging, perPage);
+  const got: number[][] = rows.map(() => []);
+  const asks: Ask[] = [];
+  const flying: Ask[] = [];
+  let settledOnce = false;
+  for (let turns = 0; turns < 100_000; turns++) {
+    const allowed = settledOnce ? concurrency : 1;
+    const room = settledOnce ? 1 + Math.floor(random() * 3 * perPage) : Number.MAX_SAFE_INTEGER;
+    const busy = new Set(flying.map(({ target }) => target));
+    const limits = { rows: room, covered: undefined, moving: flying.length > 0, busy };
+    const open = () => remaining.open();
+    const ask = flying.length < allowed ? nextPage({ paging, perPage: remaining.perPage, open }, limits) : "wait";
+    if (typeof ask !== "string" && (flying.length === 0 || random() < 0.7)) {
+      remaining.take(ask);
+      flying.push(ask);
+      asks.push(ask);
+      continue;
+    }
+    const [landed] = flying.splice(Math.floor(random() * flying.length), 1);
+    if (landed === undefined) break;
+    if (random() < 0.2) {
+      remaining.giveBack(landed);
+      continue;
+    }
+    const total = rows[landed.target] ?? 0;
+    const count = Math.max(0, Math.min(landed.perPage, clamp, total - landed.offset));
+    for (let row = 0; row < count; row++) got[landed.target]?.push(landed.offset + row);
+    const more = landed.offset + count < total;
+    const record = { rows: count, ...(tellsTotal ? { total } : {}), ...(more ? { next: "cursor" } : {}) };
+    remaining.learn(landed, record as SettledRecord);
+    settledOnce = true;
+  }
+  expect(remaining.somethingLeft).toBe(false);
+  return { got, asks };
+}
+
+const world = fc.record({
+  paging: fc.constantFrom<Dialect["paging"]>("page", "offset", "cursor"),
+  rows: fc.array(fc.nat(400), { minLength: 1, maxLength: 4 }),
+  perPage: fc.integer({ min: 1, max: 60 }),
+  clamp: fc.constant(1_000),
+  tellsTotal: fc.boolean(),
+  counted: fc.boolean(),
+  concurrency: fc.integer({ min: 1, max: 6 }),
+  seed: fc.nat(),
+});
+
+describe("what remains", () => {
+  test("asks for every row of every target once, whatever fails and in whatever order replies come", () => {
+    fc.assert(
+      fc.property(world, (one) => {
+        const { got, asks } = buyAll(one);
+        expect(got.map((rows) => rows.sort((a, b) => a - b))).toEqual(
+          one.rows.map((count) => Array.from({ length: count }, (_, row) => row)),
+        );
+        if (one.paging === "page") expect(asks.filter(({ offset, perPage }) => offset % perPage !== 0)).toEqual([]);
+      }),
+    );
+  });
+
+  test("a target without rows does not hide the ones after it", () => {
+    const world = {
+      paging: "page",
+      perPage: 5,
+      clamp: 1_000,
+      tellsTotal: false,
+      counted: true,
+      concurrency: 1,
+      seed: 0,
+    } as const;
+    expect(buyAll({ ...world, rows: [0, 0, 3, 0, 7] }).got.map((rows) => rows.length)).toEqual([0, 0, 3, 0, 7]);
+  });
+
+  test("of a service that silently gives smaller pages, too", () => {
+    const clamped = fc.record({
+      ...{
+        paging: fc.constantFrom<Dialect["paging"]>("page", "offset", "cursor"),
+        rows: fc.tuple(fc.integer({ min: 1, max: 400 })),
+      },
+      ...{ perPage: fc.integer({ min: 1, max: 60 }), clamp: fc.integer({ min: 1, max: 40 }), tellsTotal: fc.boolean() },
+      ...{ counted: fc.constant(true), concurrency: fc.integer({ min: 1, max: 6 }), seed: fc.nat() },
+    });
+    fc.assert(
+      fc.property(clamped, (one) => {
+        const { got } = buyAll(one);
+        expect(got[0]?.sort((a, b) => a - b)).toEqual(Array.from({ length: one.rows[0] }, (_, row) => row));
+      }),
+    );
+  });
+});
+
+describe("the next page", () => {
+  const one = { target: 0, from: 0, left: 260, sequential: false, cursor: undefined };
+  const state = (...open: Partial<Open>[]): State => ({
+    paging: "page",
+    perPage: 100,
+    open: () => open.map((each) => ({ ...one, ...each })),
+  });
+  const limits: Limits = { rows: Number.POSITIVE_INFINITY, covered: undefined, moving: false, busy: new Set() };
+  const moving = { ...limits, moving: true };
+
+  test.each<[string, State, Limits, unknown]>([
+    ["a whole page", state(one), limits, { target: 0, offset: 0, perPage: 100 }],
+    ["no more than is left", state({ ...one, left: 7 }), limits, { target: 0, offset: 0, perPage: 7 }],
+    ["no more than is allowed", state(one), { ...limits, rows: 30 }, { target: 0, offset: 0, perPage: 30 }],
+    ["no more than the balance covers", state(one), { ...limits, covered: 3 }, { target: 0, offset: 0, perPage: 3 }],
+    ["a size that divides the offset", state({ ...one, from: 250, left: 40 }), limits, { perPage: 25, offset: 250 }],
+    [
+      "a cursor",
+      { ...state({ ...one, from: 7, cursor: "c" }), paging: "cursor" },
+      limits,
+      { cursor: "c", perPage: 100 },
+    ],
+    ["nothing left", state(), limits, "end"],
+    ["nothing left now", state(), moving, "wait"],
+    ["nothing allowed", state(one), { ...limits, rows: 0 }, "end"],
+    ["nothing allowed now", state(one), { ...moving, rows: 0 }, "wait"],
+    ["no balance", state(one), { ...limits, covered: 0 }, "broke"],
+    ["a balance that what is in flight may leave", state(one), { ...moving, covered: 50 }, "wait"],
+    ["a cursor that nothing told", state({ ...one, from: 7, cursor: null }), limits, "end"],
+    ["one page after the other", state({ ...one, sequential: true }), { ...moving, busy: new Set([0]) }, "wait"],
+    [
+      "another target meanwhile",
+      state({ ...one, sequential: true }, { ...one, target: 3 }),
+      { ...moving, busy: new Set([0]) },
+      { target: 3, perPage: 100 },
+    ],
+  ])("%s", (_, given, within, expected) => {
+    const next = nextPage(given, within);
+    if (typeof expected === "string") expect(next).toBe(expected);
+    else expect(next).toMatchObject(expected as object);
+  });
+
+  test("is never larger than any limit, never empty, and the same for the same state", () => {
+    const amount = fc.integer({ min: 0, max: 500 });
+    const any = fc.record({
+      ...{ from: amount, left: fc.integer({ min: 1, max: 500 }), perPage: fc.integer({ min: 1, max: 100 }) },
+      ...{ rows: amount, covered: fc.option(amount, { nil: undefined }), moving: fc.boolean() },
+      paging: fc.constantFrom<Dialect["paging"]>("page", "offset"),
+    });
+    fc.assert(
+      fc.property(any, ({ from, left, perPage, rows, covered, moving, paging }) => {
+        const given = { paging, perPage, open: () => [{ ...one, from, left }] };
+        const next = nextPage(given, { rows, covered, moving, busy: new Set() });
+        expect(nextPage(given, { rows, covered, moving, busy: new Set() })).toEqual(next);
+        if (typeof next === "string") return;
+        expect(next.perPage).toBeGreaterThanOrEqual(1);
+        expect(next.perPage).toBeLessThanOrEqual(Math.min(left, perPage, rows, covered ?? rows));
+        if (paging === "page") expect(next.offset % next.perPage).toBe(0);
+      }),
+    );
+  });
+});
