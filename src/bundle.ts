@@ -51,7 +51,7 @@ const groups = [
   {
     name: "connected",
     priority: 1,
-    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|undici-wire)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|unknown-cost))\.js$/,
+    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|tunnel)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|unknown-cost))\.js$/,
   },
 ];
 

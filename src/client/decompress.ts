@@ -1,31 +1,39 @@
 import { promisify } from "node:util";
-import { brotliDecompress, gunzip, inflate } from "node:zlib";
+import { brotliDecompress, gunzip, inflate, inflateRaw } from "node:zlib";
 import { LostReplyError } from "./errors.ts";
-import { MAX_REPLY_BYTES } from "./transport.ts";
+import { header } from "./rate-limit.ts";
+import { type RawReply, replyLimit, tooLarge } from "./wire.ts";
 
-const DECODERS: Readonly<Record<string, (body: Buffer) => Promise<Buffer>>> = {
-  gzip: (body) => promisify(gunzip)(body, { maxOutputLength: MAX_REPLY_BYTES }),
-  "x-gzip": (body) => promisify(gunzip)(body, { maxOutputLength: MAX_REPLY_BYTES }),
-  br: (body) => promisify(brotliDecompress)(body, { maxOutputLength: MAX_REPLY_BYTES }),
-  deflate: (body) => promisify(inflate)(body, { maxOutputLength: MAX_REPLY_BYTES }),
-};
+const DECODERS = {
+  gzip: promisify(gunzip),
+  "x-gzip": promisify(gunzip),
+  br: promisify(brotliDecompress),
+  deflate: promisify(inflate),
+} as const;
+
+const isKnown = (name: string): name is keyof typeof DECODERS => Object.hasOwn(DECODERS, name);
 
 /**
- * A body decompressed by its `content-encoding`s, the last applied first.
- * @throws LostReplyError where it was cut, is larger than 256 MiB unpacked, or is packed in a way that was not asked for
+ * A reply with its body decompressed by its `content-encoding`s, the last applied first.
+ * @throws LostReplyError where it was cut, is too large unpacked, or is packed in a way that was not asked for
  */
-export async function decompress(body: Buffer, encodings: readonly string[]): Promise<Buffer> {
-  let bytes = body;
-  for (const encoding of encodings.toReversed()) {
-    const decode = DECODERS[encoding];
-    if (decode === undefined) {
+export async function decompressed(reply: RawReply, paid: boolean): Promise<RawReply> {
+  const most = replyLimit(paid, reply.status);
+  let { body } = reply;
+  const encodings = (header(reply.headers, "content-encoding") ?? "").toLowerCase().split(/[\s,]+/);
+  for (const name of encodings.toReversed()) {
+    if (name === "" || name === "identity") continue;
+    if (!isKnown(name))
       throw new LostReplyError("the answer is compressed in a way that was not asked for", "BAD_ENCODING", true);
-    }
+    // Some servers call a deflate stream without its zlib header by the same name.
+    const decode = name === "deflate" && ((body[0] ?? 0) & 0x0f) !== 8 ? promisify(inflateRaw) : DECODERS[name];
     try {
-      bytes = await decode(bytes);
+      body = await decode(body, { maxOutputLength: most });
     } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE")
+        throw new LostReplyError(`${tooLarge(most)} when unpacked`, "REPLY_TOO_LARGE", true, error);
       throw new LostReplyError("the answer's compressed body is cut or broken", "BROKEN_ENCODING", true, error);
     }
   }
-  return bytes;
+  return { ...reply, body };
 }

@@ -3,8 +3,8 @@ import { harmlessLine } from "../contract/text.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import { rowsOfResult } from "./rows.ts";
-import type { RawReply } from "./transport.ts";
 import type { ReplyMeta } from "./types.ts";
+import type { RawReply } from "./wire.ts";
 
 /** An unwrapped envelope (docs/contract.md, Envelope). */
 export interface Unwrapped {

@@ -43,7 +43,7 @@ export class ServiceError extends Error {
 export class LostReplyError extends Error {
   override readonly name = "LostReplyError";
   readonly sent: boolean;
-  /** `ECONNREFUSED`, `UND_ERR_SOCKET`, ... */
+  /** `ECONNREFUSED`, `CLOSED`, ... */
   readonly code: string;
 
   constructor(message: string, code: string, sent: boolean, cause?: unknown) {

@@ -6,7 +6,7 @@ import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
-import { openTransport, type RawReply, type RawRequest, type Timeouts } from "./transport.ts";
+import { openTransport, type Transport } from "./transport.ts";
 import type {
   AccountView,
   CompanyQuery,
@@ -17,6 +17,7 @@ import type {
   PaidCallOptions,
   ServiceClient,
 } from "./types.ts";
+import type { RawReply, Timeouts } from "./wire.ts";
 
 /** One request as `--verbose` shows it: never a key, a filter value or a query. */
 export interface RequestLog {
@@ -53,113 +54,131 @@ interface Call {
   readonly signal?: AbortSignal | undefined;
 }
 
+type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
+
 /**
  * A client for one service and one key.
  * @throws CliError (exit 2) on a base URL that is neither https nor this machine, or on a bad proxy address
  */
-export function createClient(options: ClientOptions): ServiceClient {
-  const base = parseBaseUrl(options.baseUrl);
-  const { now, dialect } = options;
-  const transport = openTransport({ origin: base, env: options.env, now, timeouts: options.timeouts });
-  const common: Record<string, string> = {
-    authorization: `Bearer ${options.apiKey}`,
-    accept: "application/json",
-    "user-agent": "headcount",
-  };
-  // On one machine compressing costs more than it saves.
-  if (!isLoopbackHost(base.hostname)) common["accept-encoding"] = "gzip, br";
-  const prefix = base.pathname === "/" ? "" : base.pathname;
+export const createClient = (options: ClientOptions): ServiceClient => new HttpClient(options);
 
-  async function call(
-    { method, path, query, body, idempotencyKey, signal }: Call,
-    read: (reply: RawReply, at: number, elapsedMs: number) => Unwrapped,
-  ): Promise<Unwrapped & { readonly reply: RawReply }> {
-    const headers = { ...common };
-    if (body !== undefined) headers["content-type"] = "application/json";
-    if (idempotencyKey !== undefined) headers["idempotency-key"] = idempotencyKey;
-    const request: RawRequest = {
-      method,
-      path: `${prefix}${path}${query === undefined ? "" : `?${query}`}`,
-      headers,
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      paid: idempotencyKey !== undefined,
-      signal,
+class HttpClient implements ServiceClient {
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  readonly #options: ClientOptions;
+  readonly #transport: Transport;
+  readonly #prefix: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(options: ClientOptions) {
+    const origin = parseBaseUrl(options.baseUrl);
+    this.baseUrl = baseUrlText(origin);
+    this.dialect = options.dialect;
+    this.#options = options;
+    this.#transport = openTransport({ origin, env: options.env, now: options.now, timeouts: options.timeouts });
+    this.#prefix = origin.pathname === "/" ? "" : origin.pathname;
+    this.#headers = {
+      authorization: `Bearer ${options.apiKey}`,
+      accept: "application/json",
+      "user-agent": "headcount",
+      // On one machine compressing costs more than it saves.
+      ...(isLoopbackHost(origin.hostname) ? {} : { "accept-encoding": "gzip, br" }),
     };
+  }
+
+  async account(signal?: AbortSignal): Promise<AccountView> {
+    const { result, meta } = await this.#call({ method: "GET", path: "/v1/account", signal }, unwrap);
+    return accountView(result, meta);
+  }
+
+  async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
+    const call: Call = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
+    const { result, meta } = await this.#call(call, unwrap);
+    const view = countView(result, meta);
+    if (view !== undefined) return view;
+    const detail = ["the answer to a count holds no count"];
+    throw new ServiceError({ status: meta.status, detail, requestId: meta.requestId, envelope: false });
+  }
+
+  searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
+    const body = { filters, per_page: position.perPage, ...paging(position, this.dialect) };
+    return this.#page({ method: "POST", path: "/v1/person/search", body, ...options });
+  }
+
+  employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
+    const query = new URLSearchParams({ [company.by]: company.value, per_page: String(position.perPage) });
+    for (const [name, value] of Object.entries(paging(position, this.dialect))) query.set(name, String(value));
+    return this.#page({ method: "GET", path: "/v1/company/employees", query, ...options });
+  }
+
+  enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply> {
+    const query = new URLSearchParams({ [company.by]: company.value });
+    return this.#page({ method: "GET", path: "/v1/company/enrich", query, ...options });
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  async #page(call: Call): Promise<PageReply> {
+    const { reply, meta, result } = await this.#call(call, unwrapPage);
+    const { headers, body } = reply;
+    const told = typeof result === "object" && result !== null && !Array.isArray(result) ? result : {};
+    const { total, total_count, total_results, next_cursor, cursor } = told as Readonly<Record<string, unknown>>;
+    const next = next_cursor ?? cursor;
+    return {
+      body,
+      meta,
+      nextCursor: header(headers, "x-next-cursor") ?? (typeof next === "string" && next !== "" ? next : undefined),
+      total: whole(header(headers, "x-total-count") ?? total ?? total_count ?? total_results),
+      replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
+    };
+  }
+
+  async #call(call: Call, read: Reader): Promise<Unwrapped & { readonly reply: RawReply }> {
+    const { now } = this.#options;
     const startedAt = now();
-    const log = (outcome: number | string, used: Credits | undefined, requestId: string | undefined): void =>
-      options.log?.({
-        method,
-        path,
+    const log = (outcome: number | string, used?: Credits, requestId?: string): void =>
+      this.#options.log?.({
+        method: call.method,
+        path: call.path,
         outcome,
         elapsedMs: now() - startedAt,
         creditsUsed: used === undefined ? undefined : formatCredits(used),
         requestId,
       });
     try {
-      const reply = await decoded(await transport.send(request));
+      const reply = await this.#send(call);
       const at = now();
       const unwrapped = read(reply, at, at - startedAt);
       log(reply.status, unwrapped.meta.creditsUsed, unwrapped.meta.requestId);
       return { ...unwrapped, reply };
     } catch (error) {
       if (error instanceof ServiceError) log(error.status, undefined, error.requestId);
-      else if (error instanceof LostReplyError) log(error.code, undefined, undefined);
+      else if (error instanceof LostReplyError) log(error.code);
       throw error;
     }
   }
 
-  async function page(request: Call): Promise<PageReply> {
-    const { reply, meta, result } = await call(request, unwrapPage);
-    const { headers, body } = reply;
-    return {
-      body,
-      meta,
-      nextCursor: header(headers, "x-next-cursor") ?? cursorIn(result),
-      total: whole(header(headers, "x-total-count")) ?? totalIn(result),
-      replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
-    };
+  /** The reply with its body decompressed, off the main thread. */
+  async #send({ method, path, query, body, idempotencyKey, signal }: Call): Promise<RawReply> {
+    const paid = idempotencyKey !== undefined;
+    const reply = await this.#transport.send({
+      method,
+      path: `${this.#prefix}${path}${query === undefined ? "" : `?${query}`}`,
+      headers: {
+        ...this.#headers,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(paid ? { "idempotency-key": idempotencyKey } : {}),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      paid,
+      signal,
+    });
+    if (reply.body.length === 0 || header(reply.headers, "content-encoding") === undefined) return reply;
+    const { decompressed } = await import("./decompress.ts");
+    return decompressed(reply, paid);
   }
-
-  return {
-    baseUrl: baseUrlText(base),
-    dialect,
-
-    async account(signal): Promise<AccountView> {
-      const { result, meta } = await call({ method: "GET", path: "/v1/account", signal }, unwrap);
-      return accountView(result, meta);
-    },
-
-    async count(filters: Filters, signal): Promise<CountView> {
-      const request: Call = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
-      const { result, meta } = await call(request, unwrap);
-      const view = countView(result, meta);
-      if (view !== undefined) return view;
-      throw new ServiceError({
-        status: meta.status,
-        detail: ["the answer to a count holds no count"],
-        requestId: meta.requestId,
-        envelope: false,
-      });
-    },
-
-    searchPage(filters: Filters, position: PagePosition, { idempotencyKey, signal }: PaidCallOptions) {
-      const body = { filters, per_page: position.perPage, ...paging(position, dialect) };
-      return page({ method: "POST", path: "/v1/person/search", body, idempotencyKey, signal });
-    },
-
-    employeesPage(company: CompanyQuery, position: PagePosition, { idempotencyKey, signal }: PaidCallOptions) {
-      const query = new URLSearchParams({ [company.by]: company.value, per_page: String(position.perPage) });
-      for (const [name, value] of Object.entries(paging(position, dialect))) query.set(name, String(value));
-      return page({ method: "GET", path: "/v1/company/employees", query, idempotencyKey, signal });
-    },
-
-    enrich(company: CompanyQuery, { idempotencyKey, signal }: PaidCallOptions) {
-      const query = new URLSearchParams({ [company.by]: company.value });
-      return page({ method: "GET", path: "/v1/company/enrich", query, idempotencyKey, signal });
-    },
-
-    close: () => transport.close(),
-  };
 }
 
 /** Where a page begins, in the words of the dialect. */
@@ -169,28 +188,4 @@ function paging(position: PagePosition, dialect: Dialect): Readonly<Record<strin
   if (dialect.paging === "offset") return { offset };
   if (offset % perPage !== 0) throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);
   return { page: offset / perPage + dialect.firstPage };
-}
-
-function totalIn(result: unknown): number | undefined {
-  if (typeof result !== "object" || result === null || Array.isArray(result)) return undefined;
-  const fields = result as Readonly<Record<string, unknown>>;
-  return whole(fields.total ?? fields.total_count ?? fields.total_results);
-}
-
-function cursorIn(result: unknown): string | undefined {
-  if (typeof result !== "object" || result === null || Array.isArray(result)) return undefined;
-  const fields = result as Readonly<Record<string, unknown>>;
-  const cursor = fields.next_cursor ?? fields.cursor;
-  return typeof cursor === "string" && cursor !== "" ? cursor : undefined;
-}
-
-/** The reply with its body decompressed, off the main thread. */
-async function decoded(reply: RawReply): Promise<RawReply> {
-  const encodings = (header(reply.headers, "content-encoding") ?? "")
-    .toLowerCase()
-    .split(/[\s,]+/)
-    .filter((name) => name !== "" && name !== "identity");
-  if (encodings.length === 0 || reply.body.length === 0) return reply;
-  const { decompress } = await import("./decompress.ts");
-  return { ...reply, body: await decompress(reply.body, encodings) };
 }

@@ -3,8 +3,9 @@ import { parseBaseUrl } from "./addresses.ts";
 import { unwrap } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { serverClock } from "./rate-limit.ts";
-import { openTransport, type RawReply, type Timeouts } from "./transport.ts";
+import { openTransport } from "./transport.ts";
 import type { AccountView, Dialect } from "./types.ts";
+import type { RawReply, Timeouts } from "./wire.ts";
 
 /** What was found out about a service without spending anything. */
 export interface ProbeReport {

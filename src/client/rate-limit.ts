@@ -1,5 +1,5 @@
-import type { ReplyHeaders } from "./transport.ts";
 import type { RateLimit } from "./types.ts";
+import type { ReplyHeaders } from "./wire.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;

@@ -48,7 +48,7 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
 }
 
 // A certificate or a wrong request does not get better by itself.
-const NEVER = /CERT|TLS|SSL|EPROTO|SIGNATURE|UND_ERR_INVALID_ARG|REPLY_TOO_LARGE|BAD_ENCODING/;
+const NEVER = /CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
 
 /** 409 with `Retry-After`: the same idempotency key is still being answered. */
 const isInFlight = (error: ServiceError): boolean => error.status === 409 && error.retryAfterMs !== undefined;

@@ -488,12 +488,12 @@ describe("no whole answer", () => {
     const silent = await tcp(() => undefined);
     expect(await lost(clientFor(silent, { timeouts }).account())).toMatchObject({
       sent: true,
-      code: "UND_ERR_HEADERS_TIMEOUT",
+      code: "HEADERS_TIMEOUT",
     });
     const stalled = await tcp((socket) => socket.write('HTTP/1.1 200 OK\r\ncontent-length: 500\r\n\r\n{"status"'));
     expect(await lost(clientFor(stalled, { timeouts }).account())).toMatchObject({
       sent: true,
-      code: "UND_ERR_BODY_TIMEOUT",
+      code: "BODY_TIMEOUT",
     });
   });
 

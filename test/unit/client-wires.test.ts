@@ -1,14 +1,18 @@
 import { type AddressInfo, createServer, type Socket } from "node:net";
 import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
+import { Pool } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
+import { directWire } from "../../src/client/direct.ts";
 import { LostReplyError } from "../../src/client/errors.ts";
 import { isTransient } from "../../src/client/retry.ts";
-import { openTransport, type RawReply, type RawRequest, type Timeouts } from "../../src/client/transport.ts";
+import { openTransport } from "../../src/client/transport.ts";
+import { dispatcherWire } from "../../src/client/tunnel.ts";
+import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts } from "../../src/client/wire.ts";
 import { rawServer } from "../support/client.ts";
 
 /*
- * Free calls go over node:http, paid ones over undici: whatever a server does, both must tell the same of it.
+ * Calls go over node:http, through a proxy over undici: whatever a server does, both must tell the same of it.
  */
 const open: { close(): unknown }[] = [];
 afterEach(async () => {
@@ -89,14 +93,16 @@ interface Options {
   readonly calls?: number;
 }
 
+const SETTINGS = { pipelining: 1, connect: { timeout: 0 }, headersTimeout: 0, bodyTimeout: 0 };
+
 /** The same calls over each wire, one after the other. */
 async function bothOutcomes(url: URL, { request = GET, timeouts, now = Date.now, calls = 1 }: Options = {}) {
   const outcomes: Outcome[][] = [];
-  for (const paid of [false, true]) {
-    const transport = openTransport({ origin: url, env: {}, now, timeouts });
+  const options = { name: url.origin, timeouts: { ...TIMEOUTS, ...timeouts }, now };
+  for (const wire of [await directWire(url), dispatcherWire(url, new Pool(url.origin, SETTINGS))]) {
     const got: Outcome[] = [];
-    for (let call = 0; call < calls; call++) got.push(await outcomeOf(transport.send({ ...request, paid })));
-    await transport.close();
+    for (let call = 0; call < calls; call++) got.push(await outcomeOf(exchange(wire, request, options)));
+    await wire.close();
     outcomes.push(got);
   }
   const [http = [], undici = []] = outcomes;
@@ -105,7 +111,7 @@ async function bothOutcomes(url: URL, { request = GET, timeouts, now = Date.now,
 
 /** An answer that breaks the rules of HTTP breaks another rule first for one parser than for the other. */
 const named = (outcome: Outcome): unknown =>
-  "code" in outcome && /^(BROKEN_HTTP|UND_ERR_RES_CONTENT_LENGTH_MISMATCH)$/.test(outcome.code)
+  "code" in outcome && /^(BROKEN_HTTP|WRONG_LENGTH)$/.test(outcome.code)
     ? { ...outcome, code: "broken", message: "" }
     : outcome;
 
@@ -178,12 +184,12 @@ describe("both wires tell the same", () => {
     const silent = await peer(() => undefined);
     const headers = await bothOutcomes(silent.url, { timeouts });
     expect(headers.http).toEqual(headers.undici);
-    expect(headers.http[0]).toMatchObject({ sent: true, code: "UND_ERR_HEADERS_TIMEOUT" });
+    expect(headers.http[0]).toMatchObject({ sent: true, code: "HEADERS_TIMEOUT" });
 
     const stalled = await peer((socket) => socket.write(reply("200 OK\r\ncontent-length: 500", "{")));
     const idle = await bothOutcomes(stalled.url, { timeouts });
     expect(idle.http).toEqual(idle.undici);
-    expect(idle.http[0]).toMatchObject({ sent: true, code: "UND_ERR_BODY_TIMEOUT" });
+    expect(idle.http[0]).toMatchObject({ sent: true, code: "BODY_TIMEOUT" });
 
     const trickling = await peer((socket) => {
       socket.write(reply("200 OK\r\ncontent-length: 5000"));
@@ -203,7 +209,7 @@ describe("both wires tell the same", () => {
     });
     const { http, undici } = await bothOutcomes(url, { calls: 2, timeouts: { headers: 300, connect: 5_000 } });
     expect(http).toEqual(undici);
-    expect(http[1]).toMatchObject({ sent: true, code: "UND_ERR_HEADERS_TIMEOUT" });
+    expect(http[1]).toMatchObject({ sent: true, code: "HEADERS_TIMEOUT" });
   });
 
   test("of a body that takes longer than the limit for standing still, and never stands still for so long", async () => {
@@ -240,7 +246,7 @@ describe("both wires tell the same", () => {
       timeouts: { connect: 1_000 },
     });
     expect(http).toEqual(undici);
-    expect(http[0]).toMatchObject({ sent: false, code: "UND_ERR_CONNECT_TIMEOUT", transient: true });
+    expect(http[0]).toMatchObject({ sent: false, code: "CONNECT_TIMEOUT", transient: true });
   });
 
   test("of a TLS server without a certificate", async () => {
@@ -255,8 +261,8 @@ describe("both wires tell the same", () => {
   test("of a path that cannot be sent: nothing goes out", async () => {
     const { url, received } = await peer((socket) => socket.end());
     const { http, undici } = await bothOutcomes(url, { request: { ...GET, path: "/v1/a b\u0007" } });
-    expect(http[0]).toMatchObject({ code: "UND_ERR_INVALID_ARG", sent: false, transient: false });
-    expect(undici[0]).toMatchObject({ code: "UND_ERR_INVALID_ARG", sent: false, transient: false });
+    expect(http[0]).toMatchObject({ code: "UNSENDABLE", sent: false, transient: false });
+    expect(undici[0]).toMatchObject({ code: "UNSENDABLE", sent: false, transient: false });
     expect(received.join("")).toBe("");
   });
 
@@ -344,19 +350,8 @@ describe("what goes out", () => {
     expect(closed.received).toHaveLength(6);
   });
 
-  test("free calls after a paid one use its connection", async () => {
-    const { url, received } = await peer((socket) => socket.write(reply("200 OK\r\ncontent-length: 0")));
-    const transport = openTransport({ origin: url, env: {}, now: Date.now });
-    open.push(transport);
-    await transport.send({ ...POST, paid: true });
-    // undici has a connection free again a turn after it told the end of an answer.
-    await new Promise((resolve) => setImmediate(resolve));
-    await transport.send(GET);
-    expect(received).toHaveLength(1);
-  });
-
   test("cut off while it is under way: the connection is closed, and told as cancelled", async () => {
-    for (const paid of [false, true]) {
+    for (const through of ["node:http", "undici"]) {
       const controller = new AbortController();
       let closed = false;
       const { url } = await peer((socket) => {
@@ -365,20 +360,21 @@ describe("what goes out", () => {
         });
         controller.abort("enough");
       });
-      const transport = openTransport({ origin: url, env: {}, now: Date.now });
-      open.push(transport);
-      const outcome = await outcomeOf(transport.send({ ...GET, paid, signal: controller.signal }));
+      const wire = through === "undici" ? dispatcherWire(url, new Pool(url.origin)) : await directWire(url);
+      open.push(wire);
+      const options = { name: url.origin, timeouts: TIMEOUTS, now: Date.now };
+      const outcome = await outcomeOf(exchange(wire, { ...GET, signal: controller.signal }, options));
       expect(outcome).toMatchObject({ code: "ABORTED", sent: true });
       await expect.poll(() => closed).toBe(true);
     }
   });
 });
 
-test.each([false, true])("a body in one buffer, whatever pieces it came in (paid: %s)", async (paid) => {
+test("a body in one buffer, whatever pieces it came in", async () => {
   const text = "0123456789".repeat(30_000);
   const { url } = await peer((socket) => socket.end(reply(`200 OK\r\ncontent-length: ${text.length}`, text)));
   const transport = openTransport({ origin: url, env: {}, now: Date.now });
   open.push(transport);
-  const { body } = await transport.send({ ...GET, paid });
+  const { body } = await transport.send(GET);
   expect(body.toString("latin1") === text).toBe(true);
 });

@@ -1,0 +1,72 @@
+import type { ClientRequest, IncomingMessage } from "node:http";
+import type { Receiver, ReplyHeaders, Wire } from "./wire.ts";
+
+/** As long as an idle connection is kept; a service's own hint may make it shorter. */
+const IDLE_MS = 4_000;
+
+/** Requests straight to one origin, over `node:http` or `node:https`. */
+export async function directWire(origin: URL): Promise<Wire> {
+  const secure = origin.protocol === "https:";
+  // TLS is a third of the cost of loading this, and a service on this machine speaks without.
+  const http = secure ? await import("node:https") : await import("node:http");
+  const agent = new http.Agent({ keepAlive: true, timeout: IDLE_MS });
+  const target = {
+    agent,
+    protocol: origin.protocol,
+    hostname: origin.hostname.replace(/^\[|\]$/g, ""),
+    port: origin.port === "" ? undefined : Number(origin.port),
+  };
+  return {
+    send({ method, path, headers, body }, receiver) {
+      let sent: ClientRequest | undefined;
+      const fail = (error: Error): void => {
+        receiver.failed(error, codeOf(error));
+        sent?.destroy();
+      };
+      try {
+        sent = http.request({ ...target, method, path, headers });
+        sent.on("socket", (socket) => {
+          if (sent?.reusedSocket) receiver.sending();
+          else socket.once(secure ? "secureConnect" : "connect", () => receiver.sending());
+        });
+        sent.on("response", (reply) => read(reply, receiver, fail));
+        sent.on("upgrade", () => fail(Object.assign(new Error("bad upgrade"), { code: "CLOSED" })));
+        sent.on("error", fail);
+        sent.end(body);
+      } catch (error) {
+        // A header or a path that cannot be sent. Told a turn later, as everything is.
+        queueMicrotask(() => receiver.failed(error instanceof Error ? error : new Error(String(error)), "UNSENDABLE"));
+      }
+      return () => void sent?.destroy();
+    },
+    close: async () => agent.destroy(),
+  };
+}
+
+function read(reply: IncomingMessage, receiver: Receiver, fail: (error: Error) => void): void {
+  receiver.headers(reply.statusCode ?? 0, headersOf(reply.rawHeaders));
+  reply.on("data", (chunk: Buffer) => receiver.data(chunk));
+  reply.on("error", fail);
+  reply.on("end", () => receiver.end());
+}
+
+/** Our name of a failure, where `node:http` has one of its own. */
+function codeOf(error: NodeJS.ErrnoException): string | undefined {
+  const { code = "" } = error;
+  // The other side ended; a reset by the system has the call that met it.
+  if ((code === "ECONNRESET" && !("syscall" in error)) || code === "HPE_INVALID_EOF_STATE") return "CLOSED";
+  if (code === "HPE_HEADER_OVERFLOW") return "HEADERS_TOO_LONG";
+  return code.startsWith("HPE_") ? "BROKEN_HTTP" : undefined;
+}
+
+/** Names in lower case, a repeated header as a list: `node:http` itself would join some and drop others. */
+function headersOf(raw: readonly string[]): ReplyHeaders {
+  const headers: Record<string, string | string[] | undefined> = Object.create(null);
+  for (let index = 0; index + 1 < raw.length; index += 2) {
+    const name = (raw[index] ?? "").toLowerCase();
+    const value = raw[index + 1] ?? "";
+    const before = headers[name];
+    headers[name] = before === undefined ? value : Array.isArray(before) ? [...before, value] : [before, value];
+  }
+  return headers;
+}

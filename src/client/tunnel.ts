@@ -1,0 +1,67 @@
+import { type Dispatcher, EnvHttpProxyAgent } from "undici";
+import type { ProxySettings } from "./proxy.ts";
+import type { Wire } from "./wire.ts";
+
+/** Requests to one origin through a proxy, as tunnels: the proxy sees its name and nothing else. */
+export const tunnelWire = (origin: URL, proxy: ProxySettings): Wire =>
+  // Limits of time are the exchange's: it sees all of a request, the proxy's silence too.
+  dispatcherWire(origin, new EnvHttpProxyAgent({ ...proxy, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }));
+
+/** Requests over a dispatcher of undici. */
+export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
+  return {
+    send({ method, path, headers, body }, receiver) {
+      let controller: Dispatcher.DispatchController | undefined;
+      let cut: Error | undefined;
+      dispatcher.dispatch(
+        // Only the caller decides what is sent again: undici must not repeat a request on its own.
+        { origin: origin.origin, path, method, headers, body: body ?? null, idempotent: false },
+        {
+          onRequestStart(started) {
+            controller = started;
+            // Called right before the first byte goes onto an open connection.
+            if (cut) started.abort(cut);
+            else receiver.sending();
+          },
+          onResponseStart(_, status, replyHeaders) {
+            if (status >= 200) receiver.headers(status, replyHeaders);
+          },
+          onResponseData(_, chunk) {
+            receiver.data(chunk);
+          },
+          onResponseEnd() {
+            receiver.end();
+          },
+          onResponseError(_, error) {
+            const [told, code] = namesOf(error);
+            receiver.failed(told, code);
+          },
+        },
+      );
+      return (reason) => {
+        cut = reason;
+        controller?.abort(reason);
+      };
+    },
+    close: () => dispatcher.destroy(),
+  };
+}
+
+const CODES: Readonly<Record<string, string>> = {
+  UND_ERR_SOCKET: "CLOSED",
+  UND_ERR_CONNECT_TIMEOUT: "CONNECT_TIMEOUT",
+  UND_ERR_RES_CONTENT_LENGTH_MISMATCH: "WRONG_LENGTH",
+  UND_ERR_INVALID_ARG: "UNSENDABLE",
+  UND_ERR_HEADERS_OVERFLOW: "HEADERS_TOO_LONG",
+};
+
+/** Our name of a failure, where undici has one of its own. */
+function namesOf(error: NodeJS.ErrnoException): readonly [Error, string | undefined] {
+  const refused = /Proxy response \((\d+)\)/.exec(error.message)?.[1];
+  if (refused !== undefined) {
+    const why = refused === "407" ? "it wants another user name and password" : "it made no tunnel";
+    return [new Error(`the proxy answered ${refused}: ${why}`), refused < "500" ? "PROXY_REFUSED" : "PROXY_FAILED"];
+  }
+  const { code = "" } = error;
+  return [error, /^HPE_|^HTTPParserError$/.test(`${code}${error.name}`) ? "BROKEN_HTTP" : CODES[code]];
+}
