@@ -10,6 +10,7 @@ import {
   type JsonValue,
   type RecordKind,
   stringifyExact,
+  WRAPPERS,
 } from "./values.ts";
 
 const BOM = "\ufeff";
@@ -119,9 +120,10 @@ export class CsvView implements View {
       if (keys.some((key) => !this.#index.has(key))) return undefined;
       if (this.#extra !== undefined) sources.push(-1);
     } else {
-      // A column that is named twice, or may be a path into a nested record.
+      // A column that is named twice, or may be found inside a nested record.
       if (this.#index.size !== columns.length) return undefined;
       for (const key of keys) if (columns.some((column) => column.startsWith(`${key}.`))) return undefined;
+      if (sources.includes(-1) && keys.some((key) => WRAPPERS.includes(key))) return undefined;
     }
     return Int32Array.from(sources);
   }

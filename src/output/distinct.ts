@@ -137,6 +137,7 @@ export const kindOf = (run: Pick<RunReader, "plan">): RecordKind =>
 
 /** The pages of a run in the order of the output, every row once: what each format is made from. */
 export async function* distinctPages(run: RunReader): AsyncGenerator<Page> {
-  const distinct = new Distinct(kindOf(run), run.state.rows);
-  for await (const { body } of run.pages()) yield distinct.take(Page.read(body));
+  const kind = kindOf(run);
+  const distinct = new Distinct(kind, run.state.rows);
+  for await (const { body } of run.pages()) yield distinct.take(Page.read(body, kind));
 }

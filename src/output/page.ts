@@ -1,6 +1,7 @@
 import { isUtf8 } from "node:buffer";
 import {
   type Cells,
+  CLOSE_LIST,
   compact,
   ESCAPED,
   isInteger,
@@ -13,10 +14,21 @@ import {
   scanList,
   scanObject,
   skipSpace,
+  unreadable,
 } from "./scan.ts";
-import { isNested, type JsonRecord, type JsonValue, parseExact, stringifyExact } from "./values.ts";
+import {
+  fieldValue,
+  isNested,
+  type JsonRecord,
+  type JsonValue,
+  parseExact,
+  type RecordKind,
+  stringifyExact,
+  WRAPPERS,
+} from "./values.ts";
 
 const LINE_BREAK = 0x0a;
+const NOTHING: Spans = { starts: [], ends: [], tight: true, long: false };
 
 /**
  * The rows of one spooled reply, as bytes and as records. Both are made only where they are asked for: NDJSON never parses,
@@ -34,13 +46,17 @@ export class Page {
     this.#indexes = indexes;
   }
 
+  /** A page without rows. */
+  static readonly empty = new Page(Buffer.alloc(0), NOTHING);
+
   /**
    * Reads the body of a reply (after decompression).
-   * @throws Error where it is no JSON or holds no rows
+   * @param kind what was asked for: a list of people, or one company, which a service may not know (no rows)
+   * @throws CliError (exit 5) where it is no JSON or holds nothing of that kind: it is kept, and never read as one row
    */
-  static read(body: Buffer): Page {
+  static read(body: Buffer, kind: RecordKind): Page {
     const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
-    return new Page(bytes, findRows(bytes));
+    return new Page(bytes, findRows(bytes, kind));
   }
 
   get length(): number {
@@ -102,7 +118,7 @@ export class Page {
     }
     const row = this.row(index);
     for (const key of keys) {
-      const value = Object.hasOwn(row, key) ? row[key] : undefined;
+      const value = fieldValue(row, key);
       if (value !== undefined && value !== null && value !== "") {
         return typeof value === "object" ? stringifyExact(value) : String(value);
       }
@@ -167,21 +183,26 @@ function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly s
   return undefined;
 }
 
-/** The names under which services hold the list of a page, and the one record of a look-up. */
+/** The names under which services hold the list of a page. */
 const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data", "employees"];
-const RECORD_NAMES = ["company", "data"];
+/** What a look-up says beside, or instead of, the company. */
+const MATCH_NAMES = ["match", "matched", "found"];
+/** What tells a record from something round it. */
+const RECORD_KEYS = ["id", "name", "domain", "network_url", "company_network_url"];
 
-/** The last member of that name: of a repeated key `JSON.parse` takes the last, too. */
-const memberOf = (members: readonly Member[], name: string): Member | undefined =>
-  members.findLast((member) => member.key === name);
+/** The last member of one of these names: of a repeated key `JSON.parse` takes the last, too. */
+function memberOf(members: readonly Member[], names: readonly string[]): Member | undefined {
+  for (const name of names) {
+    const found = members.findLast((member) => member.key === name);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
-/**
- * The rows of a reply: the elements of `result`, or of the list it holds under one of the usual names; a `result` that is one
- * record (a look-up) is one row; `null` is none.
- */
-function findRows(bytes: Buffer): Spans {
+/** The rows of a reply (docs/output.md, "Where rows are found"). @throws CliError (exit 5) where it holds none of that kind */
+function findRows(bytes: Buffer, kind: RecordKind): Spans {
   const begin = skipSpace(bytes, bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? 3 : 0);
-  if (bytes[begin] === OPEN_LIST) return scanList(bytes, begin);
+  if (bytes[begin] === OPEN_LIST) return unwrapped(bytes, scanList(bytes, begin));
   if (bytes[begin] !== OPEN_OBJECT) throw malformed(begin);
   let list: ReturnType<typeof scanList> | undefined;
   const members = scanObject(bytes, begin, (key, start) => {
@@ -189,24 +210,77 @@ function findRows(bytes: Buffer): Spans {
     list = bytes[start] === OPEN_LIST ? scanList(bytes, start) : undefined;
     return list?.end;
   });
-  if (list !== undefined) return list;
-  const result = memberOf(members, "result");
-  if (result === undefined) throw new Error("the reply holds no result");
-  if (bytes[result.start] !== OPEN_OBJECT) {
-    if (bytes[result.start] === 0x6e) return { starts: [], ends: [], tight: true, long: false };
-    throw new Error("the reply holds no list of records");
+  if (list !== undefined) return unwrapped(bytes, list);
+  const result = memberOf(members, ["result"]);
+  if (result === undefined) throw unreadable("the reply holds no result");
+  if (isNull(bytes, result)) return NOTHING;
+  if (bytes[result.start] === OPEN_OBJECT) {
+    return kind === "company" ? recordIn(bytes, result) : unwrapped(bytes, listIn(bytes, result.start));
   }
-  const inner = scanObject(bytes, result.start);
-  for (const name of LIST_NAMES) {
-    const found = memberOf(inner, name);
-    if (found !== undefined && bytes[found.start] === OPEN_LIST) return scanList(bytes, found.start);
+  throw unreadable(`the reply holds no ${kind === "company" ? "company" : "list of profiles"}`);
+}
+
+const isNull = (bytes: Buffer, { start, end }: Omit<Member, "key">): boolean =>
+  bytes.toString("latin1", start, end) === "null";
+
+const isEmptyOrRecords = (bytes: Buffer, start: number): boolean => {
+  const first = bytes[start] === OPEN_LIST ? bytes[skipSpace(bytes, start + 1)] : undefined;
+  return first === OPEN_OBJECT || first === CLOSE_LIST;
+};
+
+/** The list that an object holds: under a usual name, else the only one of records in it or one level down. */
+function listIn(bytes: Buffer, start: number): Spans {
+  const lists = (members: readonly Member[]): Member[] =>
+    members.filter((member) => isEmptyOrRecords(bytes, member.start));
+  const members = scanObject(bytes, start);
+  const direct = lists(members);
+  const deeper = members
+    .filter((member) => bytes[member.start] === OPEN_OBJECT)
+    .flatMap((member) => lists(scanObject(bytes, member.start)));
+  const all = [...direct, ...deeper];
+  const usual = deeper.filter(({ key }) => LIST_NAMES.includes(key));
+  const found =
+    memberOf(direct, LIST_NAMES) ??
+    (all.length === 1 ? all[0] : direct.length === 0 && usual.length === 1 ? usual[0] : undefined);
+  if (found !== undefined) return scanList(bytes, found.start);
+  throw unreadable(
+    `the reply holds ${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
+  );
+}
+
+/** The one record of a look-up: the object itself, or what it wraps; nothing where that says that there is none. */
+function recordIn(bytes: Buffer, object: Omit<Member, "key">, depth = 0): Spans {
+  const members = scanObject(bytes, object.start);
+  const said = memberOf(members, MATCH_NAMES);
+  if (members.length === 0 || (said !== undefined && bytes.toString("latin1", said.start, said.end) === "false")) {
+    return NOTHING;
   }
-  let record: { readonly start: number; readonly end: number } = result;
-  if (inner.length === 1) {
-    const wrapped = RECORD_NAMES.map((name) => memberOf(inner, name)).find((member) => member !== undefined);
-    if (wrapped !== undefined && bytes[wrapped.start] === OPEN_OBJECT) record = wrapped;
+  if (memberOf(members, RECORD_KEYS) === undefined && depth < 2) {
+    const list = members.find(({ key, start }) => LIST_NAMES.includes(key) && isEmptyOrRecords(bytes, start));
+    if (list !== undefined) return unwrapped(bytes, scanList(bytes, list.start));
+    const inner = memberOf(members, [...WRAPPERS, "data"]);
+    if (inner !== undefined && isNull(bytes, inner)) return NOTHING;
+    if (inner !== undefined && bytes[inner.start] === OPEN_OBJECT) return recordIn(bytes, inner, depth + 1);
   }
-  return { starts: [record.start], ends: [record.end], tight: false, long: true };
+  return { starts: [object.start], ends: [object.end], tight: false, long: true };
+}
+
+/** Rows that hold nothing but the record under a name of its own (`{"profile":{...}}`): the records. */
+function unwrapped(bytes: Buffer, spans: Spans): Spans {
+  const inner = (row: number): Member | undefined => {
+    const start = spans.starts[row] ?? 0;
+    const [only, ...others] = bytes[start] === OPEN_OBJECT ? scanObject(bytes, start) : [];
+    const wraps = only !== undefined && others.length === 0 && WRAPPERS.includes(only.key);
+    return wraps && bytes[only.start] === OPEN_OBJECT ? only : undefined;
+  };
+  if (spans.starts.length === 0 || (spans.cells?.keys.length ?? 1) > 1 || inner(0) === undefined) return spans;
+  const records = spans.starts.map((start, row) => inner(row) ?? { start, end: spans.ends[row] ?? start });
+  return {
+    starts: records.map(({ start }) => start),
+    ends: records.map(({ end }) => end),
+    tight: false,
+    long: spans.long,
+  };
 }
 
 /**

@@ -3,6 +3,7 @@
  * Where rows have the keys of the first one, in its order and spelling, where each value stands is written down on the way: CSV is
  * copied and ids are read from there without `JSON.parse` (docs/performance.md has what that saves).
  */
+import { CliError, EXIT } from "../errors.ts";
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
@@ -12,7 +13,7 @@ const NINE = 0x39;
 const COLON = 0x3a;
 export const OPEN_LIST = 0x5b;
 const BACKSLASH = 0x5c;
-const CLOSE_LIST = 0x5d;
+export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
@@ -52,7 +53,11 @@ export interface Member {
   readonly end: number;
 }
 
-export const malformed = (at: number): Error => new Error(`the reply is no valid JSON near byte ${at}`);
+/** A paid reply of which nothing can be made: it stays kept, and whoever reads it ends incomplete, now and later. */
+export const unreadable = (message: string): CliError =>
+  new CliError({ code: "unreadable_reply", category: "incomplete", exitCode: EXIT.incomplete, message });
+
+export const malformed = (at: number): CliError => unreadable(`the reply is no valid JSON near byte ${at}`);
 
 export function skipSpace(bytes: Uint8Array, from: number): number {
   let at = from;

@@ -79,19 +79,32 @@ const joined = (list: readonly JsonValue[]): string =>
 export const cellOf = (value: JsonValue): Cell =>
   typeof value !== "object" || value === null ? value : Array.isArray(value) ? joined(value) : stringifyExact(value);
 
+/** The names under which services hold a record inside a row that says more (`{"profile":{...},"score":1}`). */
+export const WRAPPERS: readonly string[] = ["company", "profile", "person", "employee", "organization", "record"];
+const COMPANY = "company";
+
 /**
- * The value that a field names in a record: an own member of that name, else the path `a.b`.
+ * The value that a field names in a record: an own member of that name, else the path `a.b`, else that of the record which the row
+ * wraps; `company_name` and the like also inside a nested company.
  * @returns undefined where the record has no such value
  */
 export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
   if (Object.hasOwn(record, field)) return record[field];
+  const inside = (name: string, inner: string): JsonValue | undefined => {
+    const nested = Object.hasOwn(record, name) ? record[name] : undefined;
+    return isNested(nested) ? fieldValue(nested, inner) : undefined;
+  };
   for (let dot = field.indexOf("."); dot > 0; dot = field.indexOf(".", dot + 1)) {
-    const head = field.slice(0, dot);
-    const inner = Object.hasOwn(record, head) ? record[head] : undefined;
-    if (isNested(inner)) {
-      const value = fieldValue(inner, field.slice(dot + 1));
-      if (value !== undefined) return value;
-    }
+    const value = inside(field.slice(0, dot), field.slice(dot + 1));
+    if (value !== undefined) return value;
+  }
+  if (field.startsWith(`${COMPANY}_`)) {
+    const value = inside(COMPANY, field) ?? inside(COMPANY, field.slice(COMPANY.length + 1));
+    if (value !== undefined) return value;
+  }
+  for (const name of WRAPPERS) {
+    const value = name === COMPANY ? undefined : inside(name, field);
+    if (value !== undefined) return value;
   }
   return undefined;
 }

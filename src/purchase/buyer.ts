@@ -3,7 +3,8 @@ import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors
 import type { Pacer } from "../client/pacing.ts";
 import type { ServiceClient } from "../client/types.ts";
 import { affordableRows, credits, ZERO } from "../contract/money.ts";
-import type { Page } from "../output/page.ts";
+import { kindOf } from "../output/distinct.ts";
+import { Page } from "../output/page.ts";
 import { freeBytes } from "../runs/disk.ts";
 import { creditsOf, creditText, newUnit, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
@@ -75,7 +76,7 @@ export class Buyer {
     const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
     const remaining = new Remaining(source, run.plan.paging, perPage);
     const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
-    const read = (unit: Unit): Buffer => run.readReply(unit);
+    const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
     const budget = new Budget(options, run.state, flight);
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted }, flight);
     const parts = { flight, remaining, budget, buffer };

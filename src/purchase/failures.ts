@@ -11,10 +11,7 @@ export const incomplete = (code: string, message: string, more: Pick<CliErrorIni
   new CliError({ code, category: "incomplete", exitCode: EXIT.incomplete, message, ...more });
 
 export const unreadablePage = (problem: unknown, place: string): CliError =>
-  incomplete(
-    "unreadable_page",
-    `a paid reply holds no list of profiles: ${(problem as Error).message}; it is kept as ${place}`,
-  );
+  incomplete("unreadable_page", `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`);
 
 export const pageTooLong = (rows: number, perPage: number): CliError =>
   incomplete(

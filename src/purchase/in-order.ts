@@ -12,13 +12,11 @@ export interface ReorderOptions {
   /** Whether nothing before a unit is still to be bought. */
   readonly isNext: (unit: Unit) => boolean;
   /** The kept reply of a settled unit. */
-  readonly read: (unit: Unit) => Buffer;
+  readonly read: (unit: Unit) => Page;
   /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   readonly interrupted: AbortSignal;
 }
-
-const EMPTY_REPLY = Buffer.from('{"result":[]}');
 
 /** Hands settled pages on in the order of the output, as soon as nothing before them is still to come. */
 export class ReorderBuffer {
@@ -92,7 +90,7 @@ export class ReorderBuffer {
     try {
       // A free miss has no reply.
       const kept = unit.settled?.follows !== undefined;
-      await this.#options.commit(kept ? (page ?? Page.read(this.#options.read(unit))) : Page.read(EMPTY_REPLY), unit);
+      await this.#options.commit(kept ? (page ?? this.#options.read(unit)) : Page.empty, unit);
     } catch (error) {
       this.#flight.stop(error);
       return false;

@@ -1,7 +1,9 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { PageReply } from "../client/types.ts";
 import { type Credits, formatCredits, ZERO } from "../contract/money.ts";
+import { kindOf } from "../output/distinct.ts";
 import { Page } from "../output/page.ts";
+import type { RecordKind } from "../output/values.ts";
 import { creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import type { Budget } from "./budget.ts";
@@ -111,7 +113,7 @@ export class Settlement {
     if (foreign > 0n) this.#aside(this.bookForeign(foreign));
     await turn();
     await turn();
-    const { page, problem } = read(reply.body);
+    const { page, problem } = read(reply.body, kindOf(this.#options.run));
     const rows = page?.length ?? 0;
     try {
       await this.#settle(
@@ -222,9 +224,9 @@ export class Settlement {
   }
 }
 
-function read(body: Buffer): { readonly page?: Page; readonly problem?: unknown } {
+function read(body: Buffer, kind: RecordKind): { readonly page?: Page; readonly problem?: unknown } {
   try {
-    return { page: Page.read(body) };
+    return { page: Page.read(body, kind) };
   } catch (problem) {
     return { problem };
   }

@@ -18,9 +18,9 @@ function reply(rows: readonly string[], separator: string): Buffer {
   return Buffer.concat(parts.flatMap((part, index) => (index === 0 ? [part] : [Buffer.of(0xff), part])));
 }
 
-const copied = (rows: readonly string[], separator = ","): Page => Page.read(reply(rows, separator));
+const copied = (rows: readonly string[], separator = ","): Page => Page.read(reply(rows, separator), "person");
 const parsed = (rows: readonly string[], separator = ","): Page =>
-  Page.read(reply(["{}", ...rows], separator)).select(rows.map((_, index) => index + 1));
+  Page.read(reply(["{}", ...rows], separator), "person").select(rows.map((_, index) => index + 1));
 
 /** Everything that a view makes of pages, or that it throws. */
 function outcome(
@@ -253,7 +253,7 @@ describe("rows copied from a page's bytes", () => {
                 text.slice(at + 1);
           const both = [head, ...(rest === "" ? [] : [rest])];
           const behind = (): Page => {
-            const whole = Page.read(reply(["{}", ...both], separator));
+            const whole = Page.read(reply(["{}", ...both], separator), "person");
             return whole.select(Array.from({ length: whole.length - 1 }, (_, index) => index + 1));
           };
           expect(outcome(() => [copied(both, separator)], {})).toEqual(outcome(() => [behind()], {}));
@@ -275,7 +275,7 @@ describe("rows copied from a page's bytes", () => {
     const text = JSON.stringify(people, undefined, 2);
     const view = createView({ kind: "person", format: "csv", fields: ["open", "name", "nothing", "connections"] });
     const parse = vi.spyOn(JSON, "parse");
-    const whole = Page.read(Buffer.from(text));
+    const whole = Page.read(Buffer.from(text), "person");
     expect(whole.identity(49)).toBe("p49");
     const lines = Buffer.from(view.page(whole)).toString().split("\n");
     expect(parse.mock.calls.map(([argument]) => argument)).toEqual([
@@ -294,13 +294,15 @@ describe("rows copied from a page's bytes", () => {
   test("end with the reply: a bare list, whole or cut off anywhere", () => {
     for (const last of ['"x"', '""', "7", "null", '"abcdefg"', "[1]", '"\\\\"']) {
       const list = `[{"id":"a","n":${last}},{"id":"b","n":${last}}]`;
-      const whole = Page.read(Buffer.from(list));
+      const whole = Page.read(Buffer.from(list), "person");
       const line = Buffer.from(createView({ kind: "person", format: "csv" }).page(whole))
         .toString()
         .split("\n")[2];
       expect(line).toBe(`b,${last === "null" ? "" : String(JSON.parse(last))}`);
       for (let length = 1; length < list.length; length++) {
-        expect(() => Page.read(Buffer.from(list.slice(0, length))), list.slice(0, length)).toThrow(/no valid JSON/);
+        expect(() => Page.read(Buffer.from(list.slice(0, length)), "person"), list.slice(0, length)).toThrow(
+          /no valid JSON/,
+        );
       }
     }
   });

@@ -21,8 +21,8 @@ afterAll(() => rmSync(folder, { recursive: true, force: true }));
 /** A reply as a service sends it, from the JSON text of its result. */
 const reply = (result: string): Buffer =>
   Buffer.from(`{"status":true,"detail":[],"result":${result},"credits_used":2,"credits_remaining":8}`);
-const page = (...rows: readonly unknown[]): Page => Page.read(reply(JSON.stringify(rows)));
-const raw = (result: string): Page => Page.read(reply(result));
+const page = (...rows: readonly unknown[]): Page => Page.read(reply(JSON.stringify(rows)), "person");
+const raw = (result: string): Page => Page.read(reply(result), "person");
 
 interface Options extends Partial<Rendering> {
   readonly extra?: boolean;
@@ -50,16 +50,79 @@ describe("pages", () => {
       `[${row}]`,
       `{"people":[${row}]}`,
       `{"total":1,"data":[${row}],"x":[]}`,
-      row,
-      `{"company":${row}}`,
+      `{"data":{"people":[${row}],"facets":[{"value":1}]},"total":9}`,
+      `{"hits":[${row}],"took":3,"warnings":["slow"]}`,
+      `{"page":{"number":1},"response":{"docs":[ ${row} ]}}`,
+      `[{"profile":${row}}]`,
+      `{"hits":[{"person": ${row} }]}`,
     ]) {
       expect(raw(result).ndjson().toString(), result).toBe('{"id":"a"}\n');
     }
     expect(raw("null").length).toBe(0);
     expect(raw("[]").ndjson().toString()).toBe("");
-    expect(Page.read(Buffer.from(`\ufeff [ ${row} ] `)).length).toBe(1);
+    expect(Page.read(Buffer.from(`\ufeff [ ${row} ] `), "person").length).toBe(1);
     // Of a repeated key the last counts, as in JSON.parse.
-    expect(Page.read(Buffer.from(`{"result":[{"id":"x"}],"result":[${row}]}`)).text(0)).toBe(row);
+    expect(Page.read(Buffer.from(`{"result":[{"id":"x"}],"result":[${row}]}`), "person").text(0)).toBe(row);
+  });
+
+  test("a container without a list that can be told is no row", () => {
+    for (const result of [
+      '{"id":"a","name":"A"}',
+      '{"hits":{"total":3}}',
+      '{"data":{"x":{"people":[{"id":"a"}]}}}',
+      '{"tags":["a","b"]}',
+      '{"hits":[{"id":"a"}],"facets":[{"value":"x"}]}',
+      '{"hits":[],"facets":[{"value":"x"}]}',
+      '{"profile":{"id":"a"}}',
+      "true",
+    ]) {
+      expect(() => raw(result), result).toThrow(/holds (no|2) list/);
+    }
+    expect(raw('{"hits":[],"total":0}').length).toBe(0);
+  });
+
+  test("a company is found bare or wrapped; a miss that is a success is no company", () => {
+    const company = (result: string): string => Page.read(reply(result), "company").ndjson().toString();
+    const row = '{"id":"c","company":"x"}';
+    for (const result of [
+      row,
+      `[${row}]`,
+      `{"company":${row}}`,
+      `{"match":true,"company":${row}}`,
+      `{"profile":${row},"score":0.9}`,
+      `{"data":{"company":${row}}}`,
+      `{"results":[${row}]}`,
+    ]) {
+      expect(company(result), result).toBe(`${row}\n`);
+    }
+    for (const result of [
+      "null",
+      "[]",
+      "{}",
+      '{"match":false}',
+      '{"found":false,"company":null}',
+      '{"company":null}',
+      '{"data":{}}',
+    ]) {
+      expect(company(result), result).toBe("");
+    }
+    expect(() => company('"x"')).toThrow("no company");
+  });
+
+  test("asked-for fields are found in wrapped records and in a nested company", () => {
+    const rows = raw(
+      '[{"profile":{"name":"Ada","title":"CTO"},"score":1,"company":{"name":"Acme","domain":"acme.example"}},{"name":"Bob","company_name":"B","company":{"name":"C"}}]',
+    );
+    const fields = ["name", "title", "company_name", "company_domain", "company.name", "score"];
+    expect(render("csv", [rows], { fields })).toBe(
+      `${fields.join(",")}\nAda,CTO,Acme,acme.example,Acme,1\nBob,,B,,C,\n`,
+    );
+    expect(render("ndjson", [rows], { fields: ["name", "company_name"] })).toBe(
+      '{"name":"Ada","company_name":"Acme"}\n{"name":"Bob","company_name":"B"}\n',
+    );
+    expect(raw('[{"profile":{"id":"p1"},"score":1}]').identity(0)).toBe("p1");
+    // Nothing of the row that says more is dropped where nobody asked for less.
+    expect(render("ndjson", [raw('[{"profile":{"id":"p1"},"score":1}]')])).toBe('{"profile":{"id":"p1"},"score":1}\n');
   });
 
   test("what is no reply is an error, never rows", () => {
@@ -71,9 +134,9 @@ describe("pages", () => {
       '{"detail":[]}',
       '{"result":"x"}',
     ]) {
-      expect(() => Page.read(Buffer.from(body)).rows(), body).toThrow();
+      expect(() => Page.read(Buffer.from(body), "person").rows(), body).toThrow();
     }
-    expect(() => Page.read(Buffer.from('{"result":[{"id":"a\nb"}]}'))).toThrow(/no valid JSON/);
+    expect(() => Page.read(Buffer.from('{"result":[{"id":"a\nb"}]}'), "person")).toThrow(/no valid JSON/);
   });
 
   test("a selection keeps the order and the bytes", () => {
