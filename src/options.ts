@@ -1,5 +1,7 @@
 import type { Argument, Command, Option } from "commander";
 import type { Context } from "./context.ts";
+import { echo, whole } from "./contract/text.ts";
+import { usageError } from "./errors.ts";
 
 /** What a file under `commands/` exports. */
 export interface CommandModule {
@@ -42,3 +44,15 @@ export function offering<T extends Option | Argument>(declared: T, values: Value
 /** What was declared with {@link offering}, or the choices. */
 export const offersOf = (declared: Option | Argument): Values | undefined =>
   declared.argChoices === undefined ? offers.get(declared) : { kind: "list", values: declared.argChoices };
+
+/** A parser of whole numbers for an option. */
+export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = whole(text, least, most);
+    if (value !== undefined) return value;
+    throw usageError(
+      `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
+      `for example ${flag} ${Math.max(least, Math.min(most, 100))}`,
+    );
+  };
+}

@@ -1,3 +1,4 @@
+import type { Command } from "commander";
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { canonicalAddress, canonicalDomain, normalForm } from "../contract/normalise.ts";
@@ -14,7 +15,18 @@ export interface CompanyFlags {
   /** Arguments are names, or ids, and not domains or profile addresses. */
   readonly name?: boolean;
   readonly id?: boolean;
+  /** A file that lists the companies that are not known. */
+  readonly misses?: string;
 }
+
+/** The options of {@link CompanyFlags}. */
+export const addCompanyOptions = (command: Command): Command =>
+  command
+    .option("--input <file>", "more companies from a file (- for stdin): one a line, CSV or NDJSON")
+    .option("--column <name>", "the column of the file that names the company")
+    .option("--name", "the arguments are names of companies")
+    .option("--id", "the arguments are ids of companies")
+    .option("--misses <file>", "list the companies that are not known in a file");
 
 /** Columns that hold what a company is looked up by, best first. */
 const COLUMNS = ["company_network_url", "domain", "company_domain", "website", "url", "company"] as const;

@@ -1,19 +1,26 @@
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
-import { type Context, canPrompt } from "../context.ts";
+import type { Context } from "../context.ts";
 import { type Credits, parseCredits } from "../contract/money.ts";
-import { echo, whole } from "../contract/text.ts";
+import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../options.ts";
+import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
+import { checkFields, chooseFormat, FORMATS, parseFields, publishedFields } from "../output/formats.ts";
 import type { RecordKind } from "../output/values.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 
-/** The options that every export shares, as commander parsed them (cli.md, "Export options"). */
-export interface ExportFlags extends GlobalOptions {
+/** How rows are written, as commander parsed it: every command that writes rows has these. */
+export interface ViewFlags extends GlobalOptions {
   readonly output?: string;
   readonly format?: string;
   readonly fields?: string;
   readonly allFields?: boolean;
+  readonly excel?: boolean;
+  readonly raw?: boolean;
+}
+
+/** The options that every export shares. */
+export interface ExportFlags extends ViewFlags {
   readonly maxCredits?: Credits;
   readonly limit?: number;
   readonly perPage?: number;
@@ -23,22 +30,8 @@ export interface ExportFlags extends GlobalOptions {
   readonly fresh?: boolean;
   readonly overwrite?: boolean;
   readonly requireComplete?: boolean;
-  readonly excel?: boolean;
-  readonly raw?: boolean;
   readonly receipt?: string;
   readonly wait?: boolean;
-}
-
-/** A parser of whole numbers for an option. */
-export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {
-  return (text) => {
-    const value = whole(text, least, most);
-    if (value !== undefined) return value;
-    throw usageError(
-      `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
-      `for example ${flag} ${Math.max(least, Math.min(most, 100))}`,
-    );
-  };
 }
 
 function creditAmount(text: string): Credits {
@@ -67,33 +60,37 @@ export function addBuyingOptions(command: Command, unit: string): Command {
     .option("--wait", "wait for another run at the same output instead of ending with exit 9");
 }
 
-export function addExportOptions(command: Command, unit: string): Command {
+/** The options of {@link ViewFlags}. */
+export const addViewOptions = (command: Command, fields: readonly string[]): Command =>
   command
     .option("-o, --output <file>", "write a file (default: stdout)")
-    .option("--format <format>", "csv, ndjson, json, parquet or table (default: by the file's ending)")
-    .option("--fields <a,b,c>", "only these fields, in this order")
-    .option("--all-fields", "all fields in a table too");
-  return addBuyingOptions(command, unit)
+    .addOption(
+      offering(new Option("--format <format>", `${FORMATS.join(", ")} (default: by the file's ending)`), {
+        kind: "list",
+        values: FORMATS,
+      }),
+    )
+    .addOption(
+      offering(new Option("--fields <a,b,c>", "only these fields, in this order"), { kind: "commas", values: fields }),
+    )
+    .option("--all-fields", "all fields in a table too")
+    .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
+    .option("--raw", "CSV without the guard against formulas");
+
+export const addExportOptions = (command: Command, kind: RecordKind): Command =>
+  addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies")
     .option("--dry-run", "show the quote and buy nothing")
     .option("--fresh", "begin anew instead of continuing an unfinished run")
-    .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
-    .option("--raw", "CSV without the guard against formulas")
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
-}
 
 /**
- * The flags as an export wants them, checked before any request.
+ * How the flags want rows written. `fields` are split and not yet checked.
  * @throws CliError exit 2
  */
-export async function readExportOptions(
+export function readView(
   context: Context,
-  flags: ExportFlags & { readonly misses?: string },
-  kind: RecordKind,
-): Promise<ExportOptions> {
-  const [{ checkFields, parseFields, publishedFields }, { chooseFormat }] = await Promise.all([
-    import("../output/columns.ts"),
-    import("../output/formats.ts"),
-  ]);
+  flags: ViewFlags,
+): Pick<ExportOptions, "output" | "format" | "fields" | "excel" | "raw"> {
   const output = flags.output === undefined || flags.output === "-" ? undefined : resolve(context.cwd, flags.output);
   const named = flags.format ?? (flags.json === true && output === undefined ? "json" : undefined);
   const format = chooseFormat(named, output, context.stdout.isTTY === true);
@@ -102,30 +99,45 @@ export async function readExportOptions(
   if (format !== "csv" && (flags.excel === true || flags.raw === true)) {
     throw usageError(`--${flags.excel === true ? "excel" : "raw"} is about CSV, not ${format}`, "add --format csv");
   }
-  let fields = flags.fields === undefined ? undefined : parseFields(flags.fields);
-  if (fields !== undefined) checkFields(fields, kind);
-  if (flags.allFields === true && format === "table") fields = [...publishedFields(kind)];
+  const fields = flags.fields === undefined ? undefined : parseFields(flags.fields);
+  return { output, format, fields, excel: flags.excel === true, raw: flags.raw === true };
+}
+
+/**
+ * The flags as an export wants them, checked before any request.
+ * @throws CliError exit 2
+ */
+export function readExportOptions(
+  context: Context,
+  flags: ExportFlags & { readonly misses?: string },
+  kind: RecordKind,
+): ExportOptions {
+  const view = readView(context, flags);
+  if (view.fields !== undefined) checkFields(view.fields, kind);
+  const all = flags.allFields === true && view.format === "table";
   const file = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : resolve(context.cwd, name);
   return {
-    output,
-    format,
-    fields,
-    excel: flags.excel === true,
-    raw: flags.raw === true,
-    maxCredits: flags.maxCredits,
-    limit: flags.limit,
-    perPage: flags.perPage,
-    concurrency: flags.concurrency,
+    ...view,
+    fields: all ? [...publishedFields(kind)] : view.fields,
+    ...readBuyingOptions(flags),
     dryRun: flags.dryRun === true,
     fresh: flags.fresh === true,
-    overwrite: flags.overwrite === true,
-    requireComplete: flags.requireComplete === true,
-    wait: flags.wait === true,
     receipt: file(flags.receipt),
     misses: file(flags.misses),
   };
 }
+
+/** The options that a purchase and its continuation share. */
+export const readBuyingOptions = (flags: ExportFlags) => ({
+  maxCredits: flags.maxCredits,
+  limit: flags.limit,
+  perPage: flags.perPage,
+  concurrency: flags.concurrency,
+  overwrite: flags.overwrite === true,
+  requireComplete: flags.requireComplete === true,
+  wait: flags.wait === true,
+});
 
 const SAFE_WORD = /^[A-Za-z0-9_@%+=:,./-]+$/;
 
@@ -135,14 +147,4 @@ export function sameCommand(context: Context, ...more: readonly string[]): strin
     SAFE_WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`,
   );
   return ["headcount", ...quoted].join(" ");
-}
-
-/** Whether the user is asked, has agreed in advance, or must be told how to agree. */
-export function consentMode(
-  context: Context,
-  flags: Pick<ExportFlags, "yes" | "maxCredits">,
-): "ask" | "given" | "missing" {
-  if (flags.yes === true) return "given";
-  if (canPrompt(context)) return "ask";
-  return flags.maxCredits === undefined ? "missing" : "given";
 }

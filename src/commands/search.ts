@@ -2,9 +2,11 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { canonicalJson, isUnfiltered } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
+import { runExport } from "../purchase/purchase.ts";
 import type { Target } from "../runs/plan.ts";
+import { buy, type Purchase } from "./buy.ts";
 import { addExportOptions, type ExportFlags, readExportOptions, sameCommand } from "./export-options.ts";
-import { addFilterOptions, type FilterOptions, lowerCaseHint, readFilters } from "./filter-options.ts";
+import { addFilterOptions, type FilterOptions, readFilters } from "./filter-options.ts";
 
 /** The options of `search`, filters aside. */
 export interface SearchOptions extends ExportFlags {
@@ -12,7 +14,8 @@ export interface SearchOptions extends ExportFlags {
   readonly all?: boolean;
 }
 
-export function register(program: Command, context: Context): void {
+/** @param run what is done with a purchase: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = buy): void {
   const command = program
     .command("search")
     .summary("export the people of a segment")
@@ -20,7 +23,7 @@ export function register(program: Command, context: Context): void {
       "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
     );
   addFilterOptions(command);
-  addExportOptions(command, "profiles")
+  addExportOptions(command, "person")
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .addHelpText(
       "after",
@@ -32,11 +35,11 @@ Examples:
   $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json`,
     )
     .action(async (_: unknown, self: Command) => {
-      await run(self.optsWithGlobals<SearchOptions & FilterOptions>(), context);
+      await run(await parse(self.optsWithGlobals<SearchOptions & FilterOptions>(), context), context);
     });
 }
 
-async function run(flags: SearchOptions & FilterOptions, context: Context): Promise<void> {
+async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<Purchase> {
   const { filters, canonical } = await readFilters(context, flags);
   if (isUnfiltered(canonical) && flags.all !== true) {
     throw usageError(
@@ -45,23 +48,7 @@ async function run(flags: SearchOptions & FilterOptions, context: Context): Prom
       "unfiltered",
     );
   }
-  const options = await readExportOptions(context, flags, "person");
+  const view = readExportOptions(context, flags, "person");
   const target: Target = { kind: "search", filters, canonical: canonicalJson(canonical) };
-  const [{ withSession }, { runExport }, { exportTerminal, PROFILES, printResult }] = await Promise.all([
-    import("./session.ts"),
-    import("../purchase/purchase.ts"),
-    import("./export-run.ts"),
-  ]);
-  await withSession(context, flags, async (session) => {
-    const terminal = await exportTerminal(session, context, flags, PROFILES);
-    try {
-      const result = await runExport("search", target, options, terminal.deps);
-      terminal.stop();
-      await printResult(result, target, options, flags, context, PROFILES);
-      const hint = result.quote.matches === 0 ? lowerCaseHint(filters) : undefined;
-      if (hint !== undefined) session.notice(`hint: ${hint}`);
-    } finally {
-      terminal.stop();
-    }
-  });
+  return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
 }
