@@ -4,17 +4,6 @@ import { FILTER_KEYS } from "../contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { TOPICS } from "../topics.ts";
 
-/** Where the values of a flag or an argument come from. */
-export type Values =
-  | { readonly kind: "list"; readonly values: readonly string[] }
-  /** Several values of the list in one word, parted by commas. */
-  | { readonly kind: "commas"; readonly values: readonly string[] }
-  /** Asked of `headcount completion --list KIND`. */
-  | { readonly kind: "connections" | "runs" }
-  | { readonly kind: "file" | "directory" }
-  /** Nothing to offer. */
-  | { readonly kind: "text" };
-
 export interface FlagSpec {
   /** `-c` and `--connection`: short first, where there is one. */
   readonly names: readonly string[];
@@ -40,64 +29,35 @@ export interface CommandSpec {
   readonly commands: readonly CommandSpec[];
 }
 
-export const SHELLS = ["bash", "zsh", "fish", "powershell"] as const;
-
 const list = (values: readonly string[]): Values => ({ kind: "list", values });
 
-/** Flags whose values the command itself does not declare as choices. */
-const FLAG_VALUES: Readonly<Record<string, Values>> = {
-  "--connection": { kind: "connections" },
-  "--department": list(DEPARTMENTS),
-  "--seniority-level": list(SENIORITY_LEVELS),
-  "--by": list(FILTER_KEYS),
-  "--format": list(["csv", "ndjson", "json", "parquet", "table"]),
-  "--mode": list(["live", "test"]),
-  "--kind": list(["people", "companies"]),
-};
-
-const ARGUMENT_VALUES: Readonly<Record<string, Values>> = {
+/** Names of things that only the program knows, by the placeholder of the argument or the value. */
+const KNOWN: Readonly<Record<string, Values>> = {
   run: { kind: "runs" },
   "run-id": { kind: "runs" },
-  "filters key": list(FILTER_KEYS),
-  "completion shell": list(SHELLS),
-  "login name": { kind: "connections" },
-  "logout name": { kind: "connections" },
-  "connections use name": { kind: "connections" },
-  "connections remove name": { kind: "connections" },
+  connection: { kind: "connections" },
 };
 
-/** By the placeholder: `<file>`, `<dir>`, `<map.json>`. */
-function byLabel(label: string): Values {
+/** What is declared for it, else what its placeholder tells: `<file>`, `<dir>`, `<map.json>`. */
+function valuesOf(declared: Option | Argument, label: string): Values {
+  const values = offersOf(declared) ?? KNOWN[label];
+  if (values !== undefined) return values;
   if (/(^|[-_.])(files?|path)$/i.test(label) || /\.[a-z]+$/i.test(label)) return { kind: "file" };
   return /^(dir|directory|folder)$/i.test(label) ? { kind: "directory" } : { kind: "text" };
 }
 
-function flagValues(path: readonly string[], option: Option, label: string): Values {
-  if (option.argChoices !== undefined) return list(option.argChoices);
-  if (option.long === "--fields") {
-    const fields = path[0] === "enrich" ? COMPANY_FIELDS : PERSON_FIELDS;
-    const both = path[0] === "runs" ? [...new Set<string>([...PERSON_FIELDS, ...COMPANY_FIELDS])] : fields;
-    return { kind: "commas", values: both };
-  }
-  return FLAG_VALUES[option.long ?? ""] ?? byLabel(label);
-}
-
-function flagSpec(path: readonly string[], option: Option): FlagSpec {
+function flagSpec(option: Option): FlagSpec {
   const long = option.long ?? option.short ?? "";
   const names = [option.short, option.long].filter((name) => name !== undefined);
   const spec = { names, long, description: option.description };
   if (!option.required && !option.optional) return spec;
   const label = /[<[]([^>\].]+(?:\.[a-z]+)?)(?:\.\.\.)?[>\]]/.exec(option.flags)?.[1] ?? "value";
-  return { ...spec, value: { label, values: flagValues(path, option, label), many: option.variadic } };
+  return { ...spec, value: { label, values: valuesOf(option, label), many: option.variadic } };
 }
 
-function argumentSpec(path: readonly string[], argument: Argument): ArgumentSpec {
+function argumentSpec(argument: Argument): ArgumentSpec {
   const label = argument.name();
-  const values =
-    argument.argChoices !== undefined
-      ? list(argument.argChoices)
-      : (ARGUMENT_VALUES[`${path.join(" ")} ${label}`] ?? ARGUMENT_VALUES[label] ?? byLabel(label));
-  return { label, many: argument.variadic, values };
+  return { label, many: argument.variadic, values: valuesOf(argument, label) };
 }
 
 function commandSpec(command: Command, path: readonly string[]): CommandSpec {
@@ -106,8 +66,8 @@ function commandSpec(command: Command, path: readonly string[]): CommandSpec {
   return {
     path,
     summary: command.summary() || command.description(),
-    flags: help.visibleOptions(command).map((option) => flagSpec(path, option)),
-    arguments: command.registeredArguments.map((argument) => argumentSpec(path, argument)),
+    flags: help.visibleOptions(command).map(flagSpec),
+    arguments: command.registeredArguments.map(argumentSpec),
     commands: visible.map((child) => commandSpec(child, [...path, child.name()])),
   };
 }
