@@ -26,18 +26,18 @@ __headcount_tree() {
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --excel --raw --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --excel --raw --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
     valued='--input --column --misses -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --per-company --misses -o --output --format --fields --all-fields --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --excel --raw --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
-    valued='--input --column --per-company --misses -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    valued='--input --column --misses --per-company -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'

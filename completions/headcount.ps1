@@ -135,9 +135,11 @@ $headcountTree = @{
       '--filters' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
@@ -149,8 +151,6 @@ $headcountTree = @{
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -171,9 +171,11 @@ $headcountTree = @{
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'name', 'domain', 'company_network_url', 'industry', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'country', 'state', 'city', 'location', 'followers', 'specialties', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many companies'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
@@ -185,8 +187,6 @@ $headcountTree = @{
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
@@ -203,13 +203,15 @@ $headcountTree = @{
       '--column' = @{ Text = 'the column of the file that names the company'; Value = @{ Kind = 'text' } }
       '--name' = @{ Text = 'the arguments are names of companies'; Value = $null }
       '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
-      '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
+      '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
@@ -221,8 +223,6 @@ $headcountTree = @{
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
-      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
@@ -323,13 +323,13 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-o' = @{ Text = 'where to (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--output' = @{ Text = 'where to (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet or table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
-      '--fields' = @{ Text = 'only these, in this order: name,title,company_name'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'domain', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'specialties') } }
-      '--all-fields' = @{ Text = 'every field, also in a table'; Value = $null }
-      '--excel' = @{ Text = 'CSV with BOM and CRLF'; Value = $null }
-      '--raw' = @{ Text = 'CSV without the formula guard'; Value = $null }
+      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'domain', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'specialties') } }
+      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace the file where it exists'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }

@@ -41,17 +41,17 @@ const groups = [
   {
     name: "program",
     priority: 2,
-    test: /[\\/]dist[\\/](program|version|errors|context)\.js$|[\\/]node_modules[\\/]commander[\\/]/,
+    test: /[\\/]dist[\\/](program|options|version|errors|context)\.js$|[\\/]node_modules[\\/]commander[\\/]/,
   },
   {
     name: "contract",
     priority: 3,
-    test: /[\\/]dist[\\/]contract[\\/](filters|money|departments|normalise|suggest|records|text)\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
+    test: /[\\/]dist[\\/]contract[\\/](filters|money|departments|normalise|suggest|records|text|filter-schema)\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
   },
   {
     name: "connected",
     priority: 1,
-    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|tunnel)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|unknown-cost))\.js$/,
+    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|tunnel)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|input)|terminal[\\/](printer|style|tsv|numbers))\.js$/,
   },
 ];
 

@@ -2,7 +2,7 @@ import type { EventEmitter } from "node:events";
 import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
 import { type CliError, usageError } from "./errors.ts";
-import type { CommandModule } from "./options.ts";
+import { type CommandModule, offering } from "./options.ts";
 import { packageVersion } from "./version.ts";
 
 interface CommandEntry {
@@ -83,10 +83,14 @@ export async function buildProgram(
   load: "named" | "all" = "named",
 ): Promise<Command> {
   const program = new Command("headcount");
+  const connection = new Option(
+    "-c, --connection <name>",
+    'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)',
+  );
   program
     .description("Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.")
     // Read from the context's environment where they are used (connections/resolve.ts), not by commander from the process's.
-    .option("-c, --connection <name>", 'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)')
+    .addOption(offering(connection, { kind: "connections" }))
     .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
     .option("-q, --quiet", "no notices and no progress")

@@ -5,7 +5,8 @@ import { type Credits, parseCredits } from "../contract/money.ts";
 import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
-import { checkFields, chooseFormat, FORMATS, parseFields, publishedFields } from "../output/formats.ts";
+import { checkFields, parseFields, publishedFields } from "../output/columns.ts";
+import { chooseFormat, FORMATS } from "../output/formats.ts";
 import type { RecordKind } from "../output/values.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 

@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import type { GlobalOptions } from "../options.ts";
+import { addViewOptions } from "./export-options.ts";
 import { openStore } from "./open-runs.ts";
 import { register as registerResume } from "./resume.ts";
 
@@ -68,15 +70,10 @@ const examples = (...lines: readonly string[]): string =>
   `\nExamples:\n${lines.map((line) => `  $ headcount ${line}`).join("\n")}`;
 
 function addExport(runs: Command, context: Context): void {
-  runs
+  const command = runs
     .command("export <run>")
-    .description("Write a run again, in another format or with other fields. Offline, 0 credits.")
-    .option("-o, --output <file>", "where to (default: stdout)")
-    .option("--format <format>", "csv, ndjson, json, parquet or table (default: by the file's ending)")
-    .option("--fields <fields>", "only these, in this order: name,title,company_name")
-    .option("--all-fields", "every field, also in a table")
-    .option("--excel", "CSV with BOM and CRLF")
-    .option("--raw", "CSV without the formula guard")
+    .description("Write a run again, in another format or with other fields. Offline, 0 credits.");
+  addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])])
     .option("--overwrite", "replace the file where it exists")
     .addHelpText(
       "after",

@@ -1,4 +1,5 @@
-import { allCommands, type CommandSpec, type FlagSpec, GENERATED, type Values } from "./tree.ts";
+import type { Values } from "../options.ts";
+import { allCommands, type CommandSpec, type FlagSpec, GENERATED } from "./tree.ts";
 
 const quote = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 

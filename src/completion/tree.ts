@@ -1,7 +1,5 @@
 import type { Argument, Command, Option } from "commander";
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
-import { FILTER_KEYS } from "../contract/filters.ts";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
+import { offersOf, type Values } from "../options.ts";
 import { TOPICS } from "../topics.ts";
 
 export interface FlagSpec {
@@ -31,17 +29,11 @@ export interface CommandSpec {
 
 const list = (values: readonly string[]): Values => ({ kind: "list", values });
 
-/** Names of things that only the program knows, by the placeholder of the argument or the value. */
-const KNOWN: Readonly<Record<string, Values>> = {
-  run: { kind: "runs" },
-  "run-id": { kind: "runs" },
-  connection: { kind: "connections" },
-};
+/** Names that only the program knows, by the placeholder of an argument. */
+const KNOWN: Readonly<Record<string, Values>> = { run: { kind: "runs" }, name: { kind: "connections" } };
 
-/** What is declared for it, else what its placeholder tells: `<file>`, `<dir>`, `<map.json>`. */
-function valuesOf(declared: Option | Argument, label: string): Values {
-  const values = offersOf(declared) ?? KNOWN[label];
-  if (values !== undefined) return values;
+/** By the placeholder: `<file>`, `<dir>`, `<map.json>`. */
+function byLabel(label: string): Values {
   if (/(^|[-_.])(files?|path)$/i.test(label) || /\.[a-z]+$/i.test(label)) return { kind: "file" };
   return /^(dir|directory|folder)$/i.test(label) ? { kind: "directory" } : { kind: "text" };
 }
@@ -52,12 +44,12 @@ function flagSpec(option: Option): FlagSpec {
   const spec = { names, long, description: option.description };
   if (!option.required && !option.optional) return spec;
   const label = /[<[]([^>\].]+(?:\.[a-z]+)?)(?:\.\.\.)?[>\]]/.exec(option.flags)?.[1] ?? "value";
-  return { ...spec, value: { label, values: valuesOf(option, label), many: option.variadic } };
+  return { ...spec, value: { label, values: offersOf(option) ?? byLabel(label), many: option.variadic } };
 }
 
 function argumentSpec(argument: Argument): ArgumentSpec {
   const label = argument.name();
-  return { label, many: argument.variadic, values: valuesOf(argument, label) };
+  return { label, many: argument.variadic, values: offersOf(argument) ?? KNOWN[label] ?? byLabel(label) };
 }
 
 function commandSpec(command: Command, path: readonly string[]): CommandSpec {

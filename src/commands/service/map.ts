@@ -1,9 +1,9 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { harmless } from "../../contract/text.ts";
 import type { Suggestion } from "../../dataset/build/suggest.ts";
 import { usageError } from "../../errors.ts";
-import type { GlobalOptions } from "../../options.ts";
+import { type GlobalOptions, offering } from "../../options.ts";
 import { inputError } from "./build.ts";
 import { serviceError } from "./folder.ts";
 
@@ -20,7 +20,12 @@ export function register(service: Command, context: Context): void {
       "Propose a column map for --map of `service import`, from the header of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
     )
     .option("--suggest <file>", "a Parquet, CSV or NDJSON file")
-    .option("--kind <kind>", "what its rows are: people or companies (default: told by the header)")
+    .addOption(
+      offering(new Option("--kind <kind>", "what its rows are: people or companies (default: told by the header)"), {
+        kind: "list",
+        values: ["people", "companies"],
+      }),
+    )
     .addHelpText(
       "after",
       `
