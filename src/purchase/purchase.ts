@@ -247,7 +247,6 @@ function buy(
 const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
   what,
   wait,
-  pid: deps.pid,
   now: deps.now,
   sleep: deps.sleep,
   signal: deps.interrupted,

@@ -1,6 +1,7 @@
+import { randomBytes } from "node:crypto";
 import { fdatasync, writevSync } from "node:fs";
 import { type FileHandle, mkdir, open, rename, rm, statfs } from "node:fs/promises";
-import { dirname } from "node:path";
+import { basename, dirname, join } from "node:path";
 
 /** Folders are for their owner alone, and so is every file: runs hold personal data that was paid for. */
 export const FOLDER_MODE = 0o700;
@@ -29,14 +30,16 @@ export class Disk {
 
   /** Replaces a file whole: a reader, or a crash, sees the old one or the new one. */
   async replaceFile(path: string, data: Buffer | string, what: string): Promise<void> {
-    const temporary = `${path}.tmp`;
-    const file = await open(temporary, "w", FILE_MODE);
+    // A name of its own that must not be there: nothing that somebody else put in its place is written through.
+    const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
+    const file = await open(temporary, "wx", FILE_MODE);
     try {
-      await this.#write(file, data, what);
-    } finally {
-      await file.close();
+      await this.#write(file, data, what).finally(() => file.close());
+      await this.rename(temporary, path, what);
+    } catch (error) {
+      await remove(temporary).catch(() => undefined);
+      throw error;
     }
-    await this.rename(temporary, path, what);
   }
 
   /** Gives a synced file its final name. */

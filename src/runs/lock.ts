@@ -1,16 +1,11 @@
 import { randomBytes } from "node:crypto";
 import { link, open, readFile, unlink, writeFile } from "node:fs/promises";
-import { hostname } from "node:os";
-import { kill } from "node:process";
 import { CliError, EXIT } from "../errors.ts";
+import { type Fate, fateOf, LifeSign, type ProcessIdentity, thisProcess } from "./alive.ts";
 import { errorCode, FILE_MODE } from "./disk.ts";
 
-/** Who holds a lock: enough to tell a dead holder from a living one, also where its process id was given out again. */
-export interface LockHolder {
-  readonly pid: number;
-  /** When the process started, as the system counts it, with the boot it belongs to; empty where the system does not tell. */
-  readonly started: string;
-  readonly host: string;
+/** Who holds a lock: enough to tell a dead holder from a living one, also in another container. */
+export interface LockHolder extends ProcessIdentity {
   /** ISO-8601. */
   readonly at: string;
   /** Tells two locks of one process apart. */
@@ -23,7 +18,6 @@ export interface Lock {
 }
 
 export interface LockOptions {
-  readonly pid: number;
   /** Epoch milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
@@ -38,29 +32,44 @@ export interface LockOptions {
 
 const POLL_MS = 250;
 
+const signOf = (path: string, token: string): string => `${path}.${token}.s`;
+
 /**
  * Takes a lock file. It is created whole and at once (a link to a finished file), so no reader sees half of it. A lock whose
- * holder is gone is taken over; a living holder's never is, nor one of another machine.
+ * holder is gone is taken over; a living holder's never is, nor one of which nobody here can tell (docs/runs.md, "Several at once").
  * @throws CliError exit 9 where another process holds it and `wait` is not set
  */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
-  const mine: LockHolder = {
-    pid: options.pid,
-    started: (await startOf(options.pid)) ?? "",
-    host: hostname(),
-    at: new Date(options.now()).toISOString(),
-    token: randomBytes(8).toString("hex"),
+  const token = randomBytes(8).toString("hex");
+  const mine: LockHolder = { ...(await thisProcess()), at: new Date(options.now()).toISOString(), token };
+  // Before the lock says whose it is: a holder that shows no sign where it should is gone.
+  const sign = await LifeSign.show(signOf(path, token));
+  try {
+    await take(path, mine, options);
+  } catch (error) {
+    await sign?.end();
+    throw error;
+  }
+  return {
+    path,
+    release: async () => {
+      if ((await readHolder(path))?.token === token) await unlink(path).catch(() => undefined);
+      await sign?.end();
+    },
   };
-  const text = JSON.stringify(mine);
+}
+
+async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {
   for (let waited = false; ; ) {
-    if (await create(path, text, mine.token)) return { path, release: () => release(path, mine.token) };
+    if (await create(path, mine)) return;
     const holder = await readHolder(path);
-    if (holder !== undefined && (await isGone(holder))) {
-      await takeAway(path, holder.token, text, mine.token);
+    const fate = await fateOfHolder(path, holder);
+    if (holder !== undefined && fate === "gone") {
+      await takeAway(path, holder, mine);
       await options.sleep(1, options.signal);
       continue;
     }
-    if (options.wait !== true) throw lockedError(path, options.what, holder);
+    if (options.wait !== true) throw await lockedError(path, options.what, holder, fate);
     if (!waited) options.onWait?.(holder);
     waited = true;
     await options.sleep(POLL_MS, options.signal);
@@ -70,41 +79,48 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
 /** The holder of a lock file, or undefined where there is none or it cannot be read. */
 export async function readHolder(path: string): Promise<LockHolder | undefined> {
   try {
-    const value = JSON.parse(await readFile(path, "utf8")) as Partial<LockHolder>;
-    if (typeof value.pid !== "number" || typeof value.token !== "string") return undefined;
-    return { started: "", host: "", at: "", ...value, pid: value.pid, token: value.token };
+    const { pid, token, ...told } = JSON.parse(await readFile(path, "utf8")) as Partial<LockHolder>;
+    if (typeof pid !== "number" || typeof token !== "string" || !/^\w+$/.test(token)) return undefined;
+    return { started: "", space: "", boot: "", machine: "", host: "", at: "", ...told, pid, token };
   } catch {
     return undefined;
   }
 }
 
-/** Whether a living process holds the lock. */
-export async function isLocked(path: string): Promise<boolean> {
+/** Whether a process holds the lock that lives, or of which nobody here can tell. */
+export const isLocked = async (path: string): Promise<boolean> => {
   const holder = await readHolder(path);
-  return holder !== undefined && !(await isGone(holder));
-}
+  return holder !== undefined && (await fateOfHolder(path, holder)) !== "gone";
+};
 
-function lockedError(path: string, what: string, holder: LockHolder | undefined): CliError {
-  const elsewhere = holder !== undefined && holder.host !== hostname();
-  const who =
-    holder === undefined
-      ? "a process that left no name"
-      : `process ${holder.pid}${elsewhere ? ` on ${holder.host}` : ""} since ${holder.at}`;
+/** @param path of the lock that the holder holds, or wants */
+const fateOfHolder = async (path: string, holder: LockHolder | undefined): Promise<Fate> =>
+  holder === undefined ? "elsewhere" : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
+
+async function lockedError(path: string, what: string, holder: LockHolder | undefined, fate: Fate): Promise<CliError> {
+  const self = await thisProcess();
+  const where =
+    holder?.boot !== self.boot || (self.boot === "" && holder.host !== self.host)
+      ? ` on ${holder?.host ?? ""}`
+      : holder.space === self.space
+        ? ""
+        : " in another container";
   return new CliError({
     code: "locked",
     category: "locked",
     exitCode: EXIT.locked,
-    message: `another run is at work on ${what}: ${who}`,
+    message: `another run is at work on ${what}: ${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
     hint:
-      holder === undefined || elsewhere
-        ? `if it is certain that it ended, remove ${path}`
-        : "wait for it with --wait, or stop it; nothing was bought",
+      fate === "living"
+        ? "wait for it with --wait, or stop it; nothing was bought"
+        : `if it is certain that it ended, remove ${path}`,
   });
 }
 
-async function create(path: string, text: string, token: string): Promise<boolean> {
-  const temporary = `${path}.${token}`;
-  await writeFile(temporary, text, { mode: FILE_MODE });
+async function create(path: string, mine: LockHolder): Promise<boolean> {
+  const temporary = `${path}.${mine.token}`;
+  const text = JSON.stringify(mine);
+  await writeFile(temporary, text, { mode: FILE_MODE, flag: "wx" });
   try {
     await link(temporary, path);
     return true;
@@ -134,49 +150,17 @@ async function createExclusive(path: string, text: string): Promise<boolean> {
  * Removes a stale lock. Several processes may have seen the same one, and one of them may hold a new lock by now: they take
  * turns, and each looks again in its turn, so that only the stale lock itself is ever removed.
  */
-async function takeAway(path: string, stale: string, text: string, token: string): Promise<void> {
+async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
   const turn = `${path}.takeover`;
-  if (!(await create(turn, text, token))) {
-    const other = await readHolder(turn);
-    if (other !== undefined && (await isGone(other))) await unlink(turn).catch(() => undefined);
+  if (!(await create(turn, mine))) {
+    if ((await fateOfHolder(path, await readHolder(turn))) === "gone") await unlink(turn).catch(() => undefined);
     return;
   }
   try {
-    if ((await readHolder(path))?.token === stale) await unlink(path).catch(() => undefined);
+    if ((await readHolder(path))?.token !== stale.token) return;
+    await unlink(path).catch(() => undefined);
+    await unlink(signOf(path, stale.token)).catch(() => undefined);
   } finally {
     await unlink(turn).catch(() => undefined);
-  }
-}
-
-async function release(path: string, token: string): Promise<void> {
-  const holder = await readHolder(path);
-  if (holder?.token === token) await unlink(path).catch(() => undefined);
-}
-
-async function isGone(holder: LockHolder): Promise<boolean> {
-  if (holder.host !== hostname()) return false;
-  try {
-    kill(holder.pid, 0);
-  } catch (error) {
-    if (errorCode(error) === "ESRCH") return true;
-  }
-  if (holder.started === "") return false;
-  const started = await startOf(holder.pid);
-  return started !== undefined && started !== holder.started;
-}
-
-/** A process's start time and boot, from /proc; undefined where there is no such thing. */
-export async function startOf(pid: number): Promise<string | undefined> {
-  try {
-    const [stat, boot] = await Promise.all([
-      readFile(`/proc/${pid}/stat`, "utf8"),
-      readFile("/proc/sys/kernel/random/boot_id", "utf8"),
-    ]);
-    // The name of the command is in brackets and may hold anything; the fields after it are plain. The start is field 22.
-    const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
-    // A zombie has ended; only its parent has not looked yet.
-    return fields[0] === "Z" || fields[0] === "X" ? "ended" : `${boot.trim()}/${fields[19] ?? ""}`;
-  } catch {
-    return undefined;
   }
 }

@@ -105,7 +105,7 @@ describe("what was spent", () => {
 test("a run that is stale or whose reader had enough says so, is not resumed by itself, and is pruned by its age", async () => {
   const store = new RunStore(join(u.dir, "state"), new Disk());
   const id = runIds(u)[0] ?? "";
-  const options = { pid: process.pid, now: Date.now, sleep: async () => undefined, what: "the run" };
+  const options = { now: Date.now, sleep: async () => undefined, what: "the run" };
   const end = async (how: "stale" | "closed"): Promise<void> => {
     const run = await store.openForWriting(id, options);
     await store.end(run, how, `it is ${how}`, Date.now());

@@ -38,10 +38,8 @@ async function makeRun(
 ): Promise<string> {
   const at = options.at ?? NOW;
   const store = new RunStore(context.env.HEADCOUNT_STATE_DIR ?? "", new Disk());
-  const { pid, now, sleep } = context;
-  const run = await store.create(plan(context, options.plan), at, { pid, now, sleep, what: "the run" } as Parameters<
-    RunStore["create"]
-  >[2]);
+  const { now, sleep } = context;
+  const run = await store.create(plan(context, options.plan), at, { now, sleep, what: "the run" });
   for (const [index, rows] of PAGES.entries()) {
     const n = index + 1;
     const body = Buffer.from(`{"status":true,"detail":[],"result":${JSON.stringify(rows)},"credits_used":1}`);

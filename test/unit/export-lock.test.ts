@@ -1,28 +1,35 @@
-import { spawn } from "node:child_process";
-import { readdirSync, writeFileSync } from "node:fs";
-import { hostname } from "node:os";
-import { dirname, join } from "node:path";
-import { expect, test } from "vitest";
-import { acquireLock, isLocked, type LockOptions, readHolder, startOf } from "../../src/runs/lock.ts";
+import { spawn, spawnSync } from "node:child_process";
+import { readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+import { thisProcess } from "../../src/runs/alive.ts";
+import { acquireLock, isLocked, type LockHolder, type LockOptions, readHolder } from "../../src/runs/lock.ts";
 import { tempDir } from "../support/client.ts";
 
 const options = (more: Partial<LockOptions> = {}): LockOptions => ({
-  pid: process.pid,
   now: Date.now,
   sleep: (ms) => new Promise((resolve) => setTimeout(resolve, Math.min(ms, 5))),
   what: "people.csv",
   ...more,
 });
 const lockFile = (): string => join(tempDir(), "lock");
-const holder = (more: object): string =>
-  JSON.stringify({
-    pid: process.pid,
-    started: "",
-    host: hostname(),
-    at: "2026-01-15T12:00:00Z",
-    token: "other",
-    ...more,
-  });
+/** A lock as another process of this machine would have written it. */
+const holder = async (more: Partial<LockHolder> = {}): Promise<string> =>
+  JSON.stringify({ ...(await thisProcess()), at: "2026-01-15T12:00:00Z", token: "other", ...more });
+const taken = async (text: string): Promise<boolean> => {
+  const path = lockFile();
+  writeFileSync(path, text);
+  try {
+    await (await acquireLock(path, options())).release();
+    return true;
+  } catch (error) {
+    expect(error).toMatchObject({ exitCode: 9, code: "locked" });
+    expect(readFileSync(path, "utf8")).toBe(text);
+    return false;
+  } finally {
+    expect(readdirSync(dirname(path)).filter((name) => name !== "lock")).toEqual([]);
+  }
+};
 
 test("held once: the second ends with exit 9 and names the holder; released it can be taken", async () => {
   const path = lockFile();
@@ -41,30 +48,42 @@ test("a lock of a process that is gone is taken over, and so is one whose proces
   const child = spawn(process.execPath, ["-e", "0"]);
   const pid = child.pid ?? 0;
   await new Promise((resolve) => child.on("exit", resolve));
-  for (const stale of [
-    { pid },
-    { started: `${(await startOf(process.pid))?.split("/")[0]}/1` },
-    { started: "another-boot/1" },
-  ]) {
-    const path = lockFile();
-    writeFileSync(path, holder(stale));
-    const lock = await acquireLock(path, options());
-    expect((await readHolder(path))?.token).not.toBe("other");
-    await lock.release();
-  }
+  expect(await taken(await holder({ pid }))).toBe(true);
+  expect(await taken(await holder({ started: "1" }))).toBe(true);
 });
 
-test("a living holder's lock, one of another machine and an unreadable one are never taken", async () => {
-  for (const text of [
-    holder({ started: await startOf(process.pid) }),
-    holder({}),
-    holder({ pid: 1, host: "elsewhere" }),
-    "not json",
-  ]) {
-    const path = lockFile();
-    writeFileSync(path, text);
-    await expect(acquireLock(path, options())).rejects.toMatchObject({ exitCode: 9 });
-  }
+test("a living holder's lock and an unreadable one are never taken", async () => {
+  expect(await taken(await holder())).toBe(false);
+  expect(await taken(await holder({ started: "" }))).toBe(false);
+  expect(await taken("not json")).toBe(false);
+});
+
+test("another boot is this machine's own past only by its id, its name and the time; all else is another machine", async () => {
+  const old = { boot: "another", pid: 1, machine: "m1", at: "2001-01-01T00:00:00Z" };
+  const { machine } = await thisProcess();
+  if (machine !== "") expect(await taken(await holder({ ...old, machine }))).toBe(true);
+  expect(await taken(await holder(old))).toBe(false);
+  expect(await taken(await holder({ ...old, machine: "" }))).toBe(false);
+  expect(await taken(await holder({ ...old, machine, host: "twin" }))).toBe(false);
+  // A copy of this machine, of the same name: it was at work after this one was started.
+  expect(await taken(await holder({ ...old, machine, at: new Date().toISOString() }))).toBe(false);
+  expect(await taken(await holder({ boot: "", host: "twin" }))).toBe(false);
+});
+
+test("of another PID namespace the kernel tells by the holder's socket, and where there is none nobody does", async () => {
+  const path = lockFile();
+  const lock = await acquireLock(path, options());
+  const mine = (await readHolder(path)) as LockHolder;
+  const elsewhere = JSON.stringify({ ...mine, pid: 999_999, space: "pid:[1]" });
+  writeFileSync(path, elsewhere);
+  await expect(acquireLock(path, options())).rejects.toMatchObject({
+    message: expect.stringContaining("process 999999 in another container"),
+    hint: expect.stringContaining("--wait"),
+  });
+  const sign = readdirSync(dirname(path)).find((name) => name.endsWith(".s")) ?? "";
+  unlinkSync(join(dirname(path), sign));
+  await expect(acquireLock(path, options())).rejects.toMatchObject({ hint: expect.stringContaining("remove") });
+  await lock.release();
 });
 
 test("of many that find the same stale lock exactly one gets it at a time", async () => {
@@ -73,7 +92,7 @@ test("of many that find the same stale lock exactly one gets it at a time", asyn
 
 async function oneStaleLock(): Promise<void> {
   const path = lockFile();
-  writeFileSync(path, holder({ started: "another-boot/1" }));
+  writeFileSync(path, await holder({ started: "1" }));
   let inside = 0;
   let most = 0;
   let turns = 0;
@@ -88,3 +107,71 @@ async function oneStaleLock(): Promise<void> {
   await Promise.all(Array.from({ length: 20 }, work));
   expect({ most, turns }).toEqual({ most: 1, turns: 20 });
 }
+
+/** Whether this system lets us make namespaces. */
+const UNSHARE = ["--pid", "--fork", "--mount-proc", "--kill-child"];
+const canUnshare = spawnSync("unshare", [...UNSHARE, "true"]).status === 0;
+const LOCK_MODULE = resolve(import.meta.dirname, "../../dist/runs/lock.js");
+
+/** Takes a lock in a namespace of its own (the same host name), says so, and keeps it. */
+const HOLD = `
+  const { acquireLock } = await import(${JSON.stringify(LOCK_MODULE)});
+  const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  try {
+    await acquireLock(process.argv[1], { now: Date.now, sleep, what: "people.csv" });
+    console.log("held by " + process.pid);
+    setInterval(() => undefined, 1_000);
+  } catch (error) {
+    console.log(error.exitCode + " " + error.message);
+  }
+`;
+
+describe.skipIf(!canUnshare)("processes in PID namespaces of their own", () => {
+  async function hold(path: string, ...unshare: readonly string[]) {
+    const node = [process.execPath, "--input-type=module", "-e", HOLD, path];
+    const child = spawn("unshare", [...unshare, ...node], { stdio: ["ignore", "pipe", "inherit"] });
+    const said = await new Promise<string>((resolve) => child.stdout.once("data", (data) => resolve(String(data))));
+    return {
+      said,
+      async end(): Promise<void> {
+        // Its output ends with the last process of the namespace.
+        const exited = new Promise((resolve) => child.once("close", resolve));
+        child.kill("SIGKILL");
+        await exited;
+      },
+    };
+  }
+
+  test("a living holder is not taken for a dead one, and a dead one's lock is taken over", async () => {
+    const path = lockFile();
+    const first = await hold(path, ...UNSHARE);
+    expect(first.said).toContain("held by 1");
+    const second = await hold(path, ...UNSHARE);
+    expect(second.said).toContain("9 another run is at work on people.csv: process 1 in another container");
+    await expect(acquireLock(path, options())).rejects.toMatchObject({ exitCode: 9 });
+    await first.end();
+    // The same number in another namespace is another process: only the kernel can tell.
+    const third = await hold(path, ...UNSHARE);
+    expect(third.said).toContain("held by 1");
+    await third.end();
+    await (await acquireLock(path, options())).release();
+    expect(readdirSync(dirname(path))).toEqual([]);
+  });
+
+  test("a /proc of another namespace shows other processes, and nobody is taken for dead by it", async () => {
+    const path = lockFile();
+    // The host's /proc: the holder reads its own start there as "self", others' numbers belong to strangers.
+    const blind = UNSHARE.filter((flag) => flag !== "--mount-proc");
+    const script = `${HOLD}\nconst second = await import("node:child_process");
+      const args = ["--input-type=module", "-e", ${JSON.stringify(HOLD)}, process.argv[1]];
+      console.log(second.spawnSync(process.execPath, args, { timeout: 5_000 }).stdout.toString());`;
+    const child = spawn("unshare", [...blind, process.execPath, "--input-type=module", "-e", script, path]);
+    let said = "";
+    for await (const data of child.stdout) {
+      said += String(data);
+      if (said.includes("9 another run") || said.split("held by").length > 2) break;
+    }
+    child.kill("SIGKILL");
+    expect(said).toMatch(/held by 1\n.*9 another run is at work on people\.csv: process 1 since/s);
+  });
+});

@@ -1,0 +1,135 @@
+import { createHash } from "node:crypto";
+import { readFile, readlink, unlink } from "node:fs/promises";
+import { connect, createServer, type Server } from "node:net";
+import { hostname } from "node:os";
+import { kill, pid } from "node:process";
+import { errorCode } from "./disk.ts";
+
+/** One process among all that ever were: what a lock says of its holder. Empty where the system does not tell. */
+export interface ProcessIdentity {
+  readonly pid: number;
+  /** When it started, in the system's own unit: a process id is given out again. */
+  readonly started: string;
+  /** The PID and time namespaces in which `pid` and `started` mean anything: a container has its own. */
+  readonly space: string;
+  /** This running of a kernel; containers share it. */
+  readonly boot: string;
+  /** A hash of the machine's id; containers often have none, and copies of a machine share it. */
+  readonly machine: string;
+  readonly host: string;
+}
+
+/** `elsewhere`: nobody here can tell, so it counts as living and is never taken over. */
+export type Fate = "living" | "gone" | "elsewhere";
+
+const read = (path: string): Promise<string> =>
+  readFile(path, "utf8").then(
+    (text) => text.trim(),
+    () => "",
+  );
+const link = (path: string): Promise<string> => readlink(path).catch(() => "");
+
+/** The state and the start of a process by its line in /proc; its name stands in brackets and may hold anything. */
+async function statOf(id: string): Promise<{ readonly state: string; readonly started: string } | undefined> {
+  const stat = await read(`/proc/${id}/stat`);
+  const fields = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return stat === "" ? undefined : { state: fields[0] ?? "", started: fields[19] ?? "" };
+}
+
+let own: Promise<ProcessIdentity> | undefined;
+
+/** Who this process is. */
+export function thisProcess(): Promise<ProcessIdentity> {
+  own ??= (async () => {
+    const [stat, pids, time, boot, machine] = await Promise.all([
+      statOf("self"),
+      link("/proc/self/ns/pid"),
+      link("/proc/self/ns/time"),
+      read("/proc/sys/kernel/random/boot_id"),
+      read("/etc/machine-id"),
+    ]);
+    return {
+      pid,
+      started: stat?.started ?? "",
+      space: `${pids} ${time}`.trim(),
+      boot,
+      machine: machine === "" ? "" : createHash("sha256").update(`headcount ${machine}`).digest("hex").slice(0, 16),
+      host: hostname(),
+    };
+  })();
+  return own;
+}
+
+/** When this kernel was started, in epoch milliseconds; 0 where it does not tell. */
+const bootedAt = async (): Promise<number> => Number(/^btime (\d+)$/m.exec(await read("/proc/stat"))?.[1] ?? 0) * 1_000;
+
+/**
+ * What became of a process.
+ * @param since epoch milliseconds at which it was at work for certain
+ * @param sign where its {@link LifeSign} is
+ */
+export async function fateOf(holder: ProcessIdentity, since: number, sign: string): Promise<Fate> {
+  const self = await thisProcess();
+  if (holder.boot !== self.boot) {
+    // This machine before it was started again? A name and an id may be shared; nothing here ran before it was started.
+    const same = holder.machine !== "" && holder.machine === self.machine && holder.host === self.host;
+    return same && holder.boot !== "" && since < (await bootedAt()) ? "gone" : "elsewhere";
+  }
+  if (self.boot === "" && holder.host !== self.host) return "elsewhere";
+  return holder.space === self.space ? await inProcessTable(holder) : await askSign(sign);
+}
+
+async function inProcessTable(holder: ProcessIdentity): Promise<Fate> {
+  try {
+    kill(holder.pid, 0);
+  } catch (error) {
+    // EPERM: it exists and belongs to somebody else.
+    if (errorCode(error) === "ESRCH") return "gone";
+  }
+  // A /proc of another namespace shows other processes under these numbers.
+  if (holder.started === "" || (await link("/proc/self")) !== String(pid)) return "living";
+  const stat = await statOf(String(holder.pid));
+  if (stat === undefined) return "living";
+  // A zombie has ended; only its parent has not looked yet.
+  return stat.state === "Z" || stat.state === "X" || stat.started !== holder.started ? "gone" : "living";
+}
+
+/**
+ * A socket that a process listens on for as long as it lives: the kernel itself then tells processes of other PID namespaces
+ * that it is gone, whatever ended it. Where there can be none (Windows, some network file systems, a path that is too long) such
+ * a process counts as being elsewhere.
+ */
+export class LifeSign {
+  readonly #path: string;
+  readonly #server: Server;
+
+  private constructor(path: string, server: Server) {
+    this.#path = path;
+    this.#server = server;
+  }
+
+  static show(path: string): Promise<LifeSign | undefined> {
+    return new Promise((resolve) => {
+      const server = createServer((socket) => socket.destroy());
+      server.on("error", () => resolve(undefined));
+      server.listen(path, () => resolve(new LifeSign(path, server)));
+      server.unref();
+    });
+  }
+
+  async end(): Promise<void> {
+    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    await unlink(this.#path).catch(() => undefined);
+  }
+}
+
+/** The kernel's word on a {@link LifeSign}: a refusal means that nobody listens any more. Anything else tells nothing. */
+const askSign = (path: string): Promise<Fate> =>
+  new Promise((resolve) => {
+    const socket = connect(path);
+    socket.on("connect", () => {
+      socket.destroy();
+      resolve("living");
+    });
+    socket.on("error", (error) => resolve(errorCode(error) === "ECONNREFUSED" ? "gone" : "elsewhere"));
+  });

@@ -1,0 +1,38 @@
+import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { Disk, type DiskStep } from "../../src/runs/disk.ts";
+import { tempDir } from "../support/client.ts";
+
+test("a file is replaced whole, for its owner alone, and writes through nothing that somebody else made", async () => {
+  const folder = tempDir();
+  const path = join(folder, "r.json");
+  const victim = join(folder, "victim.txt");
+  writeFileSync(victim, "mine");
+  symlinkSync(victim, `${path}.tmp`);
+  await new Disk().replaceFile(path, "new", "receipt");
+  expect(readFileSync(victim, "utf8")).toBe("mine");
+  expect(readFileSync(path, "utf8")).toBe("new");
+  expect(statSync(path).mode & 0o777).toBe(0o600);
+  // Where the name itself is a link, the link is replaced, not what it names.
+  const linked = join(folder, "link.json");
+  symlinkSync(victim, linked);
+  await new Disk().replaceFile(linked, "new", "receipt");
+  expect([readFileSync(victim, "utf8"), lstatSync(linked).isSymbolicLink()]).toEqual(["mine", false]);
+});
+
+test("where the disk is full the old file stays, and nothing beside it", async () => {
+  const folder = tempDir();
+  const path = join(folder, "r.json");
+  writeFileSync(path, "old");
+  for (const at of ["before", "half", "synced"] as const) {
+    const step: DiskStep = (_, now) => {
+      if (now === at) throw Object.assign(new Error("ENOSPC"), { code: "ENOSPC" });
+    };
+    await expect(new Disk(step).replaceFile(path, "new", "receipt")).rejects.toThrow("ENOSPC");
+    expect({ files: readdirSync(folder), text: readFileSync(path, "utf8") }).toEqual({
+      files: ["r.json"],
+      text: "old",
+    });
+  }
+});
