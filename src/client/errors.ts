@@ -65,19 +65,19 @@ export class WaitTooLongError extends Error {
   readonly resetAt: number;
   readonly requestId: string | undefined;
 
-  constructor(
-    waitMs: number,
-    maxWaitMs: number,
-    resetAt: number,
-    requestId: string | undefined,
-    cause?: unknown,
-    waitedMs = 0,
-  ) {
-    super(`the rate limit asks for a wait of ${Math.ceil(waitMs / 1000)} s`, { cause });
-    this.waitMs = waitMs;
-    this.waitedMs = waitedMs;
-    this.maxWaitMs = maxWaitMs;
-    this.resetAt = resetAt;
-    this.requestId = requestId;
+  constructor(init: {
+    readonly waitMs: number;
+    readonly waitedMs: number;
+    readonly maxWaitMs: number;
+    readonly resetAt: number;
+    readonly requestId: string | undefined;
+    readonly cause?: unknown;
+  }) {
+    super(`the rate limit asks for a wait of ${Math.ceil(init.waitMs / 1000)} s`, { cause: init.cause });
+    this.waitMs = init.waitMs;
+    this.waitedMs = init.waitedMs;
+    this.maxWaitMs = init.maxWaitMs;
+    this.resetAt = init.resetAt;
+    this.requestId = init.requestId;
   }
 }

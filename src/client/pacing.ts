@@ -1,30 +1,15 @@
-import {
-  closeSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeSync,
-} from "node:fs";
+import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { locked } from "./lock-file.ts";
 import type { RateLimit } from "./types.ts";
 
-/** What a caller is told before a call. */
-export type Turn =
-  /** Wait this long (often 0), then call. */
-  | { readonly kind: "go"; readonly waitMs: number }
-  /** The day's calls are used up: no sense in waiting inside this run. */
-  | { readonly kind: "exhausted"; readonly resetAt: number; readonly waitMs: number };
-
 export interface Pacer {
-  /** Takes one call out of the shared bucket. Every call takes a turn, free ones too: all count against the limit. */
-  take(): Turn;
-  /** As {@link take}, in milliseconds; `Number.POSITIVE_INFINITY` where the day is used up. */
-  waitBeforeNext(): number;
+  /**
+   * Takes one call out of the shared bucket. Every call takes a turn, free ones too: all count against the limit.
+   * @returns milliseconds to wait before it: often 0, hours where the calls of the day are used up
+   */
+  take(): number;
   /** Learns from a reply's headers. */
   observe(limit: RateLimit | undefined): void;
   /** Calls per minute as far as known, for estimates. */
@@ -41,11 +26,11 @@ export interface PacerOptions {
 }
 
 interface Bucket {
-  limit: number;
+  readonly limit: number;
   /** Calls left that nobody has taken yet. */
   remaining: number;
   /** Epoch milliseconds. */
-  resetAt: number;
+  readonly resetAt: number;
   /** Where calls are spaced: the earliest time of the next one. */
   nextAt: number;
 }
@@ -67,82 +52,87 @@ const LEASE_MS = 1_000;
 const GUARD_MS = 100;
 
 /**
- * A rate-limit bucket fed by reply headers (docs/contract.md, Limits) and shared by every process on this machine that uses the same
- * key: calls are spaced out before the service has to refuse one. Advisory: a file that cannot be written costs precision only.
+ * A rate-limit bucket fed by reply headers (docs/contract.md, Limits) and shared by every process on this machine that uses the
+ * same key: calls are spaced out before the service has to refuse one. Advisory: a file that cannot be written costs precision only.
  */
-export function openPacer(options: PacerOptions): Pacer {
-  const { now } = options;
-  const file = sharedFile(options);
-  let state: Shared = {};
-  let lease = 0;
-  let leasedUntil = 0;
-  let writtenAt = Number.NEGATIVE_INFINITY;
-  let told: number | undefined;
+export const openPacer = (options: PacerOptions): Pacer => new BucketPacer(options);
 
-  const update = (change: (shared: Shared) => void): void => {
-    if (file === undefined) change(state);
-    else state = file.update(change, state);
-    writtenAt = now();
-  };
+class BucketPacer implements Pacer {
+  readonly #now: () => number;
+  readonly #file: SharedFile | undefined;
+  #state: Shared = {};
+  #lease = 0;
+  #leasedUntil = 0;
+  #writtenAt = Number.NEGATIVE_INFINITY;
+  #told: number | undefined;
 
-  const take = (): Turn => {
-    const at = now();
-    if (lease > 0 && at < leasedUntil) {
-      lease--;
-      return { kind: "go", waitMs: 0 };
+  constructor(options: PacerOptions) {
+    this.#now = options.now;
+    this.#file = options.stateDir === undefined ? undefined : new SharedFile(options.stateDir, options);
+  }
+
+  take(): number {
+    const at = this.#now();
+    if (this.#lease > 0 && at < this.#leasedUntil) {
+      this.#lease--;
+      return 0;
     }
-    if (state.minute === undefined && state.day === undefined && file?.exists() !== true)
-      return { kind: "go", waitMs: 0 };
-    let turn: Turn = { kind: "go", waitMs: 0 };
-    update((shared) => {
+    const { minute: known, day: today } = this.#state;
+    if (known === undefined && today === undefined && this.#file?.exists() !== true) return 0;
+    let waitMs = 0;
+    this.#update((shared) => {
       refill(shared, at);
       const { minute, day } = shared;
       if (day !== undefined && day.remaining <= 0) {
-        turn = { kind: "exhausted", resetAt: day.resetAt, waitMs: Math.max(0, day.resetAt - at) };
+        waitMs = day.resetAt - at;
         return;
       }
-      const taken = minute === undefined ? 1 : roomOf(minute);
-      const calls = Math.max(1, Math.min(taken, day === undefined ? taken : Math.floor(day.remaining / 8)));
-      lease = calls - 1;
-      leasedUntil = Math.min(at + LEASE_MS, (minute?.resetAt ?? Number.POSITIVE_INFINITY) - GUARD_MS);
+      const room = minute === undefined ? 1 : roomOf(minute);
+      const calls = Math.max(1, Math.min(room, day === undefined ? room : Math.floor(day.remaining / 8)));
+      this.#lease = calls - 1;
+      this.#leasedUntil = Math.min(at + LEASE_MS, (minute?.resetAt ?? Number.POSITIVE_INFINITY) - GUARD_MS);
       if (day !== undefined) day.remaining -= calls;
-      if (minute !== undefined) turn = { kind: "go", waitMs: spend(minute, calls, at) };
+      if (minute !== undefined) waitMs = spend(minute, calls, at);
     });
-    return turn;
-  };
+    return waitMs;
+  }
 
-  return {
-    take,
-    waitBeforeNext() {
-      const turn = take();
-      return turn.kind === "go" ? turn.waitMs : Number.POSITIVE_INFINITY;
-    },
-    observe(limit) {
-      if (limit === undefined) return;
-      const at = now();
-      const window = limit.window ?? (limit.resetAt - at > 2 * MINUTE ? "day" : "minute");
-      const known = state[window];
-      const plenty = limit.remaining > limit.limit * FREE_SHARE * 2;
-      told = window === "minute" ? limit.limit : told;
-      if (known !== undefined && sameWindow(known, limit) && plenty && at - writtenAt < LEASE_MS) return;
-      const spare = plenty ? 0 : lease;
-      lease -= spare;
-      const learn = (shared: Shared): void => {
-        refill(shared, at);
-        const before = shared[window];
-        const remaining =
-          before !== undefined && sameWindow(before, limit)
-            ? Math.min(before.remaining + spare, limit.remaining)
-            : limit.remaining;
-        const nextAt = before !== undefined && sameWindow(before, limit) ? before.nextAt : at;
-        shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
-      };
-      // A process that makes one call while there is plenty has nothing to share: most commands do no more than that.
-      if (plenty && writtenAt === Number.NEGATIVE_INFINITY) learn(state);
-      else update(learn);
-    },
-    perMinute: () => state.minute?.limit ?? told,
-  };
+  observe(limit: RateLimit | undefined): void {
+    if (limit === undefined) return;
+    const at = this.#now();
+    const window = limit.window ?? (limit.resetAt - at > 2 * MINUTE ? "day" : "minute");
+    const known = this.#state[window];
+    const plenty = limit.remaining > limit.limit * FREE_SHARE * 2;
+    // The headers tell the window that binds first: with calls left in this minute there are some left today.
+    const healsDay = window === "minute" && limit.remaining > 0 && (this.#state.day?.remaining ?? 1) <= 0;
+    if (window === "minute") this.#told = limit.limit;
+    if (!healsDay && known !== undefined && sameWindow(known, limit) && plenty && at - this.#writtenAt < LEASE_MS)
+      return;
+    const spare = plenty ? 0 : this.#lease;
+    this.#lease -= spare;
+    const learn = (shared: Shared): void => {
+      refill(shared, at);
+      if (healsDay) delete shared.day;
+      const before = shared[window];
+      const same = before !== undefined && sameWindow(before, limit);
+      const remaining = same ? Math.min(before.remaining + spare, limit.remaining) : limit.remaining;
+      const nextAt = same ? before.nextAt : at;
+      shared[window] = { limit: limit.limit, remaining, resetAt: limit.resetAt, nextAt };
+    };
+    // A process that makes one call while there is plenty has nothing to share: most commands do no more than that.
+    if (plenty && this.#writtenAt === Number.NEGATIVE_INFINITY) learn(this.#state);
+    else this.#update(learn);
+  }
+
+  perMinute(): number | undefined {
+    return this.#state.minute?.limit ?? this.#told;
+  }
+
+  #update(change: (shared: Shared) => void): void {
+    if (this.#file === undefined) change(this.#state);
+    else this.#state = this.#file.update(change, this.#state);
+    this.#writtenAt = this.#now();
+  }
 }
 
 // The same window may be reported a second apart: headers carry whole seconds.
@@ -187,12 +177,6 @@ function spend(bucket: Bucket, calls: number, at: number): number {
   return slot - at;
 }
 
-interface SharedFile {
-  exists(): boolean;
-  /** Reads, changes and writes under a lock. Where the folder cannot be used, `fallback` is changed instead. */
-  update(change: (shared: Shared) => void, fallback: Shared): Shared;
-}
-
 /** A name for a service and key that tells neither. Also names what belongs to one key: locks, buckets. */
 export function keyFingerprint(baseUrl: string, apiKey: string): string {
   // Loaded here: most commands end without having to share anything.
@@ -200,85 +184,55 @@ export function keyFingerprint(baseUrl: string, apiKey: string): string {
   return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
 }
 
-function sharedFile({ stateDir, baseUrl, apiKey }: PacerOptions): SharedFile | undefined {
-  if (stateDir === undefined) return undefined;
-  const folder = join(stateDir, "pacing");
-  let known: string | undefined;
-  let made = false;
-  const file = (): string => {
-    known ??= join(folder, `${keyFingerprint(baseUrl, apiKey)}.json`);
-    return known;
-  };
-  return {
-    exists: () => existsSync(folder) && existsSync(file()),
-    update(change, fallback) {
-      const path = file();
-      const lock = `${path}.lock`;
-      let locked = false;
-      try {
-        if (!made) mkdirSync(folder, { recursive: true, mode: 0o700 });
-        made = true;
-        locked = acquire(lock);
-        const shared = (locked ? readShared(path) : undefined) ?? fallback;
-        change(shared);
-        if (locked) {
-          const temporary = `${path}.new`;
-          const handle = openSync(temporary, "w", 0o600);
-          writeSync(handle, JSON.stringify(shared));
-          closeSync(handle);
-          renameSync(temporary, path);
-        }
-        return shared;
-      } catch (error) {
-        if (!isSystemError(error)) throw error;
-        made = false;
-        change(fallback);
-        return fallback;
-      } finally {
-        if (locked) rmSync(lock, { force: true });
-      }
-    },
-  };
-}
+class SharedFile {
+  readonly #folder: string;
+  readonly #fingerprint: () => string;
+  #path: string | undefined;
 
-const isSystemError = (error: unknown): boolean => error instanceof Error && "syscall" in error;
-
-const LOCK_ATTEMPTS = 200;
-const LOCK_STALE_MS = 2_000;
-const pause = new Int32Array(new SharedArrayBuffer(4));
-
-/** Held for well under a millisecond by whoever works; one that is older was left by a process that died. */
-function acquire(lock: string): boolean {
-  for (let attempt = 0; attempt < LOCK_ATTEMPTS; attempt++) {
-    try {
-      closeSync(openSync(lock, "wx", 0o600));
-      return true;
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
-      const stat = statSync(lock, { throwIfNoEntry: false });
-      // The age of a file is told by the file system's clock, so a fresh file of our own is what to compare with.
-      if (stat !== undefined && attempt === LOCK_ATTEMPTS - 1) stealIfStale(lock, stat.mtimeMs);
-      Atomics.wait(pause, 0, 0, 1);
-    }
+  constructor(stateDir: string, { baseUrl, apiKey }: Pick<PacerOptions, "baseUrl" | "apiKey">) {
+    this.#folder = join(stateDir, "pacing");
+    this.#fingerprint = () => keyFingerprint(baseUrl, apiKey);
   }
-  return false;
+
+  exists(): boolean {
+    return existsSync(this.#folder) && existsSync(this.#file());
+  }
+
+  /** Reads, changes and writes under a lock. Where the folder cannot be used, `fallback` is changed instead. */
+  update(change: (shared: Shared) => void, fallback: Shared): Shared {
+    const path = this.#file();
+    try {
+      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      const written = locked(`${path}.lock`, PATIENCE_MS, () => {
+        const shared = readShared(path) ?? fallback;
+        change(shared);
+        writeFileSync(`${path}.new`, JSON.stringify(shared), { mode: 0o600 });
+        renameSync(`${path}.new`, path);
+        return shared;
+      });
+      if (written !== undefined) return written;
+    } catch (error) {
+      if (!(error instanceof Error && "syscall" in error)) throw error;
+    }
+    change(fallback);
+    return fallback;
+  }
+
+  #file(): string {
+    this.#path ??= join(this.#folder, `${this.#fingerprint()}.json`);
+    return this.#path;
+  }
 }
 
-function stealIfStale(lock: string, seenAt: number): void {
-  const probe = `${lock}.probe`;
-  closeSync(openSync(probe, "w", 0o600));
-  const age = statSync(probe).mtimeMs - seenAt;
-  rmSync(probe, { force: true });
-  if (age > LOCK_STALE_MS) rmSync(lock, { force: true });
-}
+const PATIENCE_MS = 200;
 
 /** Undefined where it is missing or torn: the next reply's headers fill it again. */
 function readShared(path: string): Shared | undefined {
   try {
-    const parsed = JSON.parse(readFileSync(path, "utf8")) as Shared;
+    const { minute, day } = JSON.parse(readFileSync(path, "utf8")) as Shared;
     const whole = (bucket: Bucket | undefined): boolean =>
       bucket === undefined || [bucket.limit, bucket.remaining, bucket.resetAt, bucket.nextAt].every(Number.isFinite);
-    return whole(parsed.minute) && whole(parsed.day) ? parsed : undefined;
+    return whole(minute) && whole(day) ? { ...(minute && { minute }), ...(day && { day }) } : undefined;
   } catch {
     return undefined;
   }

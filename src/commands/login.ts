@@ -156,7 +156,7 @@ async function checkWithService(
   options: LoginOptions,
   context: Context,
 ): Promise<AccountView> {
-  const [{ createClient }, { retrying }, { DEFAULT_DIALECT }, { mapError }, { logLine }] = await Promise.all([
+  const [{ createClient }, { retryCall }, { DEFAULT_DIALECT }, { mapError }, { logLine }] = await Promise.all([
     import("../client/http-client.ts"),
     import("../client/retry.ts"),
     import("../client/types.ts"),
@@ -170,7 +170,7 @@ async function checkWithService(
   const client = createClient({ baseUrl, apiKey, dialect: DEFAULT_DIALECT, now, env, log });
   try {
     const settings = { now, sleep, random, maxWaitMs: options.maxWait * 1000, attempts: 3, signal };
-    return await retrying(client, settings).account();
+    return await retryCall((inner) => client.account(inner), settings);
   } catch (error) {
     const mapped = mapError(error, { connectionName: name, baseUrl });
     if (!(mapped instanceof CliError)) throw mapped;

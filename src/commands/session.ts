@@ -1,16 +1,10 @@
-import type { ServiceError } from "../client/errors.ts";
-import type { RequestLog } from "../client/http-client.ts";
-import type { Pacer } from "../client/pacing.ts";
-import type { patience, Wait } from "../client/retry.ts";
-import {
-  DEFAULT_DIALECT,
-  type PageReply,
-  type PaidCallOptions,
-  type RateLimit,
-  type ReplyMeta,
-  type ServiceClient,
-} from "../client/types.ts";
-import type { KeySource, Target } from "../connections/resolve.ts";
+import { createClient, type RequestLog } from "../client/http-client.ts";
+import { paced } from "../client/paced.ts";
+import { keyFingerprint, openPacer, type Pacer } from "../client/pacing.ts";
+import type { Wait } from "../client/retry.ts";
+import { DEFAULT_DIALECT, type ServiceClient } from "../client/types.ts";
+import { findFolder } from "../connections/paths.ts";
+import { type KeySource, keyModeOf, resolveTarget, selectionOf, type Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import type { GlobalOptions } from "../options.ts";
 import type { CallSite } from "./failures.ts";
@@ -19,8 +13,7 @@ import type { CallSite } from "./failures.ts";
 export interface Session {
   /**
    * Free calls (`account`, `count`) are retried, wait for rate limits up to `--max-wait` and take their turn by themselves. Paid
-   * calls are single attempts: whoever makes them keeps the books and takes a turn from {@link pacer} first; a rate limit that
-   * holds one up for longer than `--max-wait` over all its attempts is a WaitTooLongError. Every reply's headers go to the pacer.
+   * calls are single attempts: whoever makes them keeps the books and takes a turn from {@link pacer} first.
    */
   readonly client: ServiceClient;
   readonly connectionName: string;
@@ -58,11 +51,9 @@ export async function openSession(context: Context, globals: SessionGlobals): Pr
   const notice = (text: string): void => {
     if (!globals.quiet) context.stderr.write(`${text}\n`);
   };
-  // Loaded while the connection is looked up.
-  const parts = loadParts();
   const target = await openTarget(context, globals, notice);
   try {
-    return sessionFor(target, context, globals, notice, await parts);
+    return sessionFor(target, context, globals, notice);
   } catch (error) {
     await target.close?.();
     throw error;
@@ -87,7 +78,6 @@ export async function withSession<T>(
 }
 
 async function openTarget(context: Context, globals: SessionGlobals, notice: (text: string) => void): Promise<Opened> {
-  const { resolveTarget, selectionOf } = await import("../connections/resolve.ts");
   if (selectionOf(globals, context).connection === "sample") {
     const { startSample } = await import("./sample.ts");
     const sample = await startSample(context, notice);
@@ -114,64 +104,47 @@ async function openTarget(context: Context, globals: SessionGlobals, notice: (te
 /** Shorter waits are over before they are read. */
 const SAID_FROM_MS = 2_000;
 
-type Parts = Awaited<ReturnType<typeof loadParts>>;
-
-async function loadParts() {
-  const [client, pacing, retry, paths, resolve] = await Promise.all([
-    import("../client/http-client.ts"),
-    import("../client/pacing.ts"),
-    import("../client/retry.ts"),
-    import("../connections/paths.ts"),
-    import("../connections/resolve.ts"),
-  ]);
-  return { ...client, ...pacing, ...retry, ...paths, ...resolve };
-}
-
 function sessionFor(
   target: Opened,
   context: Context,
   globals: SessionGlobals,
   notice: (text: string) => void,
-  { createClient, openPacer, keyFingerprint, patience, retrying, findFolder, keyModeOf }: Parts,
 ): Session {
   const { now, env, sleep, random } = context;
+  const { apiKey, dialect, serviceId } = target;
   const maxWaitMs = globals.maxWait * 1000;
-  const keyMode = keyModeOf(target.apiKey);
+  const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
-  const pacer = openPacer({
-    stateDir: findFolder("state", context),
-    baseUrl: target.serviceId,
-    apiKey: target.apiKey,
-    now,
-  });
-  const client = createClient({
-    baseUrl: target.baseUrl,
-    apiKey: target.apiKey,
-    dialect: target.dialect,
-    now,
-    env,
-    log: globals.verbose ? (entry) => context.stderr.write(`${logLine(entry)}\n`) : undefined,
-  });
-  const limit = patience({ maxWaitMs, now });
-  const observed = observing(client, pacer, limit, globals.verbose === true, notice, async (ms, signal) => {
-    // What is too long is left to the service: it may know better, and its refusal says until when.
-    if (ms > maxWaitMs) return;
-    if (ms >= SAID_FROM_MS) notice(`near the rate limit: waiting ${Math.ceil(ms / 1000)} s`);
-    await sleep(ms, signal);
-  });
+  const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
+  const log = globals.verbose ? (entry: RequestLog) => context.stderr.write(`${logLine(entry)}\n`) : undefined;
+  const client = createClient({ baseUrl: target.baseUrl, apiKey, dialect, now, env, log });
+  const said = new Set<string>();
+  const once = (text: string): void => {
+    if (said.has(text)) return;
+    said.add(text);
+    notice(text);
+  };
   return {
-    client: retrying(observed, {
+    client: paced(client, {
       now,
       sleep,
       random,
       maxWaitMs,
+      pacer,
       signal: context.interrupted,
       onWait: (wait) => notice(waitLine(wait)),
+      onTurn: (ms) => {
+        if (ms >= SAID_FROM_MS) notice(`near the rate limit: waiting ${Math.ceil(ms / 1000)} s`);
+      },
+      onReply: ({ deprecation, notices }) => {
+        if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
+        if (globals.verbose) for (const text of notices) once(`notice from the service: ${text}`);
+      },
     }),
     connectionName: target.name,
-    serviceId: target.serviceId,
+    serviceId,
     get keyFingerprint() {
-      return keyFingerprint(target.serviceId, target.apiKey);
+      return keyFingerprint(serviceId, apiKey);
     },
     keyMode,
     keySource: target.keySource,
@@ -183,65 +156,6 @@ function sessionFor(
       await client.close();
       await target.close?.();
     },
-  };
-}
-
-/** The client with every reply's rate limit told to the pacer, free calls taking turns, and deprecations said once. */
-function observing(
-  client: ServiceClient,
-  pacer: Pacer,
-  limit: ReturnType<typeof patience>,
-  verbose: boolean,
-  notice: (text: string) => void,
-  pause: (ms: number, signal: AbortSignal | undefined) => Promise<void>,
-): ServiceClient {
-  const said = new Set<string>();
-  const once = (text: string): void => {
-    if (said.has(text)) return;
-    said.add(text);
-    notice(text);
-  };
-  async function watch<T extends { readonly meta: ReplyMeta }>(call: Promise<T>): Promise<T> {
-    try {
-      const reply = await call;
-      pacer.observe(reply.meta.rateLimit);
-      if (reply.meta.deprecation !== undefined) once(`warning: this part of the API is ${reply.meta.deprecation}`);
-      if (verbose) for (const text of reply.meta.notices) once(`notice from the service: ${text}`);
-      return reply;
-    } catch (error) {
-      pacer.observe((error as { readonly rateLimit?: RateLimit | undefined } & ServiceError).rateLimit);
-      throw error;
-    }
-  }
-  async function paid(call: Promise<PageReply>, { idempotencyKey }: PaidCallOptions): Promise<PageReply> {
-    try {
-      const reply = await watch(call);
-      limit.answered(idempotencyKey);
-      return reply;
-    } catch (error) {
-      limit.refused(idempotencyKey, error);
-      throw error;
-    }
-  }
-  async function turn(signal: AbortSignal | undefined): Promise<void> {
-    const next = pacer.take();
-    if (next.kind === "go" && next.waitMs > 0) await pause(next.waitMs, signal);
-  }
-  return {
-    baseUrl: client.baseUrl,
-    dialect: client.dialect,
-    async account(signal) {
-      await turn(signal);
-      return watch(client.account(signal));
-    },
-    async count(filters, signal) {
-      await turn(signal);
-      return watch(client.count(filters, signal));
-    },
-    searchPage: (filters, position, call) => paid(client.searchPage(filters, position, call), call),
-    employeesPage: (company, position, call) => paid(client.employeesPage(company, position, call), call),
-    enrich: (company, call) => paid(client.enrich(company, call), call),
-    close: () => client.close(),
   };
 }
 

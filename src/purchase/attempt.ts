@@ -1,6 +1,6 @@
-import { type LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
+import { type LostReplyError, ServiceError } from "../client/errors.ts";
 import type { Pacer } from "../client/pacing.ts";
-import { nextWait } from "../client/retry.ts";
+import { CallAttempts } from "../client/retry.ts";
 import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
 import type { Budget } from "./budget.ts";
@@ -63,7 +63,7 @@ export class Attempts {
     const { source } = this.#options;
     const { target, offset, perPage, cursor, key } = flown.unit.intent;
     const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
-    const tries = { faults: 0, refusals: 0 };
+    const attempts = new CallAttempts({ ...this.#options, attempts: ATTEMPTS });
     for (;;) {
       let reply: PageReply;
       try {
@@ -71,7 +71,7 @@ export class Attempts {
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
         if (this.#flight.stopped && error === this.#flight.halt.reason) return this.#abandon(flown);
-        if (!(await this.#mayTryAgain(flown, error, tries))) return;
+        if (!(await this.#mayTryAgain(flown, error, attempts))) return;
         continue;
       }
       this.#lowered = false;
@@ -84,19 +84,16 @@ export class Attempts {
    * @returns whether to try again; false: the unit is over
    * @throws the error where another attempt makes no sense, or all are used up
    */
-  async #mayTryAgain(flown: Flown, error: unknown, tries: { faults: number; refusals: number }): Promise<boolean> {
+  async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
     const lost = asLost(error);
     if (lost === undefined && (await this.#refused(flown, error))) return false;
     if (lost?.sent === true) {
       this.#flight.markSent(flown);
       if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost))) return false;
     }
-    const limited = error instanceof ServiceError && error.status === 429;
-    const made = limited ? ++tries.refusals : ++tries.faults;
-    const { now, sleep, random, maxWaitMs } = this.#options;
-    const wait = nextWait(lost ?? error, made, { now, sleep, random, maxWaitMs, attempts: ATTEMPTS });
+    const wait = attempts.after(lost ?? error);
     if (wait === undefined) throw error;
-    const why = limited ? "the rate limit" : (lost ?? (error as Error)).message;
+    const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
     if (await this.#pause(wait.ms, wait.reason, why)) return true;
     await this.#abandon(flown);
     return false;
@@ -110,15 +107,11 @@ export class Attempts {
 
   /** Waits for a turn in the shared bucket of this key. */
   async #takeTurn(): Promise<void> {
-    const { pacer, maxWaitMs, now } = this.#options;
-    const turnOf = pacer.take();
-    if (turnOf.waitMs <= 0 && turnOf.kind === "go") return;
-    if (turnOf.waitMs > maxWaitMs) {
-      const resetAt = turnOf.kind === "exhausted" ? turnOf.resetAt : now() + turnOf.waitMs;
-      throw new WaitTooLongError(turnOf.waitMs, maxWaitMs, resetAt, undefined);
-    }
-    const why = turnOf.kind === "exhausted" ? "the calls of the day are used up" : "the rate limit";
-    if (!(await this.#pause(turnOf.waitMs, "rate_limit", why))) throw this.#flight.halt.reason;
+    const { pacer, maxWaitMs } = this.#options;
+    const waitMs = pacer.take();
+    // What is too long is left to the service: it may know better, and its refusal says until when.
+    if (waitMs <= 0 || waitMs > maxWaitMs) return;
+    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit"))) throw this.#flight.halt.reason;
   }
 
   /** @returns false where the run was stopped meanwhile */

@@ -31,7 +31,7 @@ describe("the bucket", () => {
     const stateDir = tempDir();
     const pacer = openPacer({ ...BASE, stateDir, now: fakeClock().now });
     pacer.observe(undefined);
-    expect(Array.from({ length: 100 }, () => pacer.waitBeforeNext())).toEqual(Array.from({ length: 100 }, () => 0));
+    expect(Array.from({ length: 100 }, () => pacer.take())).toEqual(Array.from({ length: 100 }, () => 0));
     expect(readdirSync(stateDir)).toEqual([]);
   });
 
@@ -41,7 +41,7 @@ describe("the bucket", () => {
     const pacer = openPacer({ ...BASE, stateDir: tempDir(), now: clock.now });
     const start = clock.now();
     for (let call = 0; call < 300; call++) {
-      clock.advance(pacer.waitBeforeNext());
+      clock.advance(pacer.take());
       api.call(pacer);
       clock.advance(20);
     }
@@ -58,7 +58,7 @@ describe("the bucket", () => {
     const pacers = Array.from({ length: 3 }, () => openPacer({ ...BASE, stateDir, now: clock.now }));
     // What all know of the service is what its first answer told.
     pacers.slice(0, 1).forEach((pacer) => void api.call(pacer));
-    const due = pacers.map((pacer) => clock.now() + pacer.waitBeforeNext());
+    const due = pacers.map((pacer) => clock.now() + pacer.take());
     const made = pacers.map(() => 0);
     for (let call = 0; call < 240; call++) {
       const next = due.indexOf(Math.min(...due));
@@ -67,7 +67,7 @@ describe("the bucket", () => {
       clock.advance(Math.max(0, (due[next] ?? 0) - clock.now()));
       api.call(pacer);
       made[next] = (made[next] ?? 0) + 1;
-      due[next] = clock.now() + 10 + pacer.waitBeforeNext();
+      due[next] = clock.now() + 10 + pacer.take();
     }
     expect(api.refused()).toBe(0);
     expect(Math.min(...made)).toBeGreaterThan(40);
@@ -78,9 +78,9 @@ describe("the bucket", () => {
     const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
     const resetAt = clock.now() + 30_000;
     pacer.observe({ limit: 60, remaining: 50, resetAt, window: "minute" });
-    expect(pacer.waitBeforeNext()).toBe(0);
+    expect(pacer.take()).toBe(0);
     pacer.observe({ limit: 60, remaining: 3, resetAt, window: "minute" });
-    const waits = [pacer.waitBeforeNext(), pacer.waitBeforeNext(), pacer.waitBeforeNext(), pacer.waitBeforeNext()];
+    const waits = [pacer.take(), pacer.take(), pacer.take(), pacer.take()];
     expect(waits[0]).toBe(0);
     expect(waits[1]).toBeGreaterThan(5_000);
     expect(waits[3]).toBeGreaterThanOrEqual(30_000);
@@ -90,9 +90,9 @@ describe("the bucket", () => {
     const clock = fakeClock();
     const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
     pacer.observe({ limit: 60, remaining: 0, resetAt: clock.now() + 9_000, window: "minute" });
-    expect(pacer.waitBeforeNext()).toBe(9_000);
+    expect(pacer.take()).toBe(9_000);
     clock.advance(9_000);
-    expect(pacer.waitBeforeNext()).toBe(0);
+    expect(pacer.take()).toBe(0);
   });
 
   test("a day that is used up is told, not waited for; the next day is open", () => {
@@ -100,19 +100,16 @@ describe("the bucket", () => {
     const pacer = openPacer({ ...BASE, stateDir: tempDir(), now: clock.now });
     const resetAt = clock.now() + 5 * 3_600_000;
     pacer.observe({ limit: 1_000, remaining: 2, resetAt, window: "day" });
-    expect(pacer.take()).toEqual({ kind: "go", waitMs: 0 });
-    expect(pacer.take()).toEqual({ kind: "go", waitMs: 0 });
-    expect(pacer.take()).toEqual({ kind: "exhausted", resetAt, waitMs: 5 * 3_600_000 });
-    expect(pacer.waitBeforeNext()).toBe(Number.POSITIVE_INFINITY);
+    expect([pacer.take(), pacer.take(), pacer.take(), pacer.take()]).toEqual([0, 0, 5 * 3_600_000, 5 * 3_600_000]);
     clock.advance(5 * 3_600_000);
-    expect(pacer.take().kind).toBe("go");
+    expect(pacer.take()).toBe(0);
   });
 
   test("an unnamed window is a day where its reset is hours away", () => {
     const clock = fakeClock();
     const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });
     pacer.observe({ limit: 1_000, remaining: 0, resetAt: clock.now() + 3_600_000, window: undefined });
-    expect(pacer.take().kind).toBe("exhausted");
+    expect(pacer.take()).toBe(3_600_000);
   });
 });
 
@@ -121,11 +118,11 @@ describe("the shared file", () => {
     const clock = fakeClock();
     const stateDir = tempDir();
     const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
-    expect(pacer.waitBeforeNext()).toBe(0);
+    expect(pacer.take()).toBe(0);
     pacer.observe({ limit: 60, remaining: 59, resetAt: clock.now() + MINUTE, window: "minute" });
     expect(readdirSync(stateDir)).toEqual([]);
     expect(pacer.perMinute()).toBe(60);
-    expect(pacer.waitBeforeNext()).toBe(0);
+    expect(pacer.take()).toBe(0);
     const [name = ""] = readdirSync(join(stateDir, "pacing"));
     const written: unknown = JSON.parse(readFileSync(join(stateDir, "pacing", name), "utf8"));
     expect(written).toMatchObject({ minute: { limit: 60, resetAt: clock.now() + MINUTE } });
@@ -150,8 +147,8 @@ describe("the shared file", () => {
     const one = openPacer({ ...BASE, stateDir, now: clock.now });
     const other = openPacer({ ...BASE, apiKey: "x_live_87654321", stateDir, now: clock.now });
     one.observe({ ...observed, remaining: 0, resetAt: clock.now() + MINUTE });
-    expect(other.waitBeforeNext()).toBe(0);
-    expect(openPacer({ ...BASE, stateDir, now: clock.now }).waitBeforeNext()).toBe(MINUTE);
+    expect(other.take()).toBe(0);
+    expect(openPacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(MINUTE);
   });
 
   test.each(["{", "[]", '{"minute":{"limit":"x"}}', "null"])("torn or strange is read as empty: %s", (text) => {
@@ -161,7 +158,7 @@ describe("the shared file", () => {
     pacer.observe({ ...observed, resetAt: clock.now() + MINUTE });
     const [name = ""] = readdirSync(join(stateDir, "pacing"));
     writeFileSync(join(stateDir, "pacing", name), text);
-    expect(openPacer({ ...BASE, stateDir, now: clock.now }).waitBeforeNext()).toBe(0);
+    expect(openPacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
   });
 
   test("a folder that cannot be made costs the sharing alone", () => {
@@ -170,7 +167,7 @@ describe("the shared file", () => {
     writeFileSync(stateDir, "");
     const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
     pacer.observe({ ...observed, remaining: 0, resetAt: clock.now() + 9_000 });
-    expect(pacer.waitBeforeNext()).toBe(9_000);
+    expect(pacer.take()).toBe(9_000);
   });
 
   test("a lock that a dead process left is taken away", () => {

@@ -1,14 +1,14 @@
 import { describe, expect, test } from "vitest";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/client/errors.ts";
-import { nextWait, patience, type RetryOptions, retryCall } from "../../src/client/retry.ts";
+import { CallAttempts, type CallOptions, retryCall } from "../../src/client/retry.ts";
 import { fakeClock } from "../support/client.ts";
 
 const refused = (status: number, more: Partial<ConstructorParameters<typeof ServiceError>[0]> = {}): ServiceError =>
   new ServiceError({ status, detail: ["x"], envelope: true, ...more });
 
-function harness(more: Partial<RetryOptions> = {}) {
+function harness(more: Partial<CallOptions> = {}) {
   const clock = fakeClock();
-  const options: RetryOptions = { now: clock.now, sleep: clock.sleep, random: () => 0.5, maxWaitMs: 60_000, ...more };
+  const options: CallOptions = { now: clock.now, sleep: clock.sleep, random: () => 0.5, maxWaitMs: 60_000, ...more };
   return { clock, options };
 }
 
@@ -85,7 +85,7 @@ describe("free calls", () => {
 
   test("do not hammer where a service says Retry-After: 0", () => {
     const { options } = harness({ random: () => 0 });
-    expect(nextWait(refused(429, { retryAfterMs: 0 }), 1, options)?.ms).toBeGreaterThanOrEqual(100);
+    expect(new CallAttempts(options).after(refused(429, { retryAfterMs: 0 }))?.ms).toBeGreaterThanOrEqual(100);
   });
 
   test("stop where the wait is longer than allowed, saying until when", async () => {
@@ -137,29 +137,28 @@ describe("free calls", () => {
   });
 });
 
-describe("the patience with one paid call", () => {
-  test("counts from its first refusal, each call for itself, and anew after an answer", () => {
+describe("the attempts at one paid call, by whoever keeps the books", () => {
+  test("are held up from the first refusal on, each call for itself", () => {
     const { clock, options } = harness();
-    const limit = patience(options);
+    const [one, other] = [new CallAttempts(options), new CallAttempts(options)];
     const tooMany = refused(429, { retryAfterMs: 20_000, requestId: "r" });
-    limit.refused("a", tooMany);
+    one.after(tooMany);
     clock.advance(39_000);
-    limit.refused("a", tooMany);
-    limit.refused("b", tooMany);
+    one.after(tooMany);
+    other.after(tooMany);
     clock.advance(2_000);
-    expect(() => limit.refused("a", tooMany)).toThrow(WaitTooLongError);
-    limit.refused("b", tooMany);
-    limit.answered("a");
-    limit.refused("a", tooMany);
+    expect(() => one.after(tooMany)).toThrow(WaitTooLongError);
+    other.after(tooMany);
   });
 
-  test("is not tried by anything but rate limits", () => {
-    const { clock, options } = harness();
-    const limit = patience(options);
-    limit.refused("a", refused(429));
+  test("are not held up by faults, which are counted for themselves", () => {
+    const { clock, options } = harness({ attempts: 3 });
+    const attempts = new CallAttempts(options);
+    attempts.after(new LostReplyError("x", "ECONNRESET", true));
     clock.advance(100_000);
-    limit.refused("a", refused(503, { retryAfterMs: 100_000 }));
-    limit.refused("a", new LostReplyError("x", "ECONNRESET", true));
-    expect(() => limit.refused("a", refused(429))).toThrow(WaitTooLongError);
+    for (let limited = 0; limited < 5; limited++)
+      expect(attempts.after(refused(429, { retryAfterMs: 1 }))).toMatchObject({ reason: "rate_limit" });
+    expect(attempts.after(refused(500))).toMatchObject({ reason: "retry", attempt: 2 });
+    expect(attempts.after(refused(500))).toBeUndefined();
   });
 });

@@ -1,0 +1,44 @@
+import { closeSync, openSync, rmSync, statSync } from "node:fs";
+
+/** Held for a few milliseconds by whoever works: one that is older was left by a process that died. */
+const STALE_MS = 2_000;
+const pause = new Int32Array(new SharedArrayBuffer(4));
+
+/**
+ * Does some milliseconds of work on a small file while no other process does: `path` is the lock, a file beside it.
+ * @returns undefined where others held it all the while
+ * @throws the system's error where the lock cannot be made
+ */
+export function locked<T>(path: string, patienceMs: number, work: () => T): T | undefined {
+  if (!acquire(path, patienceMs)) return undefined;
+  try {
+    return work();
+  } finally {
+    rmSync(path, { force: true });
+  }
+}
+
+function acquire(lock: string, patienceMs: number): boolean {
+  for (let attempt = 1; attempt <= patienceMs; attempt++) {
+    try {
+      closeSync(openSync(lock, "wx", 0o600));
+      return true;
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+      if (attempt % 200 === 0) removeStale(lock);
+      Atomics.wait(pause, 0, 0, 1);
+    }
+  }
+  return false;
+}
+
+function removeStale(lock: string): void {
+  const seen = statSync(lock, { throwIfNoEntry: false });
+  if (seen === undefined) return;
+  // The age of a file is told by the file system's clock, so a fresh file of our own is what to compare with.
+  const probe = `${lock}.probe`;
+  closeSync(openSync(probe, "w", 0o600));
+  const age = statSync(probe).mtimeMs - seen.mtimeMs;
+  rmSync(probe, { force: true });
+  if (age > STALE_MS) rmSync(lock, { force: true });
+}
