@@ -10,17 +10,25 @@ if (major < 20 || (major === 20 && minor < 19)) {
   process.stderr.write(`headcount needs Node.js 20.19 or newer; this is ${versions.node}\n`);
   process.exitCode = 2;
 } else if (only === "--version") {
-  process.stdout.write(`${require("../package.json").version}\n`);
+  print(`${require("../package.json").version}\n`);
 } else if (!((only === "--help" || only === "-h") && printHelp())) {
+  run();
+}
+
+function run() {
   require("../dist/cli/main.cjs").run();
+}
+
+/** What cannot be written is left to the program, which says so. */
+function print(text) {
+  process.stdout.on("error", run).write(text);
 }
 
 /** The program's help as the build wrote it, 80 columns wide. A narrower terminal has it wrapped by the program itself. */
 function printHelp() {
-  const { stdout } = process;
-  if (stdout.columns < 80) return false;
+  if (process.stdout.columns < 80) return false;
   try {
-    stdout.write(readFileSync(`${__dirname}/../dist/cli/help.txt`));
+    print(readFileSync(`${__dirname}/../dist/cli/help.txt`));
     return true;
   } catch {
     return false;

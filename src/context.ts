@@ -50,3 +50,14 @@ export interface Context {
 /** Whether a question can be asked at all. */
 export const canPrompt = (context: Context): boolean =>
   context.stdin.isTTY === true && context.stderr.isTTY === true && !context.env.CI && !context.env.HEADCOUNT_NO_INPUT;
+
+/**
+ * Resolves once the stream has taken everything that was written to it.
+ * @throws what kept it from that: a full disk, a reader that is gone
+ */
+export const written = (stream: OutputStream): Promise<void> =>
+  new Promise((resolve, reject) => {
+    if (stream.errored) reject(stream.errored);
+    else if (stream.destroyed) resolve();
+    else stream.write("", (error) => (error ? reject(stream.errored ?? error) : resolve()));
+  });

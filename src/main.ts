@@ -1,82 +1,72 @@
-import type { Context, InputStream, OutputStream } from "./context.ts";
+import { type Context, type InputStream, type OutputStream, written } from "./context.ts";
 
 // Nothing is imported here before it is known to be needed: `--version` must cost no more than Node itself.
 
 /** Commands that settle what they paid for at the first signal, or drain; every other ends at once. */
 const GRACEFUL = new Set(["search", "employees", "enrich", "resume", "runs", "serve"]);
-/** Commands that learn of a closed pipe from their own writes: what they bought is kept before they end. */
-const EXPORTS = new Set(["search", "employees", "enrich", "resume"]);
+const VERSION = new Set(["--version", "-V", "version"]);
 
 /**
- * Runs one command line and returns its exit code (cli.md, "Exit codes"). The one place that turns errors into exit codes
- * and messages. Never throws and never ends the process: `run` does that.
+ * Runs one command line and returns its exit code (docs/output.md, "Exit codes"). Never throws and never ends the process: `run`
+ * does that.
  * @param argv the arguments after the program's name
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
-  if (argv.length === 1 && argv[0] === "--version") {
-    const { packageVersion } = await import("./version.ts");
-    context.stdout.write(`${packageVersion()}\n`);
-    return 0;
-  }
-  const { buildProgram, COMMANDS, commandName, unknownHelp } = await import("./program.ts");
-  const name = commandName(argv) ?? "";
-  const outside = watchOutside(context, name);
+  const stopped = stopSignal(context);
+  // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
+  context.stdout.on("error", () => undefined);
   try {
-    await Promise.race([execute(), outside.ended]);
+    await Promise.race([execute(argv, context, stopped.watch), stopped.signal]);
+    // One place for all: what a command printed and nobody got is no success.
+    await written(context.stdout);
     return 0;
   } catch (error) {
-    if (isHelp(error)) return 0;
     const { report } = await import("./report.ts");
     return report(error, argv, context);
   } finally {
-    outside.release();
-  }
-
-  async function execute(): Promise<void> {
-    if (name === "help") {
-      const topic = commandName(argv.slice(argv.indexOf("help") + 1));
-      const { topicText } = await import("./topics.ts");
-      const text = topic === undefined ? undefined : topicText(topic);
-      if (text === undefined && topic !== undefined && !COMMANDS.some((command) => command.name === topic)) {
-        throw await unknownHelp(topic);
-      }
-      if (text !== undefined) return void context.stdout.write(text.endsWith("\n") ? text : `${text}\n`);
-    }
-    const program = await buildProgram(context, argv);
-    if (argv.length === 0) program.outputHelp();
-    else await program.parseAsync(argv, { from: "user" });
+    stopped.release();
   }
 }
 
-/** Commander ends help and version with an exception of exit code 0. */
-const isHelp = (error: unknown): boolean =>
-  error instanceof Error && "exitCode" in error && error.exitCode === 0 && "code" in error;
+async function execute(argv: readonly string[], context: Context, watch: (name: string) => void): Promise<void> {
+  if (argv.length === 1 && VERSION.has(argv[0] ?? "")) {
+    const { packageVersion } = await import("./version.ts");
+    return void context.stdout.write(`${packageVersion()}\n`);
+  }
+  const { buildProgram, commandName, helpTopic } = await import("./program.ts");
+  const name = commandName(argv) ?? "";
+  watch(name);
+  const topic = name === "help" ? await helpTopic(argv) : undefined;
+  if (topic !== undefined) return void context.stdout.write(topic);
+  const program = await buildProgram(context, argv);
+  if (argv.length === 0) return program.outputHelp();
+  try {
+    await program.parseAsync(argv, { from: "user" });
+  } catch (error) {
+    // Commander ends help and version with an exception of exit code 0.
+    if (!(error instanceof Error && "exitCode" in error && error.exitCode === 0 && "code" in error)) throw error;
+  }
+}
 
-/** A promise that rejects when the reader of stdout is gone or a signal came, for the commands that have nothing to settle. */
-function watchOutside(
-  context: Context,
-  name: string,
-): { readonly ended: Promise<never>; readonly release: () => void } {
-  let onError: (error: NodeJS.ErrnoException) => void = () => undefined;
-  let onSignal: () => void = () => undefined;
-  const ended = new Promise<never>((_, reject) => {
-    onError = (error) => {
-      if (error.code !== "EPIPE" || !EXPORTS.has(name)) reject(error);
-    };
-    onSignal = () => {
-      if (!GRACEFUL.has(name)) reject(context.interrupted.reason);
-    };
+/** A promise that rejects when a signal comes, for the commands that have nothing to settle. */
+function stopSignal(context: Context) {
+  let reject: (reason: unknown) => void = () => undefined;
+  const signal = new Promise<never>((_, refuse) => {
+    reject = refuse;
   });
-  ended.catch(() => undefined);
-  context.stdout.on("error", onError);
-  context.interrupted.addEventListener("abort", onSignal, { once: true });
-  const release = (): void => {
-    // The stream may fail once more while it is flushed; without a listener that would end the process as a bug.
-    context.stdout.on("error", () => undefined);
-    context.stdout.off("error", onError);
-    context.interrupted.removeEventListener("abort", onSignal);
+  signal.catch(() => undefined);
+  let command = "";
+  const onSignal = (): void => {
+    if (!GRACEFUL.has(command)) reject(context.interrupted.reason);
   };
-  return { ended, release };
+  context.interrupted.addEventListener("abort", onSignal, { once: true });
+  return {
+    signal,
+    watch: (name: string): void => {
+      command = name;
+    },
+    release: () => context.interrupted.removeEventListener("abort", onSignal),
+  };
 }
 
 /**
@@ -130,10 +120,8 @@ export async function run(): Promise<void> {
     if (signals > 1) process.exit(130);
     interruption.abort(Object.assign(new Error(signal), { name: "AbortError", code: signal }));
   };
-  if (!(argv.length === 1 && argv[0] === "--version")) {
-    process.on("SIGINT", onSignal);
-    process.on("SIGTERM", onSignal);
-  }
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
   let stderrOpened = false;
   const context = processContext(argv, interruption.signal, () => {
     stderrOpened = true;
@@ -147,17 +135,6 @@ export async function run(): Promise<void> {
   });
   const code = await main(argv, context);
   settled = true;
-  if (stderrOpened) await flush(process.stderr);
-  await flush(process.stdout);
+  if (stderrOpened) await written(process.stderr).catch(() => undefined);
   process.exit(code);
-}
-
-function flush(stream: NodeJS.WriteStream): Promise<void> {
-  return new Promise((resolve) => {
-    if (stream.destroyed || !stream.writable || stream.writableLength === 0) resolve();
-    else {
-      stream.once("error", () => resolve());
-      stream.write("", () => resolve());
-    }
-  });
 }

@@ -1,7 +1,7 @@
 import type { EventEmitter } from "node:events";
 import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
-import { type CliError, usageError } from "./errors.ts";
+import { usageError } from "./errors.ts";
 import { type CommandModule, offering } from "./options.ts";
 import { packageVersion } from "./version.ts";
 
@@ -63,14 +63,22 @@ function seconds(text: string): number {
   return value;
 }
 
-/** What a person meant by `help WORD` where there is no such command or topic. */
-export async function unknownHelp(word: string): Promise<CliError> {
-  const { TOPICS } = await import("./topics.ts");
+/**
+ * What `help WORD` prints where the word is a topic.
+ * @returns undefined where it is a command, or no word was given
+ * @throws CliError exit 2 for a word that is neither
+ */
+export async function helpTopic(argv: readonly string[]): Promise<string | undefined> {
+  const word = commandName(argv.slice(argv.indexOf("help") + 1));
+  if (word === undefined || COMMANDS.some(({ name }) => name === word)) return undefined;
+  const { TOPICS, topicText } = await import("./topics.ts");
+  const text = topicText(word);
+  if (text !== undefined) return text;
   const { nearest } = await import("./contract/suggest.ts");
-  const known = [...COMMANDS.map(({ name }) => name), ...TOPICS.map(({ name }) => name)];
-  const near = nearest(word, known);
+  const topics = TOPICS.map(({ name }) => name);
+  const near = nearest(word, [...COMMANDS.map(({ name }) => name), ...topics]);
   const hint = near === undefined ? "headcount --help lists the commands" : `did you mean headcount help ${near}?`;
-  return usageError(`no command or help topic "${word}"; topics: ${TOPICS.map(({ name }) => name).join(", ")}`, hint);
+  throw usageError(`no command or help topic "${word}"; topics: ${topics.join(", ")}`, hint);
 }
 
 /**
@@ -99,7 +107,7 @@ export async function buildProgram(
     .addOption(
       new Option("--max-wait <seconds>", "longest wait of one call for a rate limit").argParser(seconds).default(300),
     )
-    .version(packageVersion(), "--version", "print the version")
+    .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command]", "help for a command, or on exit-codes, environment, filters, cron")
     .addHelpText("after", EXAMPLES)

@@ -1,7 +1,7 @@
 import type { Command, Option } from "commander";
 import { FILTER_KEYS } from "../contract/filters.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../topics.ts";
-import { GENERATED } from "./tree.ts";
+import { GENERATED } from "./template.ts";
 
 /** Told once, in a section of their own. */
 const FILTER_FLAGS: ReadonlySet<string> = new Set(FILTER_KEYS.map((key) => `--${key.replaceAll("_", "-")}`));

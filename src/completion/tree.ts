@@ -83,6 +83,3 @@ export const allCommands = (command: CommandSpec): readonly CommandSpec[] => [
   command,
   ...command.commands.flatMap(allCommands),
 ];
-
-/** The first lines of every generated file. */
-export const GENERATED = "Generated from the program by `npm run completions`; do not edit.";

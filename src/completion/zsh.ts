@@ -1,5 +1,6 @@
 import type { Values } from "../options.ts";
-import { allCommands, type CommandSpec, type FlagSpec, GENERATED } from "./tree.ts";
+import { fill } from "./template.ts";
+import { allCommands, type CommandSpec, type FlagSpec } from "./tree.ts";
 
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 /** Text within `[...]` and between the colons of an _arguments specification. */
@@ -110,29 +111,8 @@ ${arms.join("\n")}
 export function zshScript(program: CommandSpec): string {
   const lists = new Lists();
   const functions = [...allCommands(program)].reverse().map((command) => commandFunction(command, program, lists));
-  return `#compdef headcount
-# zsh completion for headcount. ${GENERATED}
-
-_headcount_ask() {
-  local name description
-  local -a found limit
-  # A home on a drive that hangs must not hold the shell.
-  (( $+commands[timeout] )) && limit=(timeout -s KILL 3)
-  while IFS=$'\\t' read -r name description; do
-    [[ -n $name ]] && found+=("\${name//:/\\\\:}:$description")
-  done < <(_call_program $1 $limit \${(q)headcount_program} completion --list $1 </dev/null 2>/dev/null)
-  _describe -V -t $1 \${1%s} found
-}
-
-_headcount_known_connections() { _headcount_ask connections }
-_headcount_known_runs() { _headcount_ask runs }
-
-${lists.functions()}
-${functions.join("\n")}
-if [[ $funcstack[1] == _headcount ]]; then
-  _headcount "$@"
-elif (( $+functions[compdef] )); then
-  compdef _headcount headcount
-fi
-`;
+  return fill("_headcount", {
+    LISTS: lists.functions(),
+    FUNCTIONS: functions.join("\n"),
+  });
 }

@@ -27,7 +27,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   purchase: ["errors.ts", "context.ts"],
   terminal: [],
   commands: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts"],
-  completion: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts"],
+  completion: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts", "paths.ts"],
 };
 /** The only commands that load the service and the dataset, and only when they run. */
 const MAY_LOAD_SERVICE = /^commands\/(serve|service\/[a-z-]+|sample|session|doctor)\.ts$/;
