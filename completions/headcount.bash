@@ -6,207 +6,207 @@ __headcount_tree() {
   case "$1" in
   '')
     commands='count account filters search enrich employees runs resume spend login logout connections doctor serve service completion help'
-    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version -h --help'
+    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'count')
     commands=''
-    flags='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -c --connection --base-url --max-wait'
     many='--values' ;;
   'account')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'filters')
     commands=''
-    flags='--schema -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--schema -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--input --column --misses -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--input --column --misses --per-company -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'runs list')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'runs show')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'runs remove')
     commands=''
-    flags='--force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'runs prune')
     commands=''
-    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--older-than -c --connection --base-url --max-wait'
     many='' ;;
   'runs resume')
     commands=''
-    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --excel --raw --overwrite -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-o --output --format --fields --all-fields --excel --raw --overwrite -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-o --output --format --fields -c --connection --base-url --max-wait'
     many='' ;;
   'resume')
     commands=''
-    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
     many='' ;;
   'spend')
     commands=''
-    flags='--since --by --test --format -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--since --by --test --format -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--since --by --format -c --connection --base-url --max-wait'
     many='' ;;
   'login')
     commands=''
-    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'logout')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'connections')
     commands='list use remove'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'connections list')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'connections use')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'connections remove')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'doctor')
     commands=''
-    flags='--offline -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--offline -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'serve')
     commands=''
-    flags='--data --store --host --port --dataset --max-depth --metrics-port --log --fault --latency -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --host --port --dataset --max-depth --metrics-port --log --fault --latency -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --host --port --dataset --max-depth --metrics-port --fault --latency -c --connection --base-url --max-wait'
     many='--fault' ;;
   'service')
     commands='import map generate keys credits plan verify'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --dataset --data -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--people --companies --map --rejects --dataset --data -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--people --companies --map --rejects --dataset --data -c --connection --base-url --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''
-    flags='--suggest --kind -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--suggest --kind -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--suggest --kind -c --connection --base-url --max-wait'
     many='' ;;
   'service generate')
     commands=''
-    flags='--data --people --seed -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --people --seed -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --people --seed -c --connection --base-url --max-wait'
     many='' ;;
   'service keys')
     commands='create list revoke'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'service keys create')
     commands=''
-    flags='--data --store --account --name --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --account --name --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --name --mode -c --connection --base-url --max-wait'
     many='' ;;
   'service keys list')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --max-wait'
     many='' ;;
   'service keys revoke')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --max-wait'
     many='' ;;
   'service credits')
     commands='add show'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'service credits add')
     commands=''
-    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --mode -c --connection --base-url --max-wait'
     many='' ;;
   'service credits show')
     commands=''
-    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --mode -c --connection --base-url --max-wait'
     many='' ;;
   'service plan')
     commands='set show'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'service plan set')
     commands=''
-    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account --name --per-minute --per-day --cost -c --connection --base-url --max-wait'
     many='--cost' ;;
   'service plan show')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --max-wait'
     many='' ;;
   'service verify')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='--data --store -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --max-wait'
     many='' ;;
   'completion')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version'
+    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   'help')
     commands=''
-    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait --version -h --help'
+    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --max-wait'
     many='' ;;
   esac

@@ -32,6 +32,7 @@ $headcountTree = @{
       '--verbose' = @{ Text = 'one line per request on stderr'; Value = $null }
       '--no-color' = @{ Text = 'no colour (also NO_COLOR, TERM=dumb)'; Value = $null }
       '--max-wait' = @{ Text = 'longest wait of one call for a rate limit'; Value = @{ Kind = 'text' } }
+      '-V' = @{ Text = 'print the version'; Value = $null }
       '--version' = @{ Text = 'print the version'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
