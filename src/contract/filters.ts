@@ -132,92 +132,90 @@ export function checkFilters(input: unknown): FilterCheck {
     const message = `filters must be an object, not ${typeName(input)}`;
     return { ok: false, issues: [{ key: "filters", code: "wrong_type", message }] };
   }
-  const issues: FilterIssue[] = [];
-  const filters: Record<string, string | number | readonly string[]> = {};
-  const exact: Record<string, readonly string[]> = {};
-  const prefix: Record<string, string> = {};
-  const range: Record<string, number> = {};
-  let company: string | undefined;
-  let departments: Department[] | undefined;
   // Own keys only: a key such as __proto__ reaches us as an own key from a safe parser and must be named as unknown.
   const given = new Map<string, unknown>(Object.entries(input));
+  const issues = unknownKeys(given.keys());
+  const filters: Record<string, Value> = {};
+  const canonical = { exact: {}, prefix: {}, range: {} as CanonicalFilters["range"] };
+  for (const spec of FILTER_SPECS) {
+    if (!given.has(spec.key) || issues.length >= MAX_ISSUES) continue;
+    const { key, match } = spec;
+    const read = match === "range" ? readNumber(key, given.get(key)) : readTexts(spec, given.get(key));
+    if ("issues" in read) {
+      issues.push(...read.issues.slice(0, MAX_ISSUES - issues.length));
+      continue;
+    }
+    filters[key] = read.sent;
+    const place = match === "department" || match === "company_network_url" ? canonical : canonical[match];
+    Object.assign(place, { [key]: read.matched });
+  }
+  issues.push(...upsideDown(canonical.range));
+  return issues.length > 0 ? { ok: false, issues } : { ok: true, filters, canonical };
+}
 
-  for (const key of given.keys()) {
+type Value = string | number | readonly string[];
+
+/** A value as it is sent and as it is matched, or what is wrong with it. */
+type Read = { readonly sent: Value; readonly matched: Value } | { readonly issues: readonly FilterIssue[] };
+
+function unknownKeys(keys: Iterable<string>): FilterIssue[] {
+  const issues: FilterIssue[] = [];
+  for (const key of keys) {
     if (issues.length >= MAX_ISSUES) break;
     if (SPEC_BY_KEY.has(key)) continue;
     const near = nearest(key, FILTER_KEYS);
-    const hint = near === undefined ? "" : ` (did you mean ${near}?)`;
-    const issue = { key, code: "unknown_key" as const, message: `unknown filter: ${echo(key)}${hint}` };
-    issues.push(near === undefined ? issue : { ...issue, nearest: near });
+    const message = `unknown filter: ${echo(key)}${near === undefined ? "" : ` (did you mean ${near}?)`}`;
+    issues.push({ key, code: "unknown_key", message, ...(near === undefined ? {} : { nearest: near }) });
   }
+  return issues;
+}
 
-  for (const spec of FILTER_SPECS) {
-    if (!given.has(spec.key) || issues.length >= MAX_ISSUES) continue;
-    const value = given.get(spec.key);
-    if (spec.match === "range") {
-      const problem = rangeProblem(value);
-      if (problem) issues.push({ key: spec.key, ...problem, message: `${spec.key} ${problem.message}` });
-      else {
-        range[spec.key] = Number(value) + 0;
-        filters[spec.key] = Number(value) + 0;
-      }
-      continue;
-    }
-    const values = Array.isArray(value) ? (value as unknown[]) : [value];
-    const problem = listProblem(spec, value, values);
-    if (problem) {
-      issues.push({ key: spec.key, ...problem, message: `${spec.key} ${problem.message}` });
-      continue;
-    }
-    const texts = values as string[];
-    filters[spec.key] = Array.isArray(value) ? [...texts] : (texts[0] ?? "");
-    if (spec.match === "department") {
-      const found: Department[] = [];
-      for (const text of texts) {
-        const department = departmentOf(text);
-        if (department) found.push(department);
-        else if (issues.length < MAX_ISSUES) issues.push(unknownDepartment(text));
-      }
-      departments = DEPARTMENTS.filter((name) => found.includes(name));
-    } else if (spec.match === "company_network_url" || spec.key === "network_url") {
-      const addresses: string[] = [];
-      for (const text of texts) {
-        const address = canonicalAddress(text);
-        if (address !== undefined) addresses.push(address);
-        else if (issues.length < MAX_ISSUES) {
-          const message = `${spec.key} is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`;
-          issues.push({ key: spec.key, code: "bad_value", message });
-        }
-      }
-      if (spec.match === "company_network_url") company = addresses[0];
-      else exact[spec.key] = sortedDistinct(addresses);
-    } else if (spec.match === "prefix") {
-      prefix[spec.key] = normalForm(texts[0] ?? "");
-    } else {
-      exact[spec.key] = sortedDistinct(texts.map(normalForm));
-    }
+function readNumber(key: FilterKey, value: unknown): Read {
+  const wrong = (code: FilterIssueCode, message: string): Read => ({
+    issues: [{ key, code, message: `${key} ${message}` }],
+  });
+  if (typeof value !== "number") return wrong("wrong_type", `must be an integer, not ${typeName(value)}`);
+  if (!Number.isInteger(value)) return wrong("wrong_type", `must be an integer, not ${value}`);
+  if (!Number.isSafeInteger(value)) return wrong("out_of_range", "must be at most 9007199254740991");
+  if (value < 0) return wrong("out_of_range", `must not be negative: ${value}`);
+  // No -0: it would be another text in JSON.
+  return { sent: value + 0, matched: value + 0 };
+}
+
+function readTexts(spec: FilterKeySpec, value: unknown): Read {
+  const { key, match } = spec;
+  const values = Array.isArray(value) ? (value as unknown[]) : [value];
+  const problem = listProblem(spec, value, values);
+  if (problem) return { issues: [{ ...problem, key, message: `${key} ${problem.message}` }] };
+  const texts = values as string[];
+  const sent = Array.isArray(value) ? [...texts] : (texts[0] ?? "");
+  const isAddress = match === "company_network_url" || key === "network_url";
+  const normal = match === "department" ? departmentOf : isAddress ? canonicalAddress : normalForm;
+  const issues: FilterIssue[] = [];
+  const found: string[] = [];
+  for (const text of texts) {
+    const made = normal(text);
+    if (made !== undefined) found.push(made);
+    else issues.push(match === "department" ? unknownDepartment(text) : noAddress(key, text));
   }
+  if (issues.length > 0) return { issues };
+  if (match === "department") return { sent, matched: DEPARTMENTS.filter((name) => found.includes(name)) };
+  return { sent, matched: match === "exact" ? [...new Set(found)].sort() : (found[0] ?? "") };
+}
 
-  for (const name of ["connections", "followers"] as const) {
+function noAddress(key: FilterKey, text: string): FilterIssue {
+  const message = `${key} is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`;
+  return { key, code: "bad_value", message };
+}
+
+function upsideDown(range: CanonicalFilters["range"]): FilterIssue[] {
+  return (["connections", "followers"] as const).flatMap((name) => {
     const min = range[`${name}_min`];
     const max = range[`${name}_max`];
-    if (min !== undefined && max !== undefined && min > max) {
-      const message = `${name}_min ${min} is above ${name}_max ${max}; swap them`;
-      issues.push({ key: `${name}_min`, code: "min_above_max", message });
-    }
-  }
-  if (issues.length > 0) return { ok: false, issues };
-  return {
-    ok: true,
-    filters: filters as Filters,
-    canonical: {
-      exact,
-      prefix,
-      range,
-      ...(company === undefined ? {} : { company_network_url: company }),
-      ...(departments === undefined ? {} : { department: departments }),
-    },
-  };
+    if (min === undefined || max === undefined || min <= max) return [];
+    const message = `${name}_min ${min} is above ${name}_max ${max}; swap them`;
+    return [{ key: `${name}_min`, code: "min_above_max" as const, message }];
+  });
 }
 
 /** The canonical filters as one line of JSON: equal for filters that mean the same. The key of caches and of runs. */
@@ -249,19 +247,10 @@ function unknownDepartment(text: string): FilterIssue {
   const near = nearest(text, DEPARTMENTS);
   const hint = near === undefined ? "" : ` (did you mean "${near}"?)`;
   const message = `unknown department: "${echo(text)}"${hint}; valid departments: ${DEPARTMENTS.join(", ")}`;
-  const issue = { key: "department", code: "bad_value" as const, message };
-  return near === undefined ? issue : { ...issue, nearest: near };
+  return { key: "department", code: "bad_value", message, ...(near === undefined ? {} : { nearest: near }) };
 }
 
 type Problem = Omit<FilterIssue, "key">;
-
-function rangeProblem(value: unknown): Problem | undefined {
-  if (typeof value !== "number") return { code: "wrong_type", message: `must be an integer, not ${typeName(value)}` };
-  if (!Number.isInteger(value)) return { code: "wrong_type", message: `must be an integer, not ${value}` };
-  if (!Number.isSafeInteger(value)) return { code: "out_of_range", message: "must be at most 9007199254740991" };
-  if (value < 0) return { code: "out_of_range", message: `must not be negative: ${value}` };
-  return undefined;
-}
 
 function listProblem(spec: FilterKeySpec, value: unknown, values: readonly unknown[]): Problem | undefined {
   const wanted = spec.list ? "a string or an array of strings" : "a string";
@@ -284,8 +273,6 @@ function listProblem(spec: FilterKeySpec, value: unknown, values: readonly unkno
   }
   return undefined;
 }
-
-const sortedDistinct = (values: readonly string[]): readonly string[] => [...new Set(values)].sort();
 
 const typeName = (value: unknown): string =>
   value === null
