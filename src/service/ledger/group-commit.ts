@@ -1,8 +1,15 @@
 import { setTimeout as setTimer } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { LedgerInvariantError, StoreUnavailableError } from "./ledger.ts";
+import type { Durability } from "./database.ts";
+import { StoreUnavailableError } from "./ledger.ts";
+import type { Outcome } from "./rules.ts";
 
-export interface GroupCommitOptions {
+export interface GroupCommitOptions<Request> {
+  /**
+   * Does all requests inside a transaction, in memory first and then in few writes. What concerns one request only is its outcome;
+   * what it throws takes the whole group back.
+   */
+  readonly apply: (group: readonly Request[]) => readonly Outcome[];
   /** The longest that a durable change waits for company, in ms. */
   readonly waitMs: number;
   /** The most changes in one transaction. */
@@ -13,36 +20,13 @@ export interface GroupCommitOptions {
   readonly expected: () => number;
   /** The level of a durable commit; anything but `FULL` loses acknowledged charges when the power fails. */
   readonly synchronous: "FULL" | "NORMAL";
-  /** Written again to have something to write: see `#rollback`. */
-  readonly schemaVersion: number;
 }
 
-/** State that the changes of one transaction share, so that what is the same for all is written once and not once per change. */
-export interface BatchState {
-  /** A transaction starts: forget everything. */
-  begin(): void;
-  /** One change starts. */
-  beginOne(): void;
-  /** The change that started last failed: forget what it did. */
-  undoOne(): void;
-  /** Write the rows that are still only in memory. Throws where one of them is refused, whichever change it belongs to. */
-  flush(): void;
-  /** All changes are in: write what is still only in memory, sums too. */
-  finish(): void;
-}
-
-/** What light work returns where it cannot go on without a savepoint of its own. It has changed nothing. */
-export const ALONE = Symbol("alone");
-
-interface Job {
-  readonly work: (light: boolean) => unknown;
-  /** The work reads, changes {@link BatchState} and writes nothing, unless it is told that it has a savepoint. */
-  readonly light: boolean;
+interface Job<Request> {
+  readonly request: Request;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
 }
-
-type JobOutcome = { readonly ok: boolean; readonly value: unknown };
 
 /** How long one attempt blocks on a lock of another process; longer waits happen outside, where the event loop runs. */
 const LOCK_WAIT_MS = 20;
@@ -69,71 +53,43 @@ export function translateError(error: unknown): unknown {
 }
 
 /** Refused for what it is, by the rules or by the schema, and not because the file cannot be used. */
-const isOfOneChange = (error: unknown): boolean =>
-  error instanceof LedgerInvariantError || resultCode(error) === SQLITE_CONSTRAINT;
+function isOfOneChange(error: unknown): boolean {
+  const code = resultCode(error);
+  return code === SQLITE_CONSTRAINT || (code === undefined && !(error instanceof StoreUnavailableError));
+}
 
 /**
  * The one writer of a process. Changes that come together share a transaction and its sync, and every promise settles only after
- * the commit. A change that fails takes nothing with it: what it did in memory is undone there, what it wrote is behind a savepoint
- * of its own. The common changes (*light* ones) only gather rows in memory, which are written many at a time; where the database
- * then refuses a row, the transaction is done again with a savepoint for each change, and only the culprit fails.
+ * the commit. Where the database refuses a group for one of its rows, each change is done again alone, and only the culprit fails.
  *
- * Two kinds of change, because a sync is what costs: a *durable* one (a charge, a grant, a key) is synced before it is
- * acknowledged. A *volatile* one (a hold, its release) is committed, hence visible to every process and safe against a crash
- * of any of them, but not synced: what a power failure takes back is a reservation that nobody lives to use. The next durable
+ * A sync is what costs, so durable changes wait for each other, and volatile ones are committed without one. The next durable
  * commit syncs the same log and with it all that came before.
  */
-export class GroupCommit {
+export class GroupCommit<Request> {
   readonly #database: DatabaseSyncInstance;
-  readonly #options: GroupCommitOptions;
-  readonly #state: BatchState;
-  readonly #statements: Record<"begin" | "commit" | "save" | "keep" | "back", StatementSyncInstance>;
-  #durable: Job[] = [];
-  #volatile: Job[] = [];
+  readonly #options: GroupCommitOptions<Request>;
+  readonly #begin: StatementSyncInstance;
+  readonly #commit: StatementSyncInstance;
+  #durable: Job<Request>[] = [];
+  #volatile: Job<Request>[] = [];
   #volatileScheduled = false;
   #timer: NodeJS.Timeout | undefined;
   #immediate = false;
   #level = "";
   #retrying: Promise<void> | undefined;
-  #attempts = 0;
 
-  constructor(database: DatabaseSyncInstance, state: BatchState, options: GroupCommitOptions) {
+  constructor(database: DatabaseSyncInstance, options: GroupCommitOptions<Request>) {
     this.#database = database;
-    this.#state = state;
-    this.#statements = {
-      begin: database.prepare("BEGIN IMMEDIATE"),
-      commit: database.prepare("COMMIT"),
-      save: database.prepare("SAVEPOINT one"),
-      keep: database.prepare("RELEASE one"),
-      back: database.prepare("ROLLBACK TO one"),
-    };
     this.#options = options;
+    this.#begin = database.prepare("BEGIN IMMEDIATE");
+    this.#commit = database.prepare("COMMIT");
     database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
   }
 
-  /** Transactions begun, whatever became of them: while it stays the same, this process has changed nothing. */
-  get attempts(): number {
-    return this.#attempts;
-  }
-
-  /** Runs `work` inside a transaction; resolves with its value after the commit. `work` must be synchronous. */
-  run<T>(durability: "durable" | "volatile", work: () => T): Promise<T> {
-    return this.#add(durability, work, false);
-  }
-
-  /**
-   * As {@link run}, for work that without a savepoint leaves its rows to {@link BatchState}. It may run twice, so it must not
-   * change anything else.
-   * @param work is told whether it runs without a savepoint; it may then return {@link ALONE} to get one
-   */
-  runLight<T>(durability: "durable" | "volatile", work: (light: boolean) => T | typeof ALONE): Promise<T> {
-    return this.#add(durability, work, true);
-  }
-
-  #add<T>(durability: "durable" | "volatile", work: Job["work"], light: boolean): Promise<T> {
-    const promise = new Promise<T>((resolve, reject) => {
-      const job: Job = { work, light, resolve: resolve as (value: unknown) => void, reject };
-      (durability === "durable" ? this.#durable : this.#volatile).push(job);
+  /** Resolves with the value of the request's outcome after the commit. */
+  run(durability: Durability, request: Request): Promise<unknown> {
+    const promise = new Promise<unknown>((resolve, reject) => {
+      (durability === "durable" ? this.#durable : this.#volatile).push({ request, resolve, reject });
     });
     this.#schedule();
     return promise;
@@ -185,7 +141,7 @@ export class GroupCommit {
   }
 
   /** Another process holds the lock: tries again with the event loop running, then refuses. */
-  async #retry(jobs: readonly Job[], durable: boolean): Promise<void> {
+  async #retry(jobs: readonly Job<Request>[], durable: boolean): Promise<void> {
     const attempts = Math.ceil(this.#options.patienceMs / LOCK_WAIT_MS);
     let done = false;
     for (let attempt = 1; attempt < attempts && !done; attempt += 1) {
@@ -203,87 +159,44 @@ export class GroupCommit {
     this.#schedule();
   }
 
-  /**
-   * @param together false: every change gets a savepoint and its rows are written at once
-   * @returns false where the lock could not be had; in every other case the jobs are settled
-   */
-  #attempt(jobs: readonly Job[], durable: boolean, together = true): boolean {
-    const database = this.#database;
-    const outcomes: JobOutcome[] = [];
-    this.#attempts++;
+  /** @returns false where the lock could not be had; in every other case the jobs are settled */
+  #attempt(jobs: readonly Job<Request>[], durable: boolean): boolean {
     try {
       const level = durable ? this.#options.synchronous : "NORMAL";
       if (level !== this.#level) {
-        database.exec(`PRAGMA synchronous = ${level}`);
+        this.#database.exec(`PRAGMA synchronous = ${level}`);
         this.#level = level;
       }
-      this.#statements.begin.run();
+      this.#begin.run();
     } catch (error) {
       if (resultCode(error) === SQLITE_BUSY) return false;
       for (const job of jobs) job.reject(translateError(error));
       return true;
     }
+    let outcomes: readonly Outcome[];
     try {
-      this.#state.begin();
-      for (const job of jobs) outcomes.push((together && job.light && this.#runLight(job)) || this.#runAlone(job));
-      this.#state.finish();
-      this.#statements.commit.run();
+      outcomes = this.#options.apply(jobs.map(({ request }) => request));
+      this.#commit.run();
     } catch (error) {
       this.#rollback();
-      if (together && isOfOneChange(error)) return this.#attempt(jobs, durable, false);
-      for (const job of jobs) job.reject(translateError(error));
+      if (jobs.length > 1 && isOfOneChange(error)) this.#eachAlone(jobs, durable);
+      else for (const job of jobs) job.reject(translateError(error));
       return true;
     }
     for (const [index, job] of jobs.entries()) {
       const outcome = outcomes[index];
       if (outcome?.ok) job.resolve(outcome.value);
-      else job.reject(outcome?.value);
+      else job.reject(outcome?.error);
     }
     return true;
   }
 
-  /**
-   * @returns undefined where the change needs a savepoint
-   * @throws where the whole transaction is lost
-   */
-  #runLight(job: Job): JobOutcome | undefined {
-    this.#state.beginOne();
-    try {
-      const value = job.work(true);
-      return value === ALONE ? undefined : { ok: true, value };
-    } catch (error) {
-      this.#assertUsable(error);
-      this.#state.undoOne();
-      // Light work believes what this process remembers: what fails is done again by work that looks.
-      return undefined;
+  #eachAlone(jobs: readonly Job<Request>[], durable: boolean): void {
+    for (const job of jobs) {
+      if (!this.#attempt([job], durable)) {
+        job.reject(new StoreUnavailableError("the ledger was locked by another process in the middle of a change"));
+      }
     }
-  }
-
-  /** @throws where the whole transaction is lost: the disk is full, or cannot be read or written */
-  #runAlone(job: Job): JobOutcome {
-    const { save, keep, back } = this.#statements;
-    // What came before must stay when this change goes back, and must be seen when it reads.
-    this.#state.flush();
-    save.run();
-    this.#state.beginOne();
-    try {
-      const value = job.work(false);
-      this.#state.flush();
-      keep.run();
-      return { ok: true, value };
-    } catch (error) {
-      this.#assertUsable(error);
-      back.run();
-      keep.run();
-      this.#state.undoOne();
-      return { ok: false, value: error };
-    }
-  }
-
-  /** Throws the error again unless it concerns one change and the transaction goes on. */
-  #assertUsable(error: unknown): void {
-    const code = resultCode(error);
-    if (!this.#database.isTransaction || (code !== undefined && code !== SQLITE_CONSTRAINT)) throw error;
   }
 
   /**
@@ -294,7 +207,10 @@ export class GroupCommit {
     const database = this.#database;
     try {
       if (database.isTransaction) database.exec("ROLLBACK");
-      database.exec(`BEGIN IMMEDIATE; PRAGMA user_version = ${this.#options.schemaVersion}; COMMIT`);
+      database.exec("BEGIN IMMEDIATE");
+      // The number as it is by now: a newer version of the program may have moved the schema meanwhile.
+      const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };
+      database.exec(`PRAGMA user_version = ${version}; COMMIT`);
     } catch {
       // The disk is still broken: the callers have their error, and the next commit that succeeds overwrites the pages.
       if (database.isTransaction) database.exec("ROLLBACK");

@@ -14,7 +14,7 @@ export interface Plan {
 
 const ONE_CREDIT = credits(1_000_000n);
 
-/** The plan of an account that was given no other (contract section 8: the standard price is one credit). */
+/** The plan of an account that was given no other. */
 export const STANDARD_PLAN: Plan = {
   name: "standard",
   perMinute: 600,
@@ -37,15 +37,24 @@ export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
  */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
+  /** The change may stand all the same: its commit was sent, and no answer came. */
+  readonly inDoubt: boolean;
+
+  constructor(message: string, options: ErrorOptions & { readonly inDoubt?: boolean } = {}) {
+    super(message, options);
+    this.inDoubt = options.inDoubt ?? false;
+  }
 }
+
+export type HoldState = "pending" | "posted" | "voided" | "expired";
 
 /** The hold was posted, voided or expired before: each hold resolves exactly once (I3). */
 export class HoldResolvedError extends Error {
   override readonly name = "HoldResolvedError";
   readonly holdId: string;
-  readonly state: "pending" | "posted" | "voided" | "expired" | "unknown";
+  readonly state: HoldState | "unknown";
 
-  constructor(holdId: string, state: "pending" | "posted" | "voided" | "expired" | "unknown") {
+  constructor(holdId: string, state: HoldState | "unknown") {
     super(`hold ${holdId} cannot be settled: it is ${state}`);
     this.holdId = holdId;
     this.state = state;
@@ -214,3 +223,23 @@ export interface Store {
   verify(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
+
+/** What every store can be told. */
+export interface LedgerOptions {
+  /** Wall clock, epoch milliseconds. */
+  readonly now: () => number;
+  /**
+   * Milliseconds that never go back, to keep a running process free of wall clock jumps. Without it `now` is believed as it is
+   * (tests move it at will).
+   */
+  readonly monotonic?: () => number;
+  /** The most changes in one transaction: 64. */
+  readonly groupSize?: number;
+  /** How often it says that it lives and tidies up: 10,000 ms. */
+  readonly heartbeatMs?: number;
+  /** How long a ledger that is locked, busy or away is tried before StoreUnavailableError: 5,000 ms. */
+  readonly patienceMs?: number;
+}
+
+export const GROUP_SIZE = 64;
+export const PATIENCE_MS = 5_000;

@@ -1,36 +1,16 @@
-import { chmodSync, closeSync, openSync } from "node:fs";
-import { setTimeout as setPause, setInterval as setTimer } from "node:timers";
-import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { type Credits, formatCredits } from "../../contract/money.ts";
-import { sameHash } from "../keys.ts";
-import { anchoredClock, utcDay } from "./clock.ts";
-import { type ALONE, GroupCommit, resultCode, SQLITE_BUSY, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
+import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { setTimeout as setPause } from "node:timers";
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { anchoredClock } from "./clock.ts";
+import { type Durability, type Result, type Row, runNow, type Statement, type Steps } from "./database.ts";
+import { readGroup, writeGroup } from "./group.ts";
+import { GroupCommit, resultCode, SQLITE_BUSY, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
+import { Instances } from "./instances.ts";
 import { INVARIANTS } from "./invariants.ts";
-import {
-  type Account,
-  type Balance,
-  type DayCount,
-  type HoldOutcome,
-  type HoldRequest,
-  IDEMPOTENCY_TTL_MS,
-  type KeyMode,
-  type Plan,
-  type Settlement,
-  STANDARD_PLAN,
-  type Store,
-  StoreConflictError,
-  type StoredKey,
-  type StoredReply,
-  StoreUnavailableError,
-  UnknownAccountError,
-} from "./ledger.ts";
-import { GROUP_SIZE, HEARTBEAT_MS, KEEP_COUNTS_MS, type LedgerOptions, PATIENCE_MS, PRUNE_ROWS } from "./options.ts";
-import { ACCOUNT_COLUMNS, dayCount, KEY_COLUMNS, storedAccount, storedKey } from "./rows.ts";
-import { SqliteInstances } from "./sqlite-instances.ts";
-import { SqliteMoney } from "./sqlite-money.ts";
-import { checkSqliteVersion, migrate, SCHEMA_VERSION } from "./sqlite-schema.ts";
-import { SqliteSession } from "./sqlite-session.ts";
-import { checkPlan, encodeCosts } from "./values.ts";
+import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store, StoreUnavailableError } from "./ledger.ts";
+import { decide, type MoneyRequest, type Outcome, type Place } from "./rules.ts";
+import { checkSqliteVersion, migrate } from "./schemas.ts";
+import { type LedgerDatabase, LedgerStore } from "./store.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
   /** The ledger's file; made with mode 0600 where it is missing. Its folder must exist. */
@@ -65,7 +45,10 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
     await whileBusy(patienceMs, () => database.exec("PRAGMA journal_mode = WAL"));
     await whileBusy(patienceMs, () => migrate(database, options.path));
-    return new SqliteStore(database, options);
+    const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
+    const open = new Map<string, Place>();
+    const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
+    return new LedgerStore(ledger, { now, heartbeatMs: options.heartbeatMs }, open);
   } catch (error) {
     database.close();
     throw translateError(error);
@@ -84,275 +67,180 @@ async function whileBusy(patienceMs: number, work: () => void): Promise<void> {
   }
 }
 
-class SqliteStore implements Store {
-  readonly #session: SqliteSession;
-  readonly #writer: GroupCommit;
-  readonly #instances: SqliteInstances;
-  readonly #money: SqliteMoney;
-  /** Holds that nobody will settle and that could not be given back yet: the file was locked, or the disk full. */
-  readonly #owed = new Set<string>();
-  readonly #now: () => number;
-  #heartbeat: NodeJS.Timeout | undefined;
-  readonly #heartbeatMs: number;
-  /** See {@link version}: the number and what it stands for. */
-  readonly #state = { version: 0, others: undefined as unknown, own: -1, day: "" };
+/** Money, decided with the rest of its group, or one piece of administration. */
+type Change = MoneyRequest | { readonly kind: "steps"; readonly steps: () => Steps<unknown> };
 
-  constructor(database: DatabaseSyncInstance, options: SqliteStoreOptions) {
-    this.#session = new SqliteSession(database, options.path);
-    this.#instances = new SqliteInstances(this.#session);
-    this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
-    const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
-    this.#now = now;
-    this.#money = new SqliteMoney(this.#session, this.#instances, now);
-    this.#writer = new GroupCommit(database, this.#money, {
+interface SqliteLedgerOptions extends SqliteStoreOptions {
+  readonly patienceMs: number;
+  /** Holds that wait for their settlement. */
+  readonly open: ReadonlyMap<string, Place>;
+}
+
+/** The most rows of one statement. */
+const MOST_ROWS = 64;
+
+/** One open ledger file: its statements, prepared once by their text, and one writer. */
+class SqliteLedger implements LedgerDatabase {
+  readonly instances = new Instances("NULL");
+  readonly makeHoldId = undefined;
+  readonly #database: DatabaseSyncInstance;
+  readonly #path: string;
+  readonly #now: () => number;
+  /** Which file was opened, whatever the path names by now. */
+  readonly #file: number;
+  readonly #statements = new Map<string, StatementSyncInstance>();
+  readonly #writer: GroupCommit<Change>;
+  #closed = false;
+
+  constructor(database: DatabaseSyncInstance, options: SqliteLedgerOptions) {
+    this.#database = database;
+    this.#path = options.path;
+    this.#now = options.now;
+    this.#file = statSync(options.path).ino;
+    this.#writer = new GroupCommit(database, {
+      apply: (group) => this.#apply(group),
       waitMs: options.groupWaitMs ?? 2,
       size: options.groupSize ?? GROUP_SIZE,
-      patienceMs: options.patienceMs ?? PATIENCE_MS,
-      expected: () => this.#money.openHolds,
+      patienceMs: options.patienceMs,
+      expected: () => options.open.size,
       synchronous: options.synchronous ?? "FULL",
-      schemaVersion: SCHEMA_VERSION,
     });
   }
 
-  async findKey(hash: string): Promise<StoredKey | undefined> {
-    const row = this.#session.read(`${KEY_COLUMNS} WHERE k.hash = ? AND k.revoked_at IS NULL`, hash);
-    if (row === undefined || !sameHash(row.hash as string, hash)) return undefined;
-    return storedKey(row);
+  get closed(): boolean {
+    return this.#closed;
   }
 
-  async account(accountId: string): Promise<Account | undefined> {
-    const row = this.#session.read(`${ACCOUNT_COLUMNS} WHERE a.id = ?`, accountId);
-    return row === undefined ? undefined : storedAccount(row);
-  }
-
-  async balance(accountId: string, mode: KeyMode): Promise<Balance> {
-    return this.#money.balance(accountId, mode);
-  }
-
-  version(): number {
-    const state = this.#state;
-    // SQLite counts what other connections committed.
-    const others = this.#session.read("PRAGMA data_version")?.data_version;
-    const own = this.#writer.attempts;
-    const day = utcDay(this.#now());
-    if (others !== state.others || own !== state.own || day !== state.day) {
-      Object.assign(state, { version: state.version + 1, others, own, day });
+  async read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
+    this.#assertOpen();
+    try {
+      return this.#execute({ sql, values }).rows;
+    } catch (error) {
+      throw translateError(error);
     }
-    return state.version;
   }
 
-  hold(request: HoldRequest): Promise<HoldOutcome> {
-    if (request.amount < 0n) return Promise.reject(new RangeError("a hold cannot be negative"));
-    return this.#writeLight("volatile", (light) => this.#money.hold(request, light)).then((outcome) => {
-      if (outcome.kind === "held") {
-        this.#money.remember(outcome.holdId, request);
-        this.#beat();
-      }
-      return outcome;
-    });
+  async change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value> {
+    this.#assertOpen();
+    return (await this.#writer.run(durability, { kind: "steps", steps: () => work(false) })) as Value;
   }
 
-  settle(settlement: Settlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }> {
-    return this.#writeLight("durable", (light) => this.#money.settle(settlement, light)).finally(() =>
-      this.#money.forget(settlement.holdId),
-    );
+  async money(durability: Durability, request: MoneyRequest): Promise<unknown> {
+    this.#assertOpen();
+    return this.#writer.run(durability, request);
   }
 
-  release(holdId: string): Promise<Credits> {
-    return this.#writeLight("volatile", (light) => this.#money.release(holdId, "voided", light))
-      .catch((error: unknown) => {
-        if (error instanceof StoreUnavailableError) this.#owed.add(holdId);
-        throw error;
-      })
-      .finally(() => this.#money.forget(holdId));
-  }
-
-  recordCalls(counts: readonly DayCount[]): Promise<void> {
-    return this.#write("volatile", () => {
-      for (const { keyId, day, count } of counts) {
-        this.#session.run(
-          `INSERT INTO call_counts (key_id, day, count) VALUES (?, ?, ?)
-           ON CONFLICT (day, key_id) DO UPDATE SET count = count + excluded.count`,
-          keyId,
-          day,
-          count,
-        );
-      }
-    });
-  }
-
-  async callsOfDay(day: string): Promise<readonly DayCount[]> {
-    return this.#session.readAll("SELECT key_id, day, count FROM call_counts WHERE day = ?", day).map(dayCount);
-  }
-
-  createAccount(id: string, name: string): Promise<Account> {
-    return this.#write("durable", () => {
-      if (this.#session.read("SELECT 1 FROM accounts WHERE id = ?", id) !== undefined) {
-        throw new StoreConflictError(`an account named ${JSON.stringify(id)} exists already`);
-      }
-      this.#session.run("INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)", id, name, this.#money.time);
-      this.#writePlan(id, STANDARD_PLAN);
-      for (const mode of ["live", "test"])
-        this.#session.run("INSERT INTO balances (account_id, mode) VALUES (?, ?)", id, mode);
-      return { id, name, plan: STANDARD_PLAN };
-    });
-  }
-
-  createKey(key: Omit<StoredKey, "revokedAt" | "accountName">): Promise<void> {
-    return this.#write("durable", () => {
-      this.#assertAccount(key.accountId);
-      if (this.#session.read("SELECT 1 FROM keys WHERE id = ? OR hash = ?", key.id, key.hash) !== undefined) {
-        throw new StoreConflictError(`a key ${key.id}, or one with the same secret, exists already`);
-      }
-      this.#session.run(
-        "INSERT INTO keys (id, account_id, name, mode, prefix, hash, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
-        key.id,
-        key.accountId,
-        key.name,
-        key.mode,
-        key.prefix,
-        key.hash,
-        key.createdAt,
-      );
-    });
-  }
-
-  async listKeys(accountId: string): Promise<readonly StoredKey[]> {
-    return this.#session
-      .readAll(`${KEY_COLUMNS} WHERE k.account_id = ? ORDER BY k.created_at, k.id`, accountId)
-      .map(storedKey);
-  }
-
-  revokeKey(keyId: string): Promise<boolean> {
-    return this.#write(
-      "durable",
-      () =>
-        this.#session.run(
-          "UPDATE keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL",
-          this.#money.time,
-          keyId,
-        ) === 1,
-    );
-  }
-
-  grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance> {
-    if (amount <= 0n)
-      return Promise.reject(new RangeError(`only credits above zero can be added, not ${formatCredits(amount)}`));
-    return this.#write("durable", () => this.#money.grant(accountId, mode, amount, note));
-  }
-
-  setPlan(accountId: string, plan: Plan): Promise<void> {
-    checkPlan(plan);
-    return this.#write("durable", () => {
-      this.#assertAccount(accountId);
-      this.#writePlan(accountId, plan);
-    });
-  }
-
-  recover(olderThanMs: number): Promise<number> {
-    return this.#write("volatile", () => this.#money.recover(olderThanMs));
+  drain(): Promise<void> {
+    return this.#writer.drain();
   }
 
   async verify(): Promise<readonly string[]> {
-    this.#session.assertOpen();
+    this.#assertOpen();
     await this.#writer.drain();
     const breaches: string[] = [];
+    const look = (sql: string): readonly Row[] => this.#execute({ sql, values: [] }).rows;
     try {
       // One snapshot for all: other processes go on charging meanwhile.
-      this.#session.database.exec("BEGIN");
-      for (const row of this.#session.readAll("PRAGMA integrity_check")) {
+      this.#database.exec("BEGIN");
+      for (const row of look("PRAGMA integrity_check")) {
         if (row.integrity_check !== "ok") breaches.push(`file: ${String(row.integrity_check)}`);
       }
-      for (const row of this.#session.readAll("PRAGMA foreign_key_check")) {
+      for (const row of look("PRAGMA foreign_key_check")) {
         breaches.push(`file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`);
       }
-      for (const sql of INVARIANTS) {
-        for (const row of this.#session.readAll(sql)) breaches.push(String(Object.values(row)[0]));
-      }
+      for (const sql of INVARIANTS) for (const row of look(sql)) breaches.push(String(Object.values(row)[0]));
     } catch (error) {
       if (resultCode(error) !== SQLITE_CORRUPT) throw translateError(error);
       breaches.push(`file: ${(error as Error).message}`);
     } finally {
-      if (this.#session.database.isTransaction) this.#session.database.exec("ROLLBACK");
+      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
     }
     return breaches;
   }
 
+  /** Leaves the log empty behind. */
   async close(): Promise<void> {
-    if (this.#session.closed) return;
-    clearInterval(this.#heartbeat);
+    await this.#writer.drain();
+    this.#closed = true;
+    // The driver's statements keep the connection half open until they are collected, so SQLite's own checkpoint at the last
+    // close does not come: without this one the log would stay, and grow over many short commands.
     try {
-      if (this.#heartbeat !== undefined) {
-        await this.#write("volatile", () => {
-          // Whoever closes the store has answered everybody: what is still held was for nobody.
-          this.#money.releaseAll(this.#instances.id, "voided", 0);
-          this.#instances.leave();
-        });
-      }
-      await this.#writer.drain();
-    } finally {
-      this.#session.close();
+      this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    } catch {
+      // Everything that was acknowledged is in the log, and stays there.
     }
+    this.#statements.clear();
+    this.#database.close();
   }
 
-  // ---- inside a transaction ----
-
-  #tend(owed: readonly string[]): void {
-    const { time } = this.#money;
-    for (const holdId of owed) this.#money.release(holdId, "voided", false);
-    this.#instances.register(time);
-    this.#money.recover(0);
-    this.#session.run(
-      `DELETE FROM idempotency WHERE rowid IN
-       (SELECT rowid FROM idempotency WHERE created_at < ? AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
-      time - IDEMPOTENCY_TTL_MS,
-    );
-    this.#session.run("DELETE FROM call_counts WHERE day < ?", utcDay(time - KEEP_COUNTS_MS));
+  /** Inside a transaction. */
+  #apply(group: readonly Change[]): readonly Outcome[] {
+    this.#assertInPlace();
+    const outcomes = new Map<Change, Outcome>();
+    const execute = (statement: Statement): Result => this.#execute(statement);
+    const money: { readonly request: MoneyRequest }[] = [];
+    for (const change of group) {
+      if (change.kind === "steps") outcomes.set(change, { ok: true, value: runNow(change.steps(), execute) });
+      else money.push({ request: change });
+    }
+    if (money.length > 0) {
+      const options = { instances: this.instances, now: this.#now() };
+      const decided = decide(runNow(readGroup(money, options), execute), money);
+      runNow(writeGroup(decided.writes, options), execute);
+      for (const [index, outcome] of decided.outcomes.entries()) {
+        const request = money[index]?.request;
+        if (request !== undefined) outcomes.set(request, outcome);
+      }
+    }
+    return group.map((change) => outcomes.get(change) ?? { ok: false, error: new Error("a change was forgotten") });
   }
 
-  #writePlan(accountId: string, plan: Plan): void {
-    this.#session.run(
-      "INSERT OR REPLACE INTO plans (account_id, name, per_minute, per_day, costs) VALUES (?, ?, ?, ?, ?)",
-      accountId,
-      plan.name,
-      plan.perMinute,
-      plan.perDay,
-      encodeCosts(plan.costs),
-    );
+  #assertOpen(): void {
+    if (this.#closed) throw new StoreUnavailableError(`the ledger ${this.#path} is closed`);
   }
 
-  #assertAccount(accountId: string): void {
-    if (this.#session.read("SELECT 1 FROM accounts WHERE id = ?", accountId) === undefined)
-      throw new UnknownAccountError(accountId);
+  /** A file that was removed or replaced while it is open still takes writes, and nobody would ever see them again. */
+  #assertInPlace(): void {
+    if (statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#file) return;
+    throw new StoreUnavailableError(`the ledger ${this.#path} was removed or replaced while it was open`);
   }
 
-  // ---- transactions ----
-
-  /** Starts the heartbeat once the transaction that registered this instance is committed. */
-  #beat(): void {
-    this.#money.registered = true;
-    if (this.#heartbeat !== undefined || this.#session.closed) return;
-    this.#heartbeat = setTimer(() => {
-      const owed = [...this.#owed];
-      this.#write("volatile", () => this.#tend(owed)).then(
-        () => {
-          for (const holdId of owed) this.#owed.delete(holdId);
-        },
-        // A store that cannot be written now has nothing to tend; whoever needs it gets the error.
-        () => undefined,
-      );
-    }, this.#heartbeatMs);
-    this.#heartbeat.unref();
+  #execute(statement: Statement): Result {
+    if (!("rows" in statement)) return this.#once(statement.sql.replace(/\$(\d+)/g, "?$1"), statement.values);
+    const { rows, sql, types } = statement;
+    const found: Row[] = [];
+    let changed = 0;
+    // Chunks are powers of two, so that few statements are ever prepared.
+    for (let at = 0; at < rows.length; ) {
+      const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
+      const chunk = rows.slice(at, at + size);
+      const values = chunk.flatMap((row) => row.map((value, index) => (types[index] === "id" ? rowId(value) : value)));
+      const tuples = Array.from({ length: size }, () => `(${types.map(() => "?").join(", ")})`).join(", ");
+      const result = this.#once(sql.replace("%", tuples), values);
+      found.push(...result.rows);
+      changed += result.changed;
+      at += size;
+    }
+    return { rows: found, changed };
   }
 
-  #write<T>(durability: "durable" | "volatile", work: () => T): Promise<T> {
-    if (this.#session.closed) return Promise.reject(this.#session.closedError());
-    return this.#writer.run(durability, work);
+  #once(sql: string, values: readonly unknown[]): Result {
+    const statement = this.#statement(sql);
+    if (/^\s*(SELECT|PRAGMA)/.test(sql)) return { rows: statement.all(...values) as Row[], changed: 0 };
+    return { rows: [], changed: Number(statement.run(...values).changes) };
   }
 
-  /** As {@link GroupCommit.runLight}. */
-  #writeLight<T>(durability: "durable" | "volatile", work: (light: boolean) => T | typeof ALONE): Promise<T> {
-    if (this.#session.closed) return Promise.reject(this.#session.closedError());
-    return this.#writer.runLight(durability, work);
+  #statement(sql: string): StatementSyncInstance {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    // Amounts above 2^53 millionths must not pass through a float.
+    const statement = this.#database.prepare(sql, { readBigInts: true });
+    this.#statements.set(sql, statement);
+    return statement;
   }
+}
+
+/** The number of a hold; null where the text is none, which no hold has. */
+function rowId(value: unknown): bigint | null {
+  return typeof value === "string" && /^\d{1,18}$/.test(value) ? BigInt(value) : null;
 }

@@ -1,6 +1,8 @@
+import { randomBytes } from "node:crypto";
 import { readFileSync, readlinkSync } from "node:fs";
 import { hostname } from "node:os";
 import { kill, pid } from "node:process";
+import { change, type Row, rowsOf, type Steps } from "./database.ts";
 
 /** What tells one process from every other, also from a later one with the same number. */
 export interface ProcessIdentity {
@@ -63,4 +65,61 @@ export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs:
   const stat = processStat(owner.pid);
   if (stat === undefined) return true;
   return stat.state !== "Z" && stat.state !== "X" && (owner.started === "" || stat.started === owner.started);
+}
+
+/** How long an instance without holds must be silent before it is forgotten. */
+const FORGET_MS = 3_600_000;
+
+/**
+ * Which processes hold money on this ledger, so that what a dead one left can be given back. An instance is made known before its
+ * first hold, so that a command that only reads or grants leaves no trace.
+ */
+export class Instances {
+  /** This instance: the owner of its holds. */
+  readonly id = randomBytes(8).toString("hex");
+  /** What {@link isAlive} reads of a hold `h` and the instance `i` that owns it. */
+  readonly columns: string;
+  readonly #self = thisProcess();
+  readonly #clock: string;
+
+  /** @param clock SQL for the database's own time in ms, where processes with other clocks meet; else `NULL`: heartbeats are in ours */
+  constructor(clock: string) {
+    this.#clock = clock;
+    this.columns = `h.owner, i.pid, i.started, i.machine, i.heartbeat_at, ${clock} AS clock`;
+  }
+
+  /** @param row with {@link columns} @param now epoch milliseconds */
+  isAlive(row: Row, now: number): boolean {
+    if (row.owner === this.id) return true;
+    if (row.pid === null) return false;
+    const identity = { pid: Number(row.pid), started: row.started as string, machine: row.machine as string };
+    return isAlive(identity, this.#self, Number(row.clock ?? now) - Number(row.heartbeat_at));
+  }
+
+  /** Says that this instance exists, and from then on that it lives. */
+  *beat(now: number): Steps<void> {
+    const { machine, pid, started } = this.#self;
+    yield* change(
+      `INSERT INTO instances (id, pid, started, machine, heartbeat_at) VALUES ($1, $2, $3, $4, COALESCE(${this.#clock}, $5))
+       ON CONFLICT (id) DO UPDATE SET heartbeat_at = excluded.heartbeat_at`,
+      ...[this.id, pid, started, machine, now],
+    );
+  }
+
+  *leave(): Steps<void> {
+    yield* change("DELETE FROM instances WHERE id = $1", this.id);
+  }
+
+  /** Forgets dead instances that hold nothing. */
+  *prune(now: number): Steps<void> {
+    const silent = yield* rowsOf(
+      `SELECT id AS owner, pid, started, machine, heartbeat_at, ${this.#clock} AS clock FROM instances i
+       WHERE heartbeat_at < COALESCE(${this.#clock}, $1) - ${FORGET_MS}
+         AND NOT EXISTS (SELECT 1 FROM holds h WHERE h.owner = i.id AND h.state = 'pending')`,
+      now,
+    );
+    for (const row of silent) {
+      if (!this.isAlive(row, now)) yield* change("DELETE FROM instances WHERE id = $1", row.owner);
+    }
+  }
 }

@@ -1,0 +1,48 @@
+/** A row as either database gives it; whole numbers are bigints, because amounts must not pass through a float. */
+export type Row = Record<string, unknown>;
+
+/** `id` is the number of a hold: a text in the code and on PostgreSQL, a whole number on SQLite. */
+export type ColumnType = "text" | "bigint" | "integer" | "id";
+
+/** `$1`, `$2` ... stand for the values. With `rows`, `%` stands for a list of tuples, one for each row. */
+export type Statement =
+  | { readonly sql: string; readonly values: readonly unknown[] }
+  | { readonly sql: string; readonly types: readonly ColumnType[]; readonly rows: readonly (readonly unknown[])[] };
+
+export interface Result {
+  readonly rows: readonly Row[];
+  readonly changed: number;
+}
+
+/**
+ * Statements that depend on each other's results, without saying how they are run: SQLite does so at once, PostgreSQL over a
+ * connection. So what the ledger asks of its database is written once.
+ */
+export type Steps<Value> = Generator<Statement, Value, Result>;
+
+export function* rowsOf(sql: string, ...values: readonly unknown[]): Steps<readonly Row[]> {
+  return (yield { sql, values }).rows;
+}
+
+/** @returns how many rows changed */
+export function* change(sql: string, ...values: readonly unknown[]): Steps<number> {
+  return (yield { sql, values }).changed;
+}
+
+export function runNow<Value>(steps: Steps<Value>, execute: (statement: Statement) => Result): Value {
+  let step = steps.next();
+  while (!step.done) step = steps.next(execute(step.value));
+  return step.value;
+}
+
+export async function run<Value>(
+  steps: Steps<Value>,
+  execute: (statement: Statement) => Promise<Result>,
+): Promise<Value> {
+  let step = steps.next();
+  while (!step.done) step = steps.next(await execute(step.value));
+  return step.value;
+}
+
+/** A *durable* change is synced before it is acknowledged; a *volatile* one survives every process, and not a power failure. */
+export type Durability = "durable" | "volatile";

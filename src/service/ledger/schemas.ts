@@ -1,0 +1,242 @@
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import type { PoolClient } from "pg";
+
+/** Marks the file as ours: "hcnt". */
+const APPLICATION_ID = 0x68636e74;
+/** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
+export const OLDEST_SQLITE = "3.51.3";
+
+/** Where the two databases differ in how they spell a table. */
+interface Dialect {
+  readonly int: string;
+  readonly status: string;
+  /** Ids of holds: numbers on SQLite, made by the process on PostgreSQL, so that it can ask for one after a lost reply. */
+  readonly holdId: string;
+  readonly entryId: string;
+  /** Ends of tables: of those that are found by their key alone, of balances, of the others. */
+  readonly keyed: string;
+  readonly hot: string;
+  readonly rows: string;
+}
+
+const SQLITE: Dialect = {
+  int: "INTEGER",
+  status: "INTEGER",
+  holdId: "INTEGER",
+  entryId: "INTEGER PRIMARY KEY",
+  keyed: "STRICT, WITHOUT ROWID",
+  hot: "STRICT, WITHOUT ROWID",
+  rows: "STRICT",
+};
+const POSTGRES: Dialect = {
+  int: "bigint",
+  status: "integer",
+  holdId: "text",
+  entryId: "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
+  keyed: "",
+  hot: "WITH (fillfactor = 50)",
+  rows: "",
+};
+
+/**
+ * Amounts are whole millionths of a credit. The constraints and triggers repeat what the code does, so that a mistake in the code
+ * stops at the database: nothing overdraws, entries are never changed, a hold resolves once.
+ */
+const tables = ({ entryId, holdId, hot, int, keyed, rows, status }: Dialect): string => `
+CREATE TABLE accounts (id text PRIMARY KEY, name text NOT NULL, created_at ${int} NOT NULL) ${keyed};
+
+CREATE TABLE plans (
+  account_id text PRIMARY KEY REFERENCES accounts (id), name text NOT NULL,
+  per_minute ${int} NOT NULL CHECK (per_minute > 0), per_day ${int} NOT NULL CHECK (per_day > 0), costs text NOT NULL
+) ${keyed};
+
+CREATE TABLE balances (
+  account_id text NOT NULL REFERENCES accounts (id), mode text NOT NULL CHECK (mode IN ('live', 'test')),
+  balance ${int} NOT NULL DEFAULT 0, held ${int} NOT NULL DEFAULT 0,
+  PRIMARY KEY (account_id, mode), CHECK (0 <= held AND held <= balance)
+) ${hot};
+
+CREATE TABLE keys (
+  id text PRIMARY KEY, account_id text NOT NULL REFERENCES accounts (id), name text NOT NULL,
+  mode text NOT NULL CHECK (mode IN ('live', 'test')), prefix text NOT NULL,
+  hash text NOT NULL UNIQUE CHECK (length(hash) = 64), created_at ${int} NOT NULL, revoked_at ${int}
+) ${keyed};
+
+CREATE TABLE holds (
+  id ${holdId} PRIMARY KEY, account_id text NOT NULL, mode text NOT NULL, key_id text NOT NULL, call text NOT NULL,
+  amount ${int} NOT NULL CHECK (amount >= 0),
+  state text NOT NULL CHECK (state IN ('pending', 'posted', 'voided', 'expired')),
+  posted ${int} CHECK (posted BETWEEN 0 AND amount),
+  owner text NOT NULL, request_id text NOT NULL, idempotency_key text, created_at ${int} NOT NULL, resolved_at ${int},
+  FOREIGN KEY (account_id, mode) REFERENCES balances (account_id, mode),
+  CHECK ((state = 'pending') = (resolved_at IS NULL)), CHECK ((state = 'posted') = (posted IS NOT NULL))
+) ${rows};
+CREATE INDEX holds_pending ON holds (owner) WHERE state = 'pending';
+
+CREATE TABLE entries (
+  id ${entryId}, account_id text NOT NULL, mode text NOT NULL,
+  kind text NOT NULL CHECK (kind IN ('grant', 'charge')), amount ${int} NOT NULL,
+  balance_after ${int} NOT NULL CHECK (balance_after >= 0),
+  hold_id ${holdId} UNIQUE REFERENCES holds (id), operation text, note text NOT NULL, day text NOT NULL,
+  created_at ${int} NOT NULL,
+  FOREIGN KEY (account_id, mode) REFERENCES balances (account_id, mode),
+  CHECK ((kind = 'grant' AND amount > 0 AND hold_id IS NULL) OR (kind = 'charge' AND amount < 0 AND hold_id IS NOT NULL))
+) ${rows};
+CREATE UNIQUE INDEX entries_operation ON entries (operation) WHERE operation IS NOT NULL;
+
+CREATE TABLE idempotency (
+  account_id text NOT NULL, mode text NOT NULL, call text NOT NULL, key text NOT NULL, request_hash text NOT NULL,
+  state text NOT NULL CHECK (state IN ('in_flight', 'stored')),
+  hold_id ${holdId} NOT NULL UNIQUE REFERENCES holds (id), created_at ${int} NOT NULL,
+  status ${status}, headers text, body text,
+  PRIMARY KEY (account_id, mode, call, key),
+  CHECK ((state = 'stored') = (status IS NOT NULL AND headers IS NOT NULL AND body IS NOT NULL))
+) ${rows};
+CREATE INDEX idempotency_age ON idempotency (created_at);
+
+CREATE TABLE usage_days (
+  account_id text NOT NULL, mode text NOT NULL, day text NOT NULL, charged ${int} NOT NULL CHECK (charged >= 0),
+  PRIMARY KEY (account_id, mode, day)
+) ${keyed};
+
+CREATE TABLE call_counts (
+  key_id text NOT NULL, day text NOT NULL, count ${int} NOT NULL CHECK (count >= 0), PRIMARY KEY (day, key_id)
+) ${keyed};
+
+CREATE TABLE instances (
+  id text PRIMARY KEY, pid ${int} NOT NULL, started text NOT NULL, machine text NOT NULL, heartbeat_at ${int} NOT NULL
+) ${keyed};
+`;
+
+const HOLD_CHANGED =
+  "OLD.state <> 'pending' OR NEW.amount <> OLD.amount OR NEW.account_id <> OLD.account_id OR NEW.mode <> OLD.mode";
+
+const SQLITE_TRIGGERS = `
+CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys WHEN OLD.revoked_at IS NOT NULL
+BEGIN SELECT RAISE (ABORT, 'a revoked key stays revoked'); END;
+CREATE TRIGGER holds_resolve_once BEFORE UPDATE ON holds WHEN ${HOLD_CHANGED}
+BEGIN SELECT RAISE (ABORT, 'a hold resolves once'); END;
+CREATE TRIGGER holds_stay BEFORE DELETE ON holds BEGIN SELECT RAISE (ABORT, 'a hold is never deleted'); END;
+CREATE TRIGGER entries_append_only BEFORE UPDATE ON entries BEGIN SELECT RAISE (ABORT, 'entries are never changed'); END;
+CREATE TRIGGER entries_stay BEFORE DELETE ON entries BEGIN SELECT RAISE (ABORT, 'entries are never deleted'); END;
+`;
+
+const POSTGRES_TRIGGERS = `
+CREATE INDEX entries_account ON entries (account_id, mode, id);
+CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+  RAISE EXCEPTION '%', TG_ARGV[0]; END $$;
+CREATE TRIGGER entries_append_only BEFORE UPDATE OR DELETE ON entries
+  FOR EACH ROW EXECUTE FUNCTION refuse('entries are never changed');
+CREATE TRIGGER entries_stay BEFORE TRUNCATE ON entries EXECUTE FUNCTION refuse('entries are never deleted');
+CREATE TRIGGER holds_resolve_once BEFORE UPDATE ON holds FOR EACH ROW WHEN (${HOLD_CHANGED})
+  EXECUTE FUNCTION refuse('a hold resolves once');
+CREATE TRIGGER holds_stay BEFORE DELETE ON holds FOR EACH ROW EXECUTE FUNCTION refuse('a hold is never deleted');
+CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys FOR EACH ROW WHEN (OLD.revoked_at IS NOT NULL)
+  EXECUTE FUNCTION refuse('a revoked key stays revoked');
+`;
+
+/** One step for each schema version from the first on, each in the same transaction as its number. Never edit one that was released. */
+const SQLITE_STEPS: readonly string[] = [tables(SQLITE) + SQLITE_TRIGGERS];
+const POSTGRES_STEPS: readonly string[] = [tables(POSTGRES) + POSTGRES_TRIGGERS];
+/** Version 1 was never released. */
+const FIRST_VERSION = 2;
+
+/**
+ * @param found the version of the schema; 0 where there is none yet
+ * @returns the steps that are missing, and the version that they lead to
+ * @throws Error where this version of the program cannot use it
+ */
+function stepsFrom(
+  found: number,
+  steps: readonly string[],
+  place: string,
+): { missing: readonly string[]; newest: number } {
+  const newest = FIRST_VERSION + steps.length - 1;
+  if (found > newest) {
+    throw new Error(
+      `${place} has ledger schema ${found}; this version of headcount knows up to ${newest}. Upgrade headcount`,
+    );
+  }
+  if (found > 0 && found < FIRST_VERSION) {
+    throw new Error(`${place} has ledger schema ${found}, which was never released. Move it away and begin a new one`);
+  }
+  return { missing: steps.slice(found === 0 ? 0 : found - FIRST_VERSION + 1), newest };
+}
+
+function pragma(database: DatabaseSyncInstance, name: string): number {
+  const row = database.prepare(`PRAGMA ${name}`).get() as Record<string, number> | undefined;
+  return Number(row?.[name] ?? 0);
+}
+
+/** @throws Error where the library is older than {@link OLDEST_SQLITE} */
+export function checkSqliteVersion(database: DatabaseSyncInstance): void {
+  const { version } = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
+  const found = version.split(".").map(Number);
+  const oldest = OLDEST_SQLITE.split(".").map(Number);
+  for (const [position, needed] of oldest.entries()) {
+    const part = found[position] ?? 0;
+    if (part > needed) return;
+    if (part < needed) throw new Error(`SQLite ${version} may corrupt a ledger; ${OLDEST_SQLITE} or newer is needed`);
+  }
+}
+
+/**
+ * Brings the file to the newest schema. Several processes may do it at once: the first wins, the others find it done.
+ * @throws Error where the file is of another program, or of a newer version of this one
+ */
+export function migrate(
+  database: DatabaseSyncInstance,
+  path: string,
+  migrations: readonly string[] = SQLITE_STEPS,
+): void {
+  const version = () => {
+    const found = pragma(database, "user_version");
+    const application = pragma(database, "application_id");
+    if (application !== APPLICATION_ID && (application !== 0 || found !== 0)) {
+      throw new Error(`${path} is a database of another program, not a headcount ledger`);
+    }
+    return stepsFrom(found, migrations, path);
+  };
+  if (version().missing.length === 0) return;
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    const { missing, newest } = version();
+    for (const step of missing) database.exec(step);
+    database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${newest}`);
+    database.exec("COMMIT");
+  } catch (error) {
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/**
+ * Brings the schema to its newest version; several processes may do it at once. The connection's search path names the schema.
+ * @throws Error where the tables are of a newer version, or the server does not sync its log
+ */
+export async function migratePostgres(client: PoolClient, schema: string): Promise<void> {
+  const { rows } = await client.query<{ fsync: string; pages: string }>(
+    "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",
+  );
+  if (rows[0]?.fsync !== "on" || rows[0].pages !== "on") {
+    throw new Error(
+      "this PostgreSQL server runs with fsync or full_page_writes off: it would lose charges in a power failure",
+    );
+  }
+  await client.query("BEGIN");
+  try {
+    // Everybody who wants to migrate waits here; the lock goes with the transaction.
+    await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [`headcount-schema-${schema}`]);
+    await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
+    await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
+    const found = await client.query<{ version: number }>("SELECT version FROM schema_version");
+    const { missing, newest } = stepsFrom(found.rows[0]?.version ?? 0, POSTGRES_STEPS, `the schema ${schema}`);
+    for (const step of missing) await client.query(step);
+    if (found.rows.length === 0) await client.query("INSERT INTO schema_version VALUES ($1)", [newest]);
+    else await client.query("UPDATE schema_version SET version = $1", [newest]);
+    await client.query("COMMIT");
+  } catch (error) {
+    await client.query("ROLLBACK").catch(() => undefined);
+    throw error;
+  }
+}

@@ -1,0 +1,327 @@
+import { randomBytes } from "node:crypto";
+import { setInterval as setTimer } from "node:timers";
+import { type Credits, credits, formatCredits } from "../../contract/money.ts";
+import { sameHash } from "../keys.ts";
+import {
+  ACCOUNT_COLUMNS,
+  checkPlan,
+  createAccount,
+  createKey,
+  KEY_COLUMNS,
+  recordCalls,
+  revokeKey,
+  setPlan,
+  storedAccount,
+  storedCount,
+  storedKey,
+} from "./accounts.ts";
+import { utcDay } from "./clock.ts";
+import { change, type Durability, type Row, type Steps } from "./database.ts";
+import { FreshCache } from "./fresh-cache.ts";
+import type { Instances } from "./instances.ts";
+import {
+  type Account,
+  type Balance,
+  type DayCount,
+  type HoldOutcome,
+  type HoldRequest,
+  HoldResolvedError,
+  IDEMPOTENCY_TTL_MS,
+  type KeyMode,
+  type Plan,
+  type Settlement,
+  type Store,
+  type StoredKey,
+  StoreUnavailableError,
+  UnknownAccountError,
+} from "./ledger.ts";
+import { assertCovered, type MoneyRequest, type Place, type Settled } from "./rules.ts";
+
+/** How often an instance with holds says that it lives, and gives back what dead ones left. */
+const HEARTBEAT_MS = 10_000;
+/** The most idempotency records that one heartbeat removes, so that it blocks nobody for long. */
+const PRUNE_ROWS = 500;
+/** Day counters are needed for today and, around midnight, yesterday. */
+const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
+/** A key read longer ago than this is not accepted, also where the store is away (I10). */
+const KEY_STALE_MS = 60_000;
+const KEYS_REMEMBERED = 10_000;
+
+/** What a database does for the ledger. Everything rejects with StoreUnavailableError where it cannot, or is closed. */
+export interface LedgerDatabase {
+  readonly instances: Instances;
+  /** Makes the id of a hold before it is asked for; undefined where the database numbers them. */
+  readonly makeHoldId: (() => string) | undefined;
+  readonly closed: boolean;
+  read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
+  /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
+  change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
+  /**
+   * Decides a request together with those that come at the same time, and resolves once it is committed.
+   * @param place whose money it is, where the caller knows
+   */
+  money(durability: Durability, request: MoneyRequest, place: Place | undefined): Promise<unknown>;
+  /** One sentence for each breach, from one snapshot. */
+  verify(): Promise<readonly string[]>;
+  /** Resolves once everything that was asked for so far is committed or refused. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LedgerStoreOptions {
+  /** Epoch milliseconds. */
+  readonly now: () => number;
+  readonly heartbeatMs: number | undefined;
+  /** How long keys and plans are believed without asking again, where asking is slow; undefined: they are always asked for. */
+  readonly freshMs?: number;
+}
+
+/** The ledger on any database: keeps what only this process knows, and leaves money to `decide`. */
+export class LedgerStore implements Store {
+  readonly #database: LedgerDatabase;
+  readonly #now: () => number;
+  readonly #heartbeatMs: number;
+  readonly #keys: FreshCache<StoredKey> | undefined;
+  readonly #accounts: FreshCache<Account> | undefined;
+  /** Whose the holds of this process are that wait for their settlement. */
+  readonly #open: Map<string, Place>;
+  /** Holds that nobody will settle and that could not be given back yet. */
+  readonly #owed = new Set<string>();
+  /** Settlements that were reported as failed although their commit may stand. */
+  readonly #doubtful = new Set<string>();
+  #heartbeat: NodeJS.Timeout | undefined;
+  #registration: Promise<void> | undefined;
+
+  /** @param open filled and emptied here; the database may look how many charges can still come */
+  constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
+    this.#database = database;
+    this.#now = options.now;
+    this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
+    this.#open = open;
+    if (options.freshMs === undefined) return;
+    const freshMs = Math.min(options.freshMs, KEY_STALE_MS);
+    const cache = { freshMs, staleMs: KEY_STALE_MS, now: this.#now, size: KEYS_REMEMBERED };
+    this.#keys = new FreshCache(cache);
+    this.#accounts = new FreshCache(cache);
+  }
+
+  async findKey(hash: string): Promise<StoredKey | undefined> {
+    const key = await this.#look(this.#keys, hash, async () => {
+      const [row] = await this.#database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
+      return row === undefined ? undefined : storedKey(row);
+    });
+    return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
+  }
+
+  account(accountId: string): Promise<Account | undefined> {
+    return this.#look(this.#accounts, accountId, async () => {
+      const [row] = await this.#database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
+      return row === undefined ? undefined : storedAccount(row);
+    });
+  }
+
+  async balance(accountId: string, mode: KeyMode): Promise<Balance> {
+    const [row] = await this.#database.read(
+      `SELECT b.balance, b.held, COALESCE(u.charged, 0) AS used FROM balances b
+       LEFT JOIN usage_days u ON u.account_id = b.account_id AND u.mode = b.mode AND u.day = $1
+       WHERE b.account_id = $2 AND b.mode = $3`,
+      ...[utcDay(this.#now()), accountId, mode],
+    );
+    if (row === undefined) throw new UnknownAccountError(accountId);
+    const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
+    assertCovered({ accountId, mode, balance, held });
+    return { balance, held, usedToday: credits(row.used as bigint) };
+  }
+
+  async hold(request: HoldRequest): Promise<HoldOutcome> {
+    if (request.amount < 0n) throw new RangeError("a hold cannot be negative");
+    if (this.#heartbeat === undefined) await this.#register();
+    const holdId = this.#database.makeHoldId?.();
+    const { accountId, mode } = request;
+    const place = { accountId, mode };
+    const asked: MoneyRequest = { kind: "hold", request, ...(holdId === undefined ? {} : { holdId }) };
+    try {
+      const outcome = (await this.#database.money("volatile", asked, place)) as HoldOutcome;
+      if (outcome.kind === "held") this.#open.set(outcome.holdId, place);
+      return outcome;
+    } catch (error) {
+      if (holdId !== undefined && error instanceof StoreUnavailableError && error.inDoubt) this.#owed.add(holdId);
+      throw error;
+    }
+  }
+
+  async settle(settlement: Settlement): Promise<Settled> {
+    const { holdId } = settlement;
+    try {
+      const place = this.#open.get(holdId);
+      return (await this.#database.money("durable", { kind: "settle", settlement }, place)) as Settled;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError && error.inDoubt) this.#doubtful.add(holdId);
+      throw error;
+    } finally {
+      this.#open.delete(holdId);
+    }
+  }
+
+  async release(holdId: string): Promise<Credits> {
+    try {
+      const refund = this.#doubtful.has(holdId);
+      const request: MoneyRequest = { kind: "release", holdId, state: "voided", refund };
+      const balance = (await this.#database.money("volatile", request, this.#open.get(holdId))) as Credits;
+      this.#doubtful.delete(holdId);
+      this.#owed.delete(holdId);
+      return balance;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) this.#owed.add(holdId);
+      throw error;
+    } finally {
+      this.#open.delete(holdId);
+    }
+  }
+
+  recordCalls(counts: readonly DayCount[]): Promise<void> {
+    return this.#database.change("volatile", () => recordCalls(counts));
+  }
+
+  async callsOfDay(day: string): Promise<readonly DayCount[]> {
+    return (await this.#database.read("SELECT key_id, day, count FROM call_counts WHERE day = $1", day)).map(
+      storedCount,
+    );
+  }
+
+  createAccount(id: string, name: string): Promise<Account> {
+    const createdAt = this.#now();
+    return this.#database.change("durable", (repeated) => createAccount(id, name, createdAt, repeated));
+  }
+
+  createKey(key: Omit<StoredKey, "revokedAt" | "accountName">): Promise<void> {
+    return this.#database.change("durable", (repeated) => createKey(key, repeated));
+  }
+
+  async listKeys(accountId: string): Promise<readonly StoredKey[]> {
+    const sql = `${KEY_COLUMNS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`;
+    return (await this.#database.read(sql, accountId)).map(storedKey);
+  }
+
+  revokeKey(keyId: string): Promise<boolean> {
+    const revokedAt = this.#now();
+    const revoked = this.#database.change("durable", (repeated) => revokeKey(keyId, revokedAt, repeated));
+    // Also where the outcome is unknown: to ask again costs nothing.
+    return revoked.finally(() => this.#keys?.drop());
+  }
+
+  async grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance> {
+    if (amount <= 0n) throw new RangeError(`only credits above zero can be added, not ${formatCredits(amount)}`);
+    const [place, operation] = [{ accountId, mode }, randomBytes(12).toString("hex")];
+    const request: MoneyRequest = { kind: "grant", place, operation, amount, note };
+    const money = (await this.#database.money("durable", request, place)) as Pick<Balance, "balance" | "held">;
+    const { usedToday } = await this.balance(accountId, mode);
+    return { ...money, usedToday };
+  }
+
+  async setPlan(accountId: string, plan: Plan): Promise<void> {
+    checkPlan(plan);
+    const done = this.#database.change("durable", () => setPlan(accountId, plan));
+    await done.finally(() => this.#accounts?.drop());
+  }
+
+  async recover(olderThanMs: number): Promise<number> {
+    const now = this.#now();
+    const { instances } = this.#database;
+    const pending = await this.#database.read(
+      `SELECT h.id, h.account_id, h.mode, ${instances.columns} FROM holds h LEFT JOIN instances i ON i.id = h.owner
+       WHERE h.state = 'pending' AND h.created_at <= $1`,
+      olderThanMs === 0 ? Number.MAX_SAFE_INTEGER : now - olderThanMs,
+    );
+    const dead = pending.filter((row) => !instances.isAlive(row, now));
+    await this.#giveBack(dead, "expired");
+    return dead.length;
+  }
+
+  verify(): Promise<readonly string[]> {
+    return this.#database.verify();
+  }
+
+  async close(): Promise<void> {
+    if (this.#database.closed) return;
+    clearInterval(this.#heartbeat);
+    try {
+      await this.#database.drain();
+      if (this.#registration !== undefined) {
+        // Whoever closes the store has answered everybody: what is still held was for nobody.
+        const sql = "SELECT id, account_id, mode FROM holds WHERE owner = $1 AND state = 'pending'";
+        await this.#giveBack(await this.#database.read(sql, this.#database.instances.id), "voided");
+        await this.#database.change("volatile", () => this.#database.instances.leave());
+      }
+    } catch (error) {
+      // The database is away: another process gives the holds back once this one is seen to be gone.
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    } finally {
+      await this.#database.close();
+    }
+  }
+
+  /** @param holds rows with `id`, `account_id` and `mode` */
+  async #giveBack(holds: readonly Row[], state: "voided" | "expired"): Promise<void> {
+    await Promise.all(
+      holds.map((row) => {
+        const place = { accountId: row.account_id as string, mode: row.mode as KeyMode };
+        const request = { kind: "release", holdId: String(row.id), state, refund: false } as const;
+        return this.#database.money("volatile", request, place);
+      }),
+    );
+  }
+
+  #look<Value>(
+    cache: FreshCache<Value> | undefined,
+    key: string,
+    load: () => Promise<Value | undefined>,
+  ): Promise<Value | undefined> {
+    if (cache === undefined || this.#database.closed) return load();
+    return cache.get(key, load, (error) => error instanceof StoreUnavailableError);
+  }
+
+  /** Makes this instance known before its first hold. */
+  #register(): Promise<void> {
+    const { instances } = this.#database;
+    this.#registration ??= this.#database
+      .change("volatile", () => instances.beat(this.#now()))
+      .then(
+        () => {
+          // A store that is away has nothing to tend; whoever needs it gets the error.
+          this.#heartbeat = setTimer(() => void this.#tend().catch(() => undefined), this.#heartbeatMs);
+          this.#heartbeat.unref();
+        },
+        (error: unknown) => {
+          this.#registration = undefined;
+          throw error;
+        },
+      );
+    return this.#registration;
+  }
+
+  async #tend(): Promise<void> {
+    const { instances } = this.#database;
+    const now = this.#now();
+    await this.#database.change("volatile", () => instances.beat(now));
+    for (const holdId of new Set([...this.#doubtful, ...this.#owed])) {
+      try {
+        await this.release(holdId);
+      } catch (error) {
+        // The hold in doubt was never committed.
+        if (!(error instanceof HoldResolvedError)) throw error;
+        this.#owed.delete(holdId);
+      }
+    }
+    await this.recover(0);
+    await this.#database.change("volatile", function* () {
+      yield* change(
+        `DELETE FROM idempotency WHERE hold_id IN
+         (SELECT hold_id FROM idempotency WHERE created_at < $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
+        now - IDEMPOTENCY_TTL_MS,
+      );
+      yield* change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS));
+      yield* instances.prune(now);
+    });
+  }
+}

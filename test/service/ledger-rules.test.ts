@@ -1,0 +1,304 @@
+import fc from "fast-check";
+import { describe, expect, it, test } from "vitest";
+import { credits } from "../../src/contract/money.ts";
+import {
+  HoldResolvedError,
+  IDEMPOTENCY_TTL_MS,
+  LedgerInvariantError,
+  OverchargeError,
+  type StoredReply,
+  UnknownAccountError,
+} from "../../src/service/ledger/ledger.ts";
+import {
+  type Asked,
+  decide,
+  type Facts,
+  type Hold,
+  type Money,
+  type MoneyRequest,
+  type Outcome,
+  placeKey,
+  type ReplyRecord,
+  recordKey,
+} from "../../src/service/ledger/rules.ts";
+import { ACCOUNT, answer, c, holdRequest } from "../support/store.ts";
+
+const NOW = Date.UTC(2026, 4, 5);
+const place = { accountId: ACCOUNT, mode: "live" as const };
+const money = (balance: number, held: number): Money => ({
+  ...place,
+  balance: c(balance),
+  held: c(held),
+  charged: c(0),
+});
+const pending = (id: string, amount: number, more: Partial<Hold> = {}): Hold => ({
+  ...place,
+  id,
+  call: "person_search",
+  amount: c(amount),
+  state: "pending",
+  posted: null,
+  idempotencyKey: null,
+  ...more,
+});
+const KEY = recordKey(place, "person_search", "k");
+const idempotency = { key: "k", requestHash: "h" };
+const stored: StoredReply = { status: 200, headers: {}, body: "as it was" };
+const record = (more: Partial<ReplyRecord> = {}): ReplyRecord => ({
+  requestHash: "h",
+  holdId: "1",
+  createdAt: NOW,
+  ownerAlive: true,
+  reply: undefined,
+  ...more,
+});
+
+function facts(
+  balance: number,
+  held: number,
+  more: { holds?: Hold[]; record?: ReplyRecord; done?: string } = {},
+): Facts {
+  return {
+    now: NOW,
+    money: new Map([[placeKey(place), money(balance, held)]]),
+    holds: new Map((more.holds ?? []).map((each) => [each.id, each])),
+    records: new Map(more.record === undefined ? [] : [[KEY, more.record]]),
+    operations: new Set(more.done === undefined ? [] : [more.done]),
+    nextHoldId: 7n,
+  };
+}
+
+const hold = (amount: number, more = {}): MoneyRequest => ({ kind: "hold", request: holdRequest(c(amount), more) });
+const settle = (holdId: string, amount: number, reply = answer()): MoneyRequest => ({
+  kind: "settle",
+  settlement: { holdId, amount: c(amount), reply },
+});
+const release = (holdId: string, refund = false): MoneyRequest => ({
+  kind: "release",
+  holdId,
+  state: "voided",
+  refund,
+});
+const grant = (amount: number): MoneyRequest => ({ kind: "grant", place, operation: "g", amount: c(amount), note: "" });
+const broken = (): never => {
+  throw new Error("no answer");
+};
+
+function one(known: Facts, request: MoneyRequest, earlier?: unknown) {
+  const { outcomes, writes } = decide(known, [{ request, ...(earlier === undefined ? {} : { earlier }) }]);
+  const [outcome] = outcomes;
+  if (outcome === undefined) throw new Error("no outcome");
+  return { outcome, writes };
+}
+const told = (outcome: Outcome): unknown => (outcome.ok ? outcome.value : outcome.error);
+
+describe("one request", () => {
+  const dead = { ownerAlive: false };
+  const expired = { reply: stored, createdAt: NOW - IDEMPOTENCY_TTL_MS };
+  const cases: readonly (readonly [what: string, facts: Facts, request: MoneyRequest, outcome: unknown])[] = [
+    ["a hold of all that is free", facts(10, 3), hold(7), { kind: "held", holdId: "7", balance: c(10), held: c(10) }],
+    ["a hold of more than is free", facts(10, 3), hold(8), { kind: "insufficient", balance: c(10), held: c(3) }],
+    [
+      "a replay needs no balance",
+      facts(0, 0, { record: record({ reply: stored }) }),
+      hold(5, { idempotency }),
+      { kind: "replay", reply: stored },
+    ],
+    ["a call in flight", facts(9, 1, { record: record() }), hold(5, { idempotency }), { kind: "in_flight" }],
+    [
+      "another request under the key",
+      facts(9, 1, { record: record({ requestHash: "x" }) }),
+      hold(5, { idempotency }),
+      { kind: "mismatch" },
+    ],
+    [
+      "another request under the key of a stored reply",
+      facts(9, 1, { record: record({ requestHash: "x", reply: stored }) }),
+      hold(5, { idempotency }),
+      { kind: "mismatch" },
+    ],
+    [
+      "the key of a dead process is free",
+      facts(5, 5, { holds: [pending("1", 5, { idempotencyKey: "k" })], record: record(dead) }),
+      hold(5, { idempotency }),
+      { kind: "held", holdId: "7", balance: c(5), held: c(5) },
+    ],
+    [
+      "a reply that is kept no longer",
+      facts(9, 0, { record: record(expired) }),
+      hold(5, { idempotency }),
+      { kind: "held", holdId: "7", balance: c(9), held: c(5) },
+    ],
+    [
+      "a reply on its last millisecond",
+      facts(9, 0, { record: record({ ...expired, createdAt: expired.createdAt + 1 }) }),
+      hold(5, { idempotency }),
+      { kind: "replay", reply: stored },
+    ],
+    [
+      "a settlement of less than was held",
+      facts(9, 5, { holds: [pending("1", 5)] }),
+      settle("1", 2),
+      { reply: answer()(c(7)), balance: c(7) },
+    ],
+    ["more than was held", facts(9, 5, { holds: [pending("1", 5)] }), settle("1", 6), OverchargeError],
+    ["below zero", facts(9, 5, { holds: [pending("1", 5)] }), settle("1", -1), RangeError],
+    ["a hold that never was", facts(9, 5), settle("1", 1), HoldResolvedError],
+    [
+      "a resolved hold, and too much for it",
+      facts(9, 0, { holds: [pending("1", 5, { state: "voided" })] }),
+      settle("1", 6),
+      HoldResolvedError,
+    ],
+    [
+      "a resolved hold, and a reply that cannot be built",
+      facts(9, 0, { holds: [pending("1", 5, { state: "expired" })] }),
+      settle("1", 1, broken),
+      HoldResolvedError,
+    ],
+    ["a release", facts(9, 5, { holds: [pending("1", 5)] }), release("1"), c(9)],
+    [
+      "a release of what is charged",
+      facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2) })] }),
+      release("1"),
+      c(9),
+    ],
+    [
+      "a release after a doubt",
+      facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2) })] }),
+      release("1", true),
+      c(11),
+    ],
+    [
+      "a second release after a doubt",
+      facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2) })], done: "refund 1" }),
+      release("1", true),
+      c(9),
+    ],
+    [
+      "a release after a doubt, where a retry can have the reply",
+      facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2), idempotencyKey: "k" })] }),
+      release("1", true),
+      c(9),
+    ],
+    ["a grant", facts(9, 5), grant(3), { balance: c(12), held: c(5) }],
+    ["a grant that is too much", facts(9, 5), grant(9_000_000_000), RangeError],
+    ["an unknown account", facts(9, 5), hold(1, { accountId: "nobody" }), UnknownAccountError],
+  ];
+  it.each(cases)("%s", (_what, known, request, expected) => {
+    const { outcome, writes } = one(known, request);
+    if (typeof expected === "function") {
+      expect(told(outcome)).toBeInstanceOf(expected);
+      expect(outcome.ok).toBe(false);
+      expect(Object.values(writes).flat()).toEqual([]);
+    } else expect(told(outcome)).toEqual(expected);
+  });
+
+  test("a reply that cannot be built changes nothing", () => {
+    const { outcome, writes } = one(facts(9, 5, { holds: [pending("1", 5)] }), settle("1", 5, broken));
+    expect(String(told(outcome))).toBe("Error: no answer");
+    expect(Object.values(writes).flat()).toEqual([]);
+  });
+
+  test("what an earlier attempt did is recognised and done once", () => {
+    const posted = pending("1", 5, { state: "posted", posted: c(5) });
+    for (const [known, request] of [
+      [facts(4, 0, { holds: [posted] }), settle("1", 5)],
+      [facts(9, 5, { holds: [pending("made-1", 5)] }), { ...hold(5), holdId: "made-1" } as MoneyRequest],
+      [facts(9, 0, { done: "g" }), grant(5)],
+    ] as const) {
+      const { outcome, writes } = one(known, request, "what it would have said");
+      expect(outcome).toEqual({ ok: true, value: "what it would have said" });
+      expect(Object.values(writes).flat()).toEqual([]);
+    }
+  });
+
+  test("held money that the balance does not cover is never written", () => {
+    const { outcome, writes } = one(facts(9, 1, { holds: [pending("1", 5)] }), release("1"));
+    expect(told(outcome)).toBeInstanceOf(LedgerInvariantError);
+    expect(Object.values(writes).flat()).toEqual([]);
+  });
+});
+
+describe("any group", () => {
+  const request: fc.Arbitrary<MoneyRequest> = fc.oneof(
+    fc
+      .record({
+        amount: fc.nat(9),
+        key: fc.option(fc.constantFrom("k", "l"), { nil: undefined }),
+        hash: fc.constantFrom("h", "i"),
+      })
+      .map(({ amount, hash, key }) =>
+        hold(amount, key === undefined ? {} : { idempotency: { key, requestHash: hash } }),
+      ),
+    fc
+      .record({ id: fc.constantFrom("1", "2", "3", "9"), amount: fc.integer({ min: -1, max: 7 }), bad: fc.boolean() })
+      .map(({ amount, bad, id }) => settle(id, amount, bad ? broken : answer())),
+    fc
+      .record({ id: fc.constantFrom("1", "2", "3", "9"), refund: fc.boolean() })
+      .map(({ id, refund }) => release(id, refund)),
+    fc.integer({ min: 1, max: 9 }).map(grant),
+  );
+  const known = (): Facts =>
+    facts(20, 9, {
+      holds: [
+        pending("1", 5),
+        pending("2", 4, { idempotencyKey: "k" }),
+        pending("3", 6, { state: "posted", posted: c(6) }),
+      ],
+      record: record({ holdId: "2" }),
+    });
+
+  test("leaves balances that are the sum of what was written, covered, and each hold resolved at most once", () => {
+    fc.assert(
+      fc.property(fc.array(request, { maxLength: 20 }), (requests) => {
+        const before = known();
+        const { outcomes, writes } = decide(
+          before,
+          requests.map((each): Asked => ({ request: each })),
+        );
+        expect(before).toEqual(known());
+        expect(outcomes).toHaveLength(requests.length);
+        const { balance, held } = writes.money[0] ?? money(20, 9);
+        const entered = writes.entries.reduce((sum, { amount }) => sum + amount, 0n);
+        expect(balance).toBe(c(20) + entered);
+        const all = new Map([...before.holds.values()].map(({ amount, id }) => [id, amount]));
+        for (const {
+          id,
+          request: { amount },
+        } of writes.holds)
+          all.set(id, amount);
+        const resolved = writes.resolved.map(({ id }) => id);
+        expect(new Set(resolved).size).toBe(resolved.length);
+        const open = ["1", "2", ...writes.holds.map(({ id }) => id)].filter((id) => !resolved.includes(id));
+        expect(held).toBe(open.reduce((sum, id) => sum + (all.get(id) ?? 0n), 0n));
+        expect(held <= balance && held >= 0n).toBe(true);
+        let running = 20_000_000n;
+        for (const { amount, balanceAfter } of writes.entries) {
+          running += amount;
+          expect(balanceAfter).toBe(credits(running));
+        }
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  test("does what each request would have done alone, one after the other", () => {
+    fc.assert(
+      fc.property(fc.array(request, { maxLength: 12 }), (requests) => {
+        const together = decide(
+          known(),
+          requests.map((each): Asked => ({ request: each })),
+        );
+        const failing = together.outcomes.map(({ ok }) => ok);
+        const without = decide(
+          known(),
+          requests.filter((_, index) => failing[index]).map((each): Asked => ({ request: each })),
+        );
+        // A request that fails leaves no trace: without it the others end the same.
+        expect(without.writes).toEqual(together.writes);
+      }),
+      { numRuns: 500 },
+    );
+  });
+});
