@@ -199,8 +199,9 @@ function* put(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<nu
 const placeOf = (row: Row): Place => ({ accountId: row.account_id as string, mode: row.mode as KeyMode });
 
 const holdOf = (row: Row): Hold => ({
-  ...placeOf(row),
   id: String(row.id),
+  accountId: row.account_id as string,
+  mode: row.mode as KeyMode,
   call: row.call as string,
   amount: credits(row.amount as bigint),
   state: row.state as HoldState,

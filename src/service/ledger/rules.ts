@@ -198,7 +198,7 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   const { balance } = money;
   if (balance - money.held < amount) return { kind: "insufficient", balance, held: money.held };
   const held = credits(money.held + amount);
-  setMoney(draft, { ...money, held });
+  setMoney(draft, { accountId, mode, balance, held, charged: money.charged });
   const id = madeId ?? (draft.nextHoldId++).toString();
   const idempotencyKey = idempotency?.key ?? null;
   draft.holds.set(id, { id, accountId, mode, call, amount, state: "pending", posted: null, idempotencyKey });
@@ -237,11 +237,20 @@ function settle(draft: Draft, held: Hold, { amount, holdId, reply }: Settlement)
   // Before anything is changed: a reply that cannot be built charges nothing.
   const answer = reply(balance);
   const charged = credits(money.charged + amount);
-  setMoney(draft, { ...money, balance, held: credits(money.held - held.amount), charged });
+  setMoney(draft, { accountId, mode, balance, held: credits(money.held - held.amount), charged });
   resolve(draft, held, "posted", amount);
   if (amount > 0n) {
-    const charge = { kind: "charge" as const, amount: credits(-amount), balanceAfter: balance, operation: null };
-    draft.writes.entries.push({ ...charge, accountId, mode, holdId, note: call });
+    const charge = credits(-amount);
+    enter(draft, {
+      accountId,
+      mode,
+      kind: "charge",
+      amount: charge,
+      balanceAfter: balance,
+      holdId,
+      operation: null,
+      note: call,
+    });
   }
   if (idempotencyKey !== null) {
     draft.writes.replies.push({ holdId, reply: answer });
@@ -269,18 +278,23 @@ function refund(draft: Draft, held: Hold): void {
 }
 
 function grant(draft: Draft, place: Place, init: Pick<Entry, "operation" | "amount" | "note">): Money {
-  const money = moneyOf(draft, place);
-  const balance = credits(money.balance + init.amount);
+  const { amount, note, operation } = init;
+  const { accountId, balance: before, charged, held, mode } = moneyOf(draft, place);
+  const balance = credits(before + amount);
   if (balance > MAX_BALANCE) throw new RangeError(`a balance cannot exceed ${formatCredits(MAX_BALANCE)} credits`);
-  const after = setMoney(draft, { ...money, balance });
-  const { accountId, mode } = money;
-  draft.writes.entries.push({ ...init, accountId, mode, kind: "grant", balanceAfter: balance, holdId: null });
+  const after = setMoney(draft, { accountId, mode, balance, held, charged });
+  enter(draft, { accountId, mode, kind: "grant", amount, balanceAfter: balance, holdId: null, operation, note });
   return after;
+}
+
+function enter(draft: Draft, entry: Entry): void {
+  draft.writes.entries.push(entry);
 }
 
 /** pending -> posted, voided or expired, once. */
 function resolve(draft: Draft, held: Hold, state: HoldState, posted: Credits | null): void {
-  draft.holds.set(held.id, { ...held, state, posted });
+  const { accountId, amount, call, id, idempotencyKey, mode } = held;
+  draft.holds.set(id, { id, accountId, mode, call, amount, state, posted, idempotencyKey });
   draft.writes.resolved.push({ id: held.id, state, posted });
 }
 

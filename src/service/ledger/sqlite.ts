@@ -88,7 +88,7 @@ class SqliteLedger implements LedgerDatabase {
   readonly #now: () => number;
   /** Which file was opened, whatever the path names by now. */
   readonly #file: number;
-  readonly #statements = new Map<string, StatementSyncInstance>();
+  readonly #statements = new Map<string, Map<number, Prepared>>();
   readonly #writer: GroupCommit<Change>;
   #closed = false;
 
@@ -206,17 +206,17 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   #execute(statement: Statement): Result {
-    if (!("rows" in statement)) return this.#once(statement.sql.replace(/\$(\d+)/g, "?$1"), statement.values);
+    if (!("rows" in statement)) return outcomeOf(this.#prepared(statement.sql, 0), statement.values);
     const { rows, sql, types } = statement;
     const found: Row[] = [];
     let changed = 0;
-    // Chunks are powers of two, so that few statements are ever prepared.
     for (let at = 0; at < rows.length; ) {
       const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
-      const chunk = rows.slice(at, at + size);
-      const values = chunk.flatMap((row) => row.map((value, index) => (types[index] === "id" ? rowId(value) : value)));
-      const tuples = Array.from({ length: size }, () => `(${types.map(() => "?").join(", ")})`).join(", ");
-      const result = this.#once(sql.replace("%", tuples), values);
+      const values: unknown[] = [];
+      for (const row of rows.slice(at, at + size)) {
+        for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
+      }
+      const result = outcomeOf(this.#prepared(sql, size, types.length), values);
       found.push(...result.rows);
       changed += result.changed;
       at += size;
@@ -224,20 +224,30 @@ class SqliteLedger implements LedgerDatabase {
     return { rows: found, changed };
   }
 
-  #once(sql: string, values: readonly unknown[]): Result {
-    const statement = this.#statement(sql);
-    if (/^\s*(SELECT|PRAGMA)/.test(sql)) return { rows: statement.all(...values) as Row[], changed: 0 };
-    return { rows: [], changed: Number(statement.run(...values).changes) };
-  }
-
-  #statement(sql: string): StatementSyncInstance {
-    const known = this.#statements.get(sql);
+  /** @param rows how many tuples stand for `%`: powers of two, so that few statements are ever prepared */
+  #prepared(sql: string, rows: number, width = 0): Prepared {
+    const sizes = this.#statements.get(sql) ?? new Map<number, Prepared>();
+    this.#statements.set(sql, sizes);
+    const known = sizes.get(rows);
     if (known !== undefined) return known;
+    const tuple = `(${Array.from({ length: width }, () => "?").join(", ")})`;
+    const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
     // Amounts above 2^53 millionths must not pass through a float.
-    const statement = this.#database.prepare(sql, { readBigInts: true });
-    this.#statements.set(sql, statement);
-    return statement;
+    const statement = this.#database.prepare(text, { readBigInts: true });
+    const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };
+    sizes.set(rows, prepared);
+    return prepared;
   }
+}
+
+interface Prepared {
+  readonly statement: StatementSyncInstance;
+  readonly reads: boolean;
+}
+
+function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): Result {
+  if (reads) return { rows: statement.all(...values) as Row[], changed: 0 };
+  return { rows: [], changed: Number(statement.run(...values).changes) };
 }
 
 /** The number of a hold; null where the text is none, which no hold has. */
