@@ -179,12 +179,6 @@ export interface Store {
   balance(accountId: string, mode: KeyMode): Promise<Balance>;
 
   /**
-   * A number that is another one after every change that anybody made to the ledger, by whatever process, and after midnight UTC;
-   * so that what was read under a number holds as long as it is the same. Without it nothing can be kept.
-   */
-  version?(): number;
-
-  /**
    * Reserves `amount` credits of the account: nobody else can spend them until the hold resolves. An idempotency key is looked
    * up first, so a replay needs no balance.
    */
