@@ -26,18 +26,18 @@ __headcount_tree() {
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company -o --output --format --fields --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --per-company -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
@@ -66,18 +66,18 @@ __headcount_tree() {
     many='' ;;
   'runs resume')
     commands=''
-    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
+    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --excel --raw --overwrite -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-o --output --format --fields -c --connection --base-url --max-wait'
+    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-o --output --format --fields --min-rows --max-shrink -c --connection --base-url --max-wait'
     many='' ;;
   'resume')
     commands=''
-    flags='--max-credits --limit --per-page --concurrency -y --yes --overwrite --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
+    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
     many='' ;;
   'spend')
     commands=''

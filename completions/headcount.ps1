@@ -141,13 +141,16 @@ $headcountTree = @{
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
       '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
@@ -177,13 +180,16 @@ $headcountTree = @{
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many companies'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
       '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
@@ -213,13 +219,16 @@ $headcountTree = @{
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many profiles'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
       '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
@@ -304,13 +313,16 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many rows'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
       '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -331,7 +343,10 @@ $headcountTree = @{
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
-      '--overwrite' = @{ Text = 'replace the file where it exists'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -343,13 +358,16 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--max-credits' = @{ Text = 'spend at most this, all told (decimals allowed)'; Value = @{ Kind = 'text' } }
       '--limit' = @{ Text = 'buy at most so many rows'; Value = @{ Kind = 'text' } }
       '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
       '--concurrency' = @{ Text = 'pages in flight'; Value = @{ Kind = 'text' } }
       '-y' = @{ Text = 'buy without asking'; Value = $null }
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
-      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }

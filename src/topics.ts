@@ -141,7 +141,7 @@ the environment. As ~/bin/weekly-people:
   #!/bin/sh
   . "$HOME/.headcount.env"   # one line: export HEADCOUNT_API_KEY=hc_live_...
   headcount search -f "$HOME/segment.json" --max-credits 500 \\
-    -o "$HOME/people.csv" --overwrite --quiet
+    -o "$HOME/people.csv" --overwrite --max-shrink 50 --quiet
 
 and in the crontab (a crontab knows little of your PATH, so name it):
 
@@ -150,6 +150,12 @@ and in the crontab (a crontab knows little of your PATH, so name it):
 
 headcount login --insecure-storage keeps the key in a 0600 file of its own
 instead.
+
+The file of last week is replaced only by a whole one. An empty result never
+replaces it (--allow-empty lets it), nor one that is shorter than --min-rows N
+or by more than --max-shrink PERCENT: exit 5, the old file stays as it was, and
+what the free count tells costs nothing. (In a crontab itself % ends the line:
+write 50, not 50%.)
 
 A run that stops early exits with 5, 7 or 8 and keeps every page that was paid
 for: the same command again, or headcount resume, buys only what is missing.

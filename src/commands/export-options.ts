@@ -2,11 +2,12 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { type Credits, parseCredits } from "../contract/money.ts";
-import { echo } from "../contract/text.ts";
+import { echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import { checkFields, parseFields, publishedFields } from "../output/columns.ts";
 import { chooseFormat, FORMATS } from "../output/formats.ts";
+import type { Guard } from "../output/publish.ts";
 import type { RecordKind } from "../output/values.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 
@@ -20,8 +21,16 @@ export interface ViewFlags extends GlobalOptions {
   readonly raw?: boolean;
 }
 
+/** When a file that is there stays. */
+export interface GuardFlags {
+  readonly overwrite?: boolean;
+  readonly allowEmpty?: boolean;
+  readonly minRows?: number;
+  readonly maxShrink?: number;
+}
+
 /** The options that every export shares. */
-export interface ExportFlags extends ViewFlags {
+export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly maxCredits?: Credits;
   readonly limit?: number;
   readonly perPage?: number;
@@ -29,7 +38,6 @@ export interface ExportFlags extends ViewFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly fresh?: boolean;
-  readonly overwrite?: boolean;
   readonly requireComplete?: boolean;
   readonly receipt?: string;
   readonly wait?: boolean;
@@ -44,9 +52,39 @@ function creditAmount(text: string): Credits {
   );
 }
 
+function share(text: string): number {
+  const percent = whole(text.replace(/%$/, ""), 0, 100);
+  if (percent !== undefined) return percent / 100;
+  throw usageError(
+    `--max-shrink takes a percentage from 0% to 100%, not "${echo(text)}"`,
+    "for example --max-shrink 50%",
+  );
+}
+
+/** The options of {@link GuardFlags}: every command that writes rows has them. */
+export const addGuardOptions = (command: Command): Command =>
+  command
+    .option("--overwrite", "replace an existing file, once the new one is whole")
+    .option("--allow-empty", "let 0 rows replace a file that has some")
+    .addOption(
+      new Option("--min-rows <n>", "exit 5 and leave the file as it is where fewer rows come").argParser(
+        wholeNumber("--min-rows", 0, 1e12),
+      ),
+    )
+    .addOption(
+      new Option("--max-shrink <n%>", "exit 5 and leave the file as it is where it would lose more").argParser(share),
+    );
+
+export const readGuard = (flags: GuardFlags): Guard => ({
+  overwrite: flags.overwrite === true,
+  allowEmpty: flags.allowEmpty === true,
+  minRows: flags.minRows,
+  maxShrink: flags.maxShrink,
+});
+
 /** Options of buying alone: what `resume` takes too. */
 export function addBuyingOptions(command: Command, unit: string): Command {
-  return command
+  return addGuardOptions(command)
     .addOption(
       new Option("--max-credits <n>", "spend at most this, all told (decimals allowed)").argParser(creditAmount),
     )
@@ -56,7 +94,6 @@ export function addBuyingOptions(command: Command, unit: string): Command {
       new Option("--concurrency <n>", "pages in flight").argParser(wholeNumber("--concurrency", 1, 16)).default(4),
     )
     .option("-y, --yes", "buy without asking")
-    .option("--overwrite", "replace an existing file, once the new one is whole")
     .option("--require-complete", "exit 5 where a limit or cap left something out")
     .option("--wait", "wait for another run at the same output instead of ending with exit 9");
 }
@@ -135,7 +172,7 @@ export const readBuyingOptions = (flags: ExportFlags) => ({
   limit: flags.limit,
   perPage: flags.perPage,
   concurrency: flags.concurrency,
-  overwrite: flags.overwrite === true,
+  ...readGuard(flags),
   requireComplete: flags.requireComplete === true,
   wait: flags.wait === true,
 });

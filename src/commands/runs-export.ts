@@ -10,16 +10,16 @@ import { Disk } from "../runs/disk.ts";
 import type { RunReader } from "../runs/run.ts";
 import { counted } from "../terminal/numbers.ts";
 import { hasColor, styleFor, widthOfStream } from "../terminal/style.ts";
+import { type GuardFlags, readGuard } from "./export-options.ts";
 import { openStore } from "./open-runs.ts";
 
-export interface ExportRunOptions extends GlobalOptions {
+export interface ExportRunOptions extends GlobalOptions, GuardFlags {
   readonly output?: string;
   readonly format?: string;
   readonly fields?: string;
   readonly allFields?: boolean;
   readonly excel?: boolean;
   readonly raw?: boolean;
-  readonly overwrite?: boolean;
 }
 
 /** `runs export RUN`: the run's rows, every one once, in another form. Reads what was kept; asks no service. */
@@ -44,15 +44,16 @@ export async function exportRun(name: string, options: ExportRunOptions, context
     raw: options.raw === true,
     table: format === "table" ? await tableOf(options, context) : undefined,
   };
+  const guard = readGuard(options);
   let output: Output;
   let file: string | undefined;
-  if (target === undefined) output = new StreamOutput(context.stdout, rendering, context.interrupted);
+  if (target === undefined) output = new StreamOutput(context.stdout, rendering, guard, context.interrupted);
   else {
     file = await checkOutput(resolve(context.cwd, target));
     if (options.overwrite !== true && (await exists(file))) {
       throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
     }
-    output = await FileOutput.open(file, `${run.id}-export-${context.pid}`, rendering, new Disk());
+    output = await FileOutput.open(file, `${run.id}-export-${context.pid}`, rendering, guard, new Disk());
   }
   let rows = 0;
   try {

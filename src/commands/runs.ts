@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import type { GlobalOptions } from "../options.ts";
-import { addViewOptions } from "./export-options.ts";
+import { addGuardOptions, addViewOptions } from "./export-options.ts";
 import { openStore } from "./open-runs.ts";
 import { register as registerResume } from "./resume.ts";
 
@@ -73,8 +73,7 @@ function addExport(runs: Command, context: Context): void {
   const command = runs
     .command("export <run>")
     .description("Write a run again, in another format or with other fields. Offline, 0 credits.");
-  addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])])
-    .option("--overwrite", "replace the file where it exists")
+  addGuardOptions(addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])]))
     .addHelpText(
       "after",
       examples(

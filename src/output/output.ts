@@ -9,6 +9,7 @@ import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
 import { collectColumns } from "./columns.ts";
 import { createView, type Rendering } from "./formats.ts";
 import type { Page, View } from "./page.ts";
+import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
 
 /** Where the pages of a run go, in order, after they are settled. */
 export interface Output {
@@ -97,6 +98,8 @@ export class FileOutput implements Output {
   readonly #part: string;
   readonly #rendering: Rendering;
   readonly #disk: Disk;
+  readonly #guard: Guard;
+  #rows = 0;
   #file: FileHandle | undefined;
   #view: View | undefined;
   #hash: Hash = createHash("sha256");
@@ -104,17 +107,19 @@ export class FileOutput implements Output {
   readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
   #filled = 0;
 
-  private constructor(path: string, part: string, rendering: Rendering, disk: Disk) {
+  private constructor(path: string, part: string, rendering: Rendering, guard: Guard, disk: Disk) {
     this.#path = path;
     this.#part = part;
     this.#rendering = rendering;
+    this.#guard = guard;
     this.#disk = disk;
   }
 
   /** Begins a file. @param name keeps two runs' unfinished files apart */
-  static async open(path: string, name: string, rendering: Rendering, disk: Disk): Promise<FileOutput> {
+  static async open(path: string, name: string, rendering: Rendering, guard: Guard, disk: Disk): Promise<FileOutput> {
+    await clearLeftovers(path);
     const part = join(dirname(path), `.${basename(path)}.${name}.part`);
-    const output = new FileOutput(path, part, rendering, disk);
+    const output = new FileOutput(path, part, rendering, guard, disk);
     if (rendering.format === "parquet") await (await import("./parquet.ts")).loadParquet();
     await output.#begin(rendering.fields);
     return output;
@@ -154,10 +159,12 @@ export class FileOutput implements Output {
   }
 
   async write(page: Page): Promise<void> {
+    this.#rows += page.length;
     if (this.#view !== undefined) await this.#put(this.#view.page(page));
   }
 
   async prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts> {
+    await checkRows(this.#rows, this.#path, this.#guard);
     if (this.#view === undefined) return this.#parquet(pages);
     if (this.#view.unseen.size > 0) {
       await this.#begin(await collectColumns(pages(), this.#rendering.kind));
@@ -175,15 +182,8 @@ export class FileOutput implements Output {
     const { writeParquet } = await import("./parquet.ts");
     const { kind, fields } = this.#rendering;
     await writeParquet({ pages, kind, columns: fields, file: this.#part });
-    const file = await open(this.#part, "r+");
-    try {
-      await file.chmod(FILE_MODE);
-      await file.sync();
-      const { size } = await file.stat();
-      return { path: this.#path, bytes: size, sha256: (await sha256Of(this.#part)) ?? "" };
-    } finally {
-      await file.close();
-    }
+    const { size } = await stat(this.#part);
+    return { path: this.#path, bytes: size, sha256: (await sha256Of(this.#part)) ?? "" };
   }
 
   async #close(): Promise<void> {
@@ -193,12 +193,18 @@ export class FileOutput implements Output {
   }
 
   async publish(): Promise<void> {
-    await this.#disk.rename(this.#part, this.#path, "output");
+    const { overwrite } = this.#guard;
+    const path = this.#path;
+    await naming(
+      path,
+      overwrite ? this.#disk.rename(this.#part, path, "output") : this.#disk.place(this.#part, path, "output"),
+    );
   }
 
   async abort(): Promise<void> {
     await this.#close();
     await remove(this.#part);
+    await remove(`${this.#part}.scratch`);
   }
 }
 
@@ -215,20 +221,24 @@ export const pipeClosed = (): CliError =>
 export class StreamOutput implements Output {
   readonly #stream: Writable;
   readonly #view: View;
+  readonly #guard: Guard;
   readonly #interrupted: AbortSignal;
+  #rows = 0;
   #closed = false;
   readonly #onError = (): void => {
     this.#closed = true;
   };
 
-  constructor(stream: Writable, rendering: Rendering, interrupted: AbortSignal) {
+  constructor(stream: Writable, rendering: Rendering, guard: Guard, interrupted: AbortSignal) {
     this.#stream = stream;
+    this.#guard = guard;
     this.#view = createView(rendering, true);
     this.#interrupted = interrupted;
     stream.on("error", this.#onError);
   }
 
   async write(page: Page): Promise<void> {
+    this.#rows += page.length;
     await this.#put(this.#view.page(page));
   }
 
@@ -248,6 +258,7 @@ export class StreamOutput implements Output {
 
   async prepare(): Promise<undefined> {
     await this.#put(this.#view.end());
+    await checkRows(this.#rows, undefined, this.#guard);
     return undefined;
   }
 

@@ -1,7 +1,8 @@
-import { mkdtemp, rm } from "node:fs/promises";
-import { dirname, join, resolve } from "node:path";
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
 import type { DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import { CliError, EXIT } from "../errors.ts";
+import { FILE_MODE, FOLDER_MODE } from "../runs/disk.ts";
 import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
 import type { Page } from "./page.ts";
 import { cellOf, fieldValue, type JsonValue, type RecordKind } from "./values.ts";
@@ -54,19 +55,22 @@ export interface ParquetOptions {
   readonly kind: RecordKind;
   /** `--fields`; otherwise the union of what the records carry. */
   readonly columns?: readonly string[] | undefined;
-  /** Where the file is written; what is there is replaced. The caller syncs and renames it. */
+  /** Where the file appears whole, synced, and for its owner alone; what is there is replaced. */
   readonly file: string;
 }
 
 /**
  * Writes a run as one Parquet file with typed columns (zstd), rows in their order. Works beside the file in a folder of its
- * own, so that memory stays bounded whatever the number of rows.
+ * own, which nobody else may enter: the engine writes with the modes it likes, and memory stays bounded.
  * @returns the columns in order
  */
 export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
   const duckdb = await loadParquet();
   const { columns, types } = await surveyColumns(options);
-  const scratch = await mkdtemp(join(dirname(resolve(options.file)), ".headcount-parquet-"));
+  const scratch = `${resolve(options.file)}.scratch`;
+  await rm(scratch, { recursive: true, force: true });
+  await mkdir(scratch, { mode: FOLDER_MODE });
+  const written = join(scratch, "rows.parquet");
   try {
     const instance = await duckdb.DuckDBInstance.create(join(scratch, "rows.duckdb"), {
       memory_limit: "512MB",
@@ -94,15 +98,39 @@ export async function writeParquet(options: ParquetOptions): Promise<readonly st
       }
       appender.closeSync();
       await connection.run(
-        `COPY rows TO '${options.file.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
+        `COPY rows TO '${written.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
       );
       connection.closeSync();
     } finally {
       instance.closeSync();
     }
+    const file = await open(written, "r+");
+    try {
+      await file.chmod(FILE_MODE);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(written, options.file);
     return columns;
   } finally {
     await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+/** How many rows a Parquet file holds. */
+export async function countParquet(path: string): Promise<number> {
+  const { DuckDBInstance } = await loadParquet();
+  const instance = await DuckDBInstance.create();
+  try {
+    const connection = await instance.connect();
+    const reader = await connection.runAndReadAll("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [
+      // A name is no pattern.
+      path.replace(/[[*?]/g, "[$&]"),
+    ]);
+    return Number(reader.getRows()[0]?.[0]);
+  } finally {
+    instance.closeSync();
   }
 }
 

@@ -2,6 +2,7 @@ import type { CompanyQuery } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
 import { type Distinct, distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/output.ts";
+import { naming } from "../output/publish.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, notComplete } from "./failures.ts";
 import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
@@ -33,15 +34,19 @@ export interface Bought {
  */
 export async function deliver(
   { run, quote, distinct, bought, sink }: Bought,
-  options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete">,
+  options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete" | "overwrite">,
+  /** Whether an earlier session of the run may have written the files beside the output. */
+  continued: boolean,
   { disk, now }: Pick<ExportDeps, "disk" | "now">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed);
   const receipt = buildReceipt({ run, quote, distinct, bought, finishedAt: now() });
+  const mayReplace = options.overwrite || continued;
   const copyReceipt = async (copy: Receipt): Promise<void> => {
     if (options.receipt === undefined) return;
-    await disk.replaceFile(options.receipt, `${JSON.stringify(copy, null, 2)}\n`, "receipt copy");
+    const text = `${JSON.stringify(copy, null, 2)}\n`;
+    await naming(options.receipt, disk.replaceFile(options.receipt, text, "receipt copy", mayReplace));
   };
   const { shortfall, received, count, bound } = receipt;
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
@@ -55,12 +60,13 @@ export async function deliver(
   const whole: Receipt = { ...receipt, output };
   // Before the file appears: a crash between the two leaves a file that the run knows as its own.
   await run.writeReceipt(whole);
+  await sink.publish();
   const misses = missesOf(run);
   if (options.misses !== undefined) {
-    await disk.replaceFile(options.misses, misses.map((line) => `${line}\n`).join(""), "misses");
+    const text = misses.map((line) => `${line}\n`).join("");
+    await naming(options.misses, disk.replaceFile(options.misses, text, "misses", mayReplace));
   }
   await copyReceipt(whole);
-  await sink.publish();
   return { receipt: whole, misses };
 }
 

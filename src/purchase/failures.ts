@@ -3,6 +3,7 @@ import type { CompanyQuery } from "../client/types.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
 import { echo } from "../contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
+import { TOO_FEW } from "../output/publish.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 
@@ -109,6 +110,12 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
   const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
   const { details, hint, category } = failure;
+  if (failure.code === TOO_FEW) {
+    return failure.with({
+      details: [...details, kept],
+      hint: `headcount runs export ${run.id} writes it to another file`,
+    });
+  }
   return failure.with({
     details: [...details, kept, ...open, ...(hint === undefined ? [] : [hint])],
     hint:

@@ -3,6 +3,7 @@ import type { Pacer } from "../client/pacing.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
 import type { Format } from "../output/formats.ts";
+import type { Guard } from "../output/publish.ts";
 import type { RowsTable } from "../output/table.ts";
 import type { Disk } from "../runs/disk.ts";
 import type { Quote } from "./quote.ts";
@@ -60,7 +61,7 @@ export interface Seller {
 }
 
 /** What the user asked for, checked. */
-export interface ExportOptions {
+export interface ExportOptions extends Guard {
   /** Absolute path, or undefined: stdout. */
   readonly output: string | undefined;
   readonly format: Format;
@@ -73,7 +74,6 @@ export interface ExportOptions {
   readonly concurrency: number;
   readonly dryRun: boolean;
   readonly fresh: boolean;
-  readonly overwrite: boolean;
   readonly requireComplete: boolean;
   readonly wait: boolean;
   /** Absolute paths. */

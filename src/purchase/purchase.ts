@@ -2,9 +2,11 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { AccountView } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
+import { CliError, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import { FORMATS } from "../output/formats.ts";
 import { checkOutput, exists, FileOutput, type Output, StreamOutput, sha256Of } from "../output/output.ts";
+import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
 import { creditsOf, creditText, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
 import type { RunCommand, Target } from "../runs/plan.ts";
@@ -38,7 +40,7 @@ export async function runExport(
   deps: ExportDeps,
 ): Promise<ExportResult> {
   const output = options.output === undefined ? undefined : await checkOutput(options.output);
-  for (const path of [options.receipt, options.misses]) if (path !== undefined) await checkOutput(path);
+  await checkBeside(options, output);
   const outputLock = output === undefined || options.dryRun ? undefined : await lockOutput(output, options.wait, deps);
   try {
     const { seller } = deps;
@@ -51,12 +53,16 @@ export async function runExport(
       const run = await store.openForWriting(open.id, lockOptions(`run ${open.id}`, options.wait, deps));
       return await continueRun(run, store, { ...options, output }, account, deps, false);
     }
-    if (output !== undefined && !options.overwrite && open === undefined && (await exists(output)))
-      throw fileExists(output);
+    if (!options.overwrite && open === undefined) {
+      for (const path of [output, options.receipt, options.misses]) {
+        if (path !== undefined && (await exists(path))) throw fileExists(path);
+      }
+    }
     const { matches, datasetVersion } = await offerOf(target, account, deps);
     const spent = open === undefined ? undefined : (await store.open(open.id)).state;
     const quote = quoteFor(target, matches, account, options, deps, spent);
     if (options.dryRun) return { kind: "quoted", quote };
+    await checkRows(quote.rows, output, options, "; nothing was spent");
     requireBalance(quote, target);
     if (quote.credits > 0n) await deps.consent(quote, false);
     const plan = {
@@ -69,6 +75,11 @@ export async function runExport(
       view: { format: options.format, fields: options.fields ?? null, excel: options.excel, raw: options.raw },
       per_page: options.perPage ?? null,
       overwrite: options.overwrite,
+      few: {
+        allow_empty: options.allowEmpty,
+        min_rows: options.minRows ?? null,
+        max_shrink: options.maxShrink ?? null,
+      },
       misses: options.misses ?? null,
       receipt: options.receipt ?? null,
     };
@@ -87,7 +98,7 @@ export async function resumeExport(
   id: string,
   options: Pick<
     ExportOptions,
-    "maxCredits" | "limit" | "perPage" | "concurrency" | "overwrite" | "requireComplete" | "wait"
+    "maxCredits" | "limit" | "perPage" | "concurrency" | "requireComplete" | "wait" | keyof Guard
   >,
   deps: ExportDeps,
 ): Promise<ExportResult> {
@@ -101,6 +112,9 @@ export async function resumeExport(
     const whole: ExportOptions = {
       ...options,
       perPage: options.perPage ?? plan.per_page ?? undefined,
+      allowEmpty: options.allowEmpty || plan.few?.allow_empty === true,
+      minRows: options.minRows ?? plan.few?.min_rows ?? undefined,
+      maxShrink: options.maxShrink ?? plan.few?.max_shrink ?? undefined,
       output,
       format: FORMATS.find((known) => known === plan.view.format) ?? "ndjson",
       fields: plan.view.fields ?? undefined,
@@ -131,22 +145,41 @@ async function continueRun(
     await checkSame(plan, account, deps);
     const { output } = options;
     const mayReplace = options.overwrite || plan.overwrite === true;
-    if (output !== undefined && !mayReplace && (await exists(output)) && !(await isOwnOutput(run, output))) {
-      throw fileExists(output);
+    const ownOutput = output !== undefined && (await isOwnOutput(run, output));
+    if (output !== undefined && !mayReplace && !ownOutput && (await exists(output))) throw fileExists(output);
+    // What stands beside it under the plan's names is from an earlier session.
+    for (const path of [options.receipt, options.misses]) {
+      const own = path === plan.receipt || path === plan.misses;
+      if (path !== undefined && !mayReplace && !own && (await exists(path))) throw fileExists(path);
     }
     const before = state.session;
     const earlier = inherit ? before : undefined;
     const limit = options.limit ?? earlier?.limit ?? undefined;
     const maxCredits = options.maxCredits ?? (earlier?.maxCredits == null ? undefined : creditsOf(earlier.maxCredits));
     const quote = quoteFor(plan.target, plan.matches, account, { ...options, limit, maxCredits }, deps, state);
+    await checkRows(quote.rows, output, options, "; nothing more was spent");
     requireBalance(quote, plan.target);
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
     const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
     if (!consented && quote.credits > 0n) await deps.consent(quote, true);
-    return await buyAndWrite(run, store, quote, { ...options, limit, maxCredits }, account, deps);
+    const overwrite = mayReplace || ownOutput;
+    return await buyAndWrite(run, store, quote, { ...options, limit, maxCredits, overwrite }, account, deps);
   } catch (error) {
     await run.close().catch(() => undefined);
     throw error;
+  }
+}
+
+/** Refuses names that could not be written, or would be written twice. @throws CliError exit 2 */
+async function checkBeside({ receipt, misses }: ExportOptions, output: string | undefined): Promise<void> {
+  const taken = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);
+  for (const [option, path] of Object.entries({ "--receipt": receipt, "--misses": misses })) {
+    if (path === undefined) continue;
+    const real = await checkOutput(path);
+    const other = taken.get(real);
+    if (other !== undefined)
+      throw usageError(`${other} and ${option} name the same file`, "give each a name of its own");
+    taken.set(real, option);
   }
 }
 
@@ -167,6 +200,7 @@ async function buyAndWrite(
 ): Promise<ExportResult> {
   let written: Output | undefined;
   try {
+    const continued = run.state.session !== undefined;
     const sink = await openOutput(run, options, deps);
     written = sink;
     const cap = consentedCap(quote, run.state, options.maxCredits);
@@ -181,13 +215,17 @@ async function buyAndWrite(
     deps.onStart?.({ kept: run.state.rows, rows: quote.rows, cap });
     const distinct = new Distinct(kindOf(run), quote.matches === null ? Math.min(quote.rows, 50_000) : quote.rows);
     const bought = await buy({ run, quote, cap, sink, distinct }, options, account, deps);
-    const { receipt, misses } = await deliver({ run, quote, distinct, bought, sink }, options, deps);
+    const { receipt, misses } = await deliver({ run, quote, distinct, bought, sink }, options, continued, deps);
     written = undefined;
     await store.finish(run, deps.now());
     await run.close();
     return { kind: "finished", receipt, quote, run: run.id, balance: bought.balance, misses };
   } catch (error) {
     await written?.abort().catch(() => undefined);
+    // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
+    if (error instanceof CliError && error.code === TOO_FEW && run.state.rows > 0) {
+      await store.finish(run, deps.now()).catch(() => undefined);
+    }
     const interrupted = deps.interrupted.aborted;
     const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
     const { rows, uncertain } = run.state;
@@ -205,8 +243,8 @@ async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): P
   const table = format === "table" ? await deps.table?.() : undefined;
   const rendering = { format, kind: kindOf(run), fields, excel, raw, table };
   return output === undefined
-    ? new StreamOutput(deps.stdout, rendering, deps.interrupted)
-    : FileOutput.open(output, run.id, rendering, deps.disk);
+    ? new StreamOutput(deps.stdout, rendering, options, deps.interrupted)
+    : FileOutput.open(output, run.id, rendering, options, deps.disk);
 }
 
 interface Order {

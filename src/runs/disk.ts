@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { fdatasync, writevSync } from "node:fs";
-import { type FileHandle, mkdir, open, rename, rm, statfs } from "node:fs/promises";
+import { type FileHandle, link, mkdir, open, rename, rm, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 
 /** Folders are for their owner alone, and so is every file: runs hold personal data that was paid for. */
@@ -28,14 +28,17 @@ export class Disk {
     await syncFolder(dirname(path));
   }
 
-  /** Replaces a file whole: a reader, or a crash, sees the old one or the new one. */
-  async replaceFile(path: string, data: Buffer | string, what: string): Promise<void> {
+  /**
+   * Writes a file whole: a reader, or a crash, sees the old one or the new one.
+   * @param replace whether it may take the place of one that is there; else EEXIST
+   */
+  async replaceFile(path: string, data: Buffer | string, what: string, replace = true): Promise<void> {
     // A name of its own that must not be there: nothing that somebody else put in its place is written through.
     const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
     const file = await open(temporary, "wx", FILE_MODE);
     try {
       await this.#write(file, data, what).finally(() => file.close());
-      await this.rename(temporary, path, what);
+      await (replace ? this.rename(temporary, path, what) : this.place(temporary, path, what));
     } catch (error) {
       await remove(temporary).catch(() => undefined);
       throw error;
@@ -46,6 +49,22 @@ export class Disk {
   async rename(from: string, to: string, what: string): Promise<void> {
     this.#step?.(what, "before");
     await rename(from, to);
+    await syncFolder(dirname(to));
+    this.#step?.(what, "renamed");
+  }
+
+  /** Gives a synced file its final name where nothing has it. @throws EEXIST where something has */
+  async place(from: string, to: string, what: string): Promise<void> {
+    this.#step?.(what, "before");
+    try {
+      await link(from, to);
+      await rm(from);
+    } catch (error) {
+      // File systems without hard links: the name is claimed by an empty file, which is then replaced.
+      if (!["EPERM", "ENOTSUP", "EOPNOTSUPP", "ENOSYS", "EMLINK"].includes(errorCode(error) ?? "")) throw error;
+      await (await open(to, "wx", FILE_MODE)).close();
+      await rename(from, to);
+    }
     await syncFolder(dirname(to));
     this.#step?.(what, "renamed");
   }

@@ -45,6 +45,12 @@ export interface Plan {
   readonly per_page: number | null;
   /** Whether a file that is there may be replaced. */
   readonly overwrite?: boolean;
+  /** When the rows are too few to be written; see docs/output.md, "Files that stay". */
+  readonly few?: {
+    readonly allow_empty: boolean;
+    readonly min_rows: number | null;
+    readonly max_shrink: number | null;
+  };
   /** A misses file and a receipt beside the run's own, as absolute paths. */
   readonly misses: string | null;
   readonly receipt: string | null;

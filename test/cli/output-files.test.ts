@@ -1,0 +1,171 @@
+import { existsSync, lstatSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { modeOf, readCsv, type User, user, visibleFiles } from "../support/export.ts";
+import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// What is there stays, unless the user says otherwise and the new file is a good one.
+
+let service: ForeignService;
+let u: User;
+beforeEach(async () => {
+  service = await startForeignService({ people: 300, tellsCosts: true });
+  u = user(service.url, service.key);
+});
+afterEach(() => service.close());
+
+const CRON = ["search", "--country", "x", "--max-credits", "500", "--overwrite", "--quiet"];
+const cron = (file: string, ...more: string[]) => u.run([...CRON, "-o", file, ...more]);
+const rows = (): number => readCsv(u.read("weekly.csv")).length;
+
+describe("a good file and a bad result", () => {
+  test("nothing never replaces something, and nothing is spent; --allow-empty does", async () => {
+    for (const file of ["weekly.csv", "weekly.ndjson", "weekly.json", "weekly.parquet"]) {
+      service.options.people = 300;
+      expect((await cron(file)).code).toBe(0);
+      const before = readFileSync(u.file(file));
+      const spent = service.charged();
+      service.options.people = 0;
+      const ran = await cron(file);
+      expect(ran).toMatchObject({ code: 5, stdout: "" });
+      expect(ran.stderr).toContain(
+        `0 rows would take the place of the 300 in ${u.file(file)}: it stays as it is; nothing was spent`,
+      );
+      expect(ran.stderr).toContain("--allow-empty");
+      expect(readFileSync(u.file(file)).equals(before)).toBe(true);
+      expect((await cron(file, "--allow-empty")).code).toBe(0);
+      expect(readFileSync(u.file(file)).equals(before)).toBe(false);
+      // What is empty may be replaced by what is empty.
+      expect((await cron(file)).code).toBe(0);
+      expect(service.charged()).toBe(spent);
+    }
+    expect(visibleFiles(u).sort()).toEqual(["weekly.csv", "weekly.json", "weekly.ndjson", "weekly.parquet"]);
+    expect((await u.run(["runs", "list", "--json"])).stdout).not.toContain("unfinished");
+  });
+
+  test("a price above the cap leaves the file as it is", async () => {
+    expect((await cron("weekly.csv")).code).toBe(0);
+    service.options.price = 1_000;
+    service.options.balance += 1_000_000;
+    const ran = await cron("weekly.csv");
+    expect(ran.code).toBe(5);
+    expect(ran.stderr).toContain("nothing was spent");
+    expect(rows()).toBe(300);
+  });
+
+  test("--max-shrink and --min-rows are looked at before anything is bought", async () => {
+    expect((await cron("weekly.csv", "--max-shrink", "50%", "--min-rows", "100")).code).toBe(0);
+    const spent = service.charged();
+    service.options.people = 149;
+    const shrunk = await cron("weekly.csv", "--max-shrink", "50%");
+    expect(shrunk.code).toBe(5);
+    expect(shrunk.stderr).toContain("149 rows instead of the 300");
+    expect(shrunk.stderr).toContain("--max-shrink 50% fewer");
+    const few = await cron("weekly.csv", "--min-rows", "150");
+    expect(few.code).toBe(5);
+    expect(few.stderr).toContain("149 rows are fewer than --min-rows 150; nothing was spent");
+    expect({ rows: rows(), charged: service.charged() }).toEqual({ rows: 300, charged: spent });
+    expect((await cron("weekly.csv", "--max-shrink", "51%")).code).toBe(0);
+    expect(rows()).toBe(149);
+    // A new file has nothing to shrink from, and its fewest rows all the same.
+    expect((await cron("new.csv", "--max-shrink", "1")).code).toBe(0);
+    expect((await cron("other.csv", "--min-rows", "150")).code).toBe(5);
+    expect(existsSync(u.file("other.csv"))).toBe(false);
+    expect((await cron("x.csv", "--max-shrink", "200%")).code).toBe(2);
+  });
+
+  test("a service that gives fewer than it counted: the rows are kept, the old file stays, the next run is a fresh one", async () => {
+    expect((await cron("weekly.csv")).code).toBe(0);
+    // Half of the rows come twice.
+    service.options.duplicateEvery = 2;
+    for (let week = 0; week < 2; week++) {
+      const ran = await cron("weekly.csv", "--max-shrink", "20%");
+      expect(ran.code).toBe(5);
+      expect(rows()).toBe(300);
+    }
+  });
+
+  test("runs export is guarded as well", async () => {
+    expect((await cron("weekly.csv", "--limit", "10")).code).toBe(0);
+    writeFileSync(u.file("old.csv"), `id,name\n${'"a\nb",x\n'.repeat(30)}`);
+    const shrunk = await u.run(["runs", "export", "last", "-o", "old.csv", "--overwrite", "--max-shrink", "50%"]);
+    expect(shrunk).toMatchObject({ code: 5 });
+    expect(shrunk.stderr).toContain("10 rows instead of the 30");
+    expect((await u.run(["runs", "export", "last", "-o", "old.csv", "--overwrite"])).code).toBe(0);
+    expect(readdirSync(u.dir).filter((name) => name.includes(".part"))).toEqual([]);
+  });
+
+  test("--min-rows on stdout ends with 5 after the rows", async () => {
+    const ran = await u.run([
+      "search",
+      "--country",
+      "x",
+      "--limit",
+      "3",
+      "--yes",
+      "--min-rows",
+      "4",
+      "--format",
+      "ndjson",
+    ]);
+    expect(ran.code).toBe(5);
+  });
+});
+
+describe("files that are there", () => {
+  test("one that appears while a run is at work is not overwritten; the run is kept", async () => {
+    service.options.delayMs = 50;
+    const running = u.run([
+      "search",
+      "--country",
+      "x",
+      "--yes",
+      "-o",
+      "o.csv",
+      "--per-page",
+      "100",
+      "--concurrency",
+      "1",
+    ]);
+    while (service.paidCalls() < 1) await new Promise((resolve) => setTimeout(resolve, 5));
+    writeFileSync(u.file("o.csv"), "mine");
+    const ran = await running;
+    expect(ran.code).toBe(5);
+    expect(ran.stderr).toContain("o.csv appeared while this was at work: it stays as it is");
+    expect(ran.stderr).toContain("300 of 300 rows are paid for and kept in run");
+    expect(u.read("o.csv")).toBe("mine");
+    expect((await u.run(["runs", "export", "last", "-o", "else.csv"])).code).toBe(0);
+    expect(service.charged()).toBe(300);
+  });
+
+  test("a receipt and misses are not written over what is there, nor twice to one file, nor through a link", async () => {
+    const buy = ["search", "--country", "x", "--limit", "2", "--yes", "-o", "o.csv"];
+    writeFileSync(u.file("precious.txt"), "mine");
+    const refused = await u.run([...buy, "--receipt", "precious.txt"]);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("precious.txt exists already");
+    expect((await u.run([...buy, "--receipt", "o.csv"])).stderr).toContain("--output and --receipt name the same file");
+    const companies = ["enrich", "a.example", "b.example", "--yes", "-o", "c.csv"];
+    expect((await u.run([...companies, "--misses", "precious.txt"])).code).toBe(2);
+    expect((await u.run([...companies, "--misses", "m.txt", "--receipt", "m.txt"])).code).toBe(2);
+    expect({ spent: service.charged(), text: u.read("precious.txt") }).toEqual({ spent: 0, text: "mine" });
+    // The old name of a half-written file is no way through a link.
+    writeFileSync(u.file("victim.txt"), "mine");
+    symlinkSync(u.file("victim.txt"), u.file("r.json.tmp"));
+    expect((await u.run([...buy, "--receipt", "r.json"])).code).toBe(0);
+    expect(u.read("victim.txt")).toBe("mine");
+    expect(lstatSync(u.file("r.json.tmp")).isSymbolicLink()).toBe(true);
+    expect(modeOf(u.file("r.json"))).toBe("600");
+    expect((await u.run([...buy, "--receipt", "r.json", "--overwrite"])).code).toBe(0);
+  });
+
+  test("a run that is continued writes its own receipt again", async () => {
+    service.options.mishap = (call) => (call === 2 ? "402" : undefined);
+    const buy = ["search", "--country", "x", "--yes", "-o", "o.csv", "--receipt", "r.json", "--require-complete"];
+    const first = await u.run([...buy, "--limit", "10"]);
+    expect(first.code).toBe(5);
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: false });
+    service.options.mishap = () => undefined;
+    expect((await u.run(buy)).code).toBe(0);
+    expect(JSON.parse(u.read("r.json"))).toMatchObject({ complete: true, received: 300 });
+  });
+});
