@@ -1,9 +1,7 @@
 import type { Readable, Writable } from "node:stream";
 
-/** An output stream with what a program may know of the terminal behind it. */
 export interface OutputStream extends Writable {
   readonly isTTY?: boolean;
-  /** Width in columns, where it is a terminal. */
   readonly columns?: number;
 }
 
@@ -17,7 +15,6 @@ export interface InputStream extends Readable {
  */
 export interface Context {
   readonly stdin: InputStream;
-  /** Data only. */
   readonly stdout: OutputStream;
   /** Everything that a person reads on the way. */
   readonly stderr: OutputStream;
@@ -25,18 +22,15 @@ export interface Context {
   readonly cwd: string;
   readonly platform: NodeJS.Platform;
   readonly pid: number;
-  /** Wall clock in epoch milliseconds. */
   readonly now: () => number;
   /** Resolves after `ms`; rejects with the signal's reason when it is aborted. */
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   /**
    * Asks a yes/no question on stderr and reads the answer from stdin. Only where both are terminals; commands check
    * {@link canPrompt} first.
    */
   readonly confirm: (question: string) => Promise<boolean>;
-  /** Asks for a line on stderr; `hidden` turns the echo off. */
   readonly prompt: (question: string, options?: { readonly hidden?: boolean }) => Promise<string>;
   /**
    * Fires at the first SIGINT or SIGTERM (reason: the signal's name). The second signal ends the process at once; `main` sees
@@ -47,7 +41,6 @@ export interface Context {
   readonly argv: readonly string[];
 }
 
-/** Whether a question can be asked at all. */
 export const canPrompt = (context: Context): boolean =>
   context.stdin.isTTY === true && context.stderr.isTTY === true && !context.env.CI && !context.env.HEADCOUNT_NO_INPUT;
 

@@ -46,7 +46,6 @@ export interface CliErrorInit {
   /** Where a service answered: its HTTP status and request id. */
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
-  /** More lines for a person (each shown below the message). */
   readonly details?: readonly string[];
   readonly cause?: unknown;
 }

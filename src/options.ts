@@ -3,7 +3,6 @@ import type { Context } from "./context.ts";
 import { echo, whole } from "./contract/text.ts";
 import { usageError } from "./errors.ts";
 
-/** What a file under `commands/` exports. */
 export interface CommandModule {
   /** Adds the command with its options, examples and action to the program. */
   register(program: Command, context: Context): void;
@@ -16,7 +15,6 @@ export interface GlobalOptions {
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
-  /** `--no-color` makes it false. */
   readonly color?: boolean;
   /** Longest single wait for a rate limit, in seconds. */
   readonly maxWait: number;
@@ -30,7 +28,6 @@ export type Values =
   /** Asked of `headcount completion --list KIND`. */
   | { readonly kind: "connections" | "runs" }
   | { readonly kind: "file" | "directory" }
-  /** Nothing to offer. */
   | { readonly kind: "text" };
 
 const offers = new WeakMap<Option | Argument, Values>();
@@ -45,7 +42,6 @@ export function offering<T extends Option | Argument>(declared: T, values: Value
 export const offersOf = (declared: Option | Argument): Values | undefined =>
   declared.argChoices === undefined ? offers.get(declared) : { kind: "list", values: declared.argChoices };
 
-/** A parser of whole numbers for an option. */
 export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {
   return (text) => {
     const value = whole(text, least, most);

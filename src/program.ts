@@ -54,7 +54,6 @@ export function commandName(argv: readonly string[]): string | undefined {
   return undefined;
 }
 
-/** Parses a `--max-wait` in seconds. */
 function seconds(text: string): number {
   const value = Number(text);
   if (!/^\d+(\.\d+)?$/.test(text) || value > 86_400 * 7) {

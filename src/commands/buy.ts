@@ -60,7 +60,6 @@ export async function buy(purchase: Purchase, context: Context): Promise<void> {
   });
 }
 
-/** A stream that keeps what is written to it. */
 function captured(): { readonly stream: Writable; readonly text: () => string } {
   const chunks: Buffer[] = [];
   const write = (chunk: Buffer, _encoding: unknown, done: () => void): void => {
@@ -157,7 +156,6 @@ const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
   depth: " (the service goes no deeper)",
 };
 
-/** The quote for a person, line by line. */
 function quoteEntries(quote: Quote, { one, many }: Wording): readonly (readonly [string, string | undefined])[] {
   const most = quote.matches === null ? "at most " : "";
   const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
@@ -174,7 +172,6 @@ function quoteEntries(quote: Quote, { one, many }: Wording): readonly (readonly 
   ];
 }
 
-/** `--dry-run`. */
 async function printQuote(quote: Quote, target: Target, printer: Printer): Promise<void> {
   if (printer.json) printer.document(quoteJson(quote, target));
   else await printer.card(quoteEntries(quote, wordingOf(target)), 2);

@@ -6,20 +6,14 @@ import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { inputName, readInput } from "./input.ts";
 
-/** How companies are named on a command line. */
 export interface CompanyFlags {
-  /** `--input FILE`, `-` for stdin. */
   readonly input?: string;
-  /** The column of a CSV file, or the member of NDJSON objects. */
   readonly column?: string;
-  /** Arguments are names, or ids, and not domains or profile addresses. */
   readonly name?: boolean;
   readonly id?: boolean;
-  /** A file that lists the companies that are not known. */
   readonly misses?: string;
 }
 
-/** The options of {@link CompanyFlags}. */
 export const addCompanyOptions = (command: Command): Command =>
   command
     .option("--input <file>", "more companies from a file (- for stdin): one a line, CSV or NDJSON")
@@ -134,7 +128,6 @@ function fromNdjson(text: string, column: string | undefined): Entry[] {
 }
 
 interface CsvRow {
-  /** The line that the row begins at, from 1. */
   readonly line: number;
   readonly cells: readonly string[];
 }

@@ -16,7 +16,7 @@ import { nearest } from "../contract/suggest.ts";
 import { counted, grouped } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering } from "../options.ts";
-import { percent } from "../terminal/numbers.ts";
+import { bar, percent } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
 import {
   addFilterOptions,
@@ -30,7 +30,6 @@ import { type Session, withSession } from "./session.ts";
 
 const FORMATS = ["table", "csv", "json"] as const;
 
-/** The options of `count`, filters aside. */
 export interface CountOptions extends GlobalOptions {
   readonly by?: string;
   readonly values?: readonly string[];
@@ -205,7 +204,6 @@ async function printCount({ count, cached, asOf }: CountView, account: AccountVi
   );
 }
 
-/** `count -f A -f B`: one row for each file. */
 async function countFiles(
   segments: readonly NamedFilters[],
   options: CountOptions,
@@ -289,7 +287,6 @@ async function countParts(
   if (text !== undefined) session.notice(text);
 }
 
-/** What the parts do not add up to, as a sentence for a person. */
 function remainderText(by: FilterKeySpec, whole: number, unexplained: number): string | undefined {
   const number = grouped(Math.abs(unexplained));
   if (unexplained === 0) return undefined;
@@ -306,7 +303,6 @@ async function printParts(
   unexplained: number,
   printer: Printer,
 ): Promise<void> {
-  const { bar } = await import("../terminal/bars.ts");
   const rows = unexplained > 0 ? [...parts, { value: "(another or none)", count: unexplained }] : parts;
   // The remainder is no part: its bar would only flatten those of the parts.
   const longest = Math.max(1, ...parts.map((part) => part.count));

@@ -29,7 +29,6 @@ export interface GuardFlags {
   readonly maxShrink?: number;
 }
 
-/** The options that every export shares. */
 export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly maxCredits?: Credits;
   readonly limit?: number;
@@ -98,7 +97,6 @@ export function addBuyingOptions(command: Command, unit: string): Command {
     .option("--wait", "wait for another run at the same output instead of ending with exit 9");
 }
 
-/** The options of {@link ViewFlags}. */
 export const addViewOptions = (command: Command, fields: readonly string[]): Command =>
   command
     .option("-o, --output <file>", "write a file (default: stdout)")
@@ -166,7 +164,6 @@ export function readExportOptions(
   };
 }
 
-/** The options that a purchase and its continuation share. */
 export const readBuyingOptions = (flags: ExportFlags) => ({
   maxCredits: flags.maxCredits,
   limit: flags.limit,

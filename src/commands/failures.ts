@@ -179,7 +179,6 @@ const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
   EPIPE: { code: "pipe_closed", category: "pipe_closed", exitCode: EXIT.pipeClosed, message: "closed pipe" },
 };
 
-/** Hints for what commander refuses, by its code. */
 const COMMANDER_HINTS: Readonly<Record<string, string>> = {
   "commander.unknownCommand": "headcount --help lists the commands",
   "commander.unknownOption": "headcount help COMMAND lists its options",

@@ -16,7 +16,6 @@ import { inputName, readInput } from "./input.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
 export interface FilterOptions {
-  /** `-f`, as often as it was given. */
   readonly filters?: readonly string[];
   readonly [key: string]: unknown;
 }
@@ -27,7 +26,6 @@ export interface CheckedFilters {
   readonly canonical: CanonicalFilters;
 }
 
-/** Filters with the name of the file they came from. */
 export interface NamedFilters extends CheckedFilters {
   readonly name: string;
 }
@@ -36,7 +34,6 @@ const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
 const camelCase = (key: string): string => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 const append = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
-/** Adds every filter key of the contract as a flag, and `-f FILE`. */
 export function addFilterOptions(command: Command): Command {
   command.optionsGroup("Filters (keys combine with AND; a flag given again is OR):");
   for (const { key, match, description } of FILTER_SPECS) {

@@ -5,8 +5,7 @@ import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../co
 import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering } from "../options.ts";
-import { Printer } from "../terminal/printer.ts";
-import type { TsvValue } from "../terminal/tsv.ts";
+import { Printer, type TsvValue } from "../terminal/printer.ts";
 
 interface FiltersOptions extends GlobalOptions {
   readonly schema?: boolean;

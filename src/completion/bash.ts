@@ -5,7 +5,6 @@ import { allCommands, type CommandSpec, type FlagSpec } from "./tree.ts";
 const quote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 const names = (flags: readonly FlagSpec[]): string => flags.flatMap((flag) => flag.names).join(" ");
 
-/** One arm of the case that says which commands and flags a command path has. */
 function arm(command: CommandSpec, program: CommandSpec): string {
   const flags = command === program ? program.flags : [...command.flags, ...program.flags];
   const distinct = flags.filter((flag, index) => flags.findIndex(({ long }) => long === flag.long) === index);

@@ -3,7 +3,6 @@ import { FILTER_KEYS } from "../contract/filters.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../topics.ts";
 import { GENERATED } from "./template.ts";
 
-/** Told once, in a section of their own. */
 const FILTER_FLAGS: ReadonlySet<string> = new Set(FILTER_KEYS.map((key) => `--${key.replaceAll("_", "-")}`));
 
 /** Text as roff: backslashes, leading dots and quotes, and hyphens that must stay ASCII. */
@@ -13,7 +12,6 @@ const roff = (text: string): string =>
     .replaceAll("-", "\\-")
     .replace(/^([.'])/gm, "\\&$1");
 const bold = (text: string): string => `\\fB${roff(text)}\\fR`;
-/** One argument of a macro. */
 const quoted = (text: string): string => `"${roff(text).replaceAll('"', "\\(dq")}"`;
 
 const example = (text: string): string => `.PP\n.nf\n.RS 4\n${roff(text)}\n.RE\n.fi`;
@@ -28,7 +26,6 @@ function helpText(command: Command): string {
   return text;
 }
 
-/** The block of lines below "Examples:". */
 export function examplesOf(command: Command): readonly string[] {
   const block = /^Examples:\n((?: .*\n?)+)/m.exec(helpText(command))?.[1] ?? "";
   return block
@@ -72,7 +69,6 @@ function commandLines(command: Command, path: string): readonly string[] {
   return [...lines, ...children.flatMap((child) => commandLines(child, `${path} ${child.name()}`))];
 }
 
-/** The text of a topic without its heading. */
 const topic = (name: string): string => (topicText(name) ?? "").replace(/^.*\n\n/, "").trimEnd();
 
 /** The manual page headcount(1), in the macros of man(7). */

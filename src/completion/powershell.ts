@@ -30,7 +30,6 @@ ${command.flags.flatMap(flagEntry).join("\n")}
   }`;
 }
 
-/** The completion script for PowerShell 5.1 and newer. */
 export const powershellScript = (program: CommandSpec): string =>
   fill("headcount.ps1", {
     TREE: allCommands(program).map(commandEntry).join("\n"),

@@ -7,7 +7,6 @@ export interface FlagSpec {
   readonly names: readonly string[];
   readonly long: string;
   readonly description: string;
-  /** Absent where the flag takes no value. */
   readonly value?: { readonly label: string; readonly values: Values; readonly many: boolean };
 }
 
@@ -78,7 +77,6 @@ export function programTree(program: Command): CommandSpec {
   return { ...tree, commands: [...tree.commands, help] };
 }
 
-/** A command and all below it, parents first. */
 export const allCommands = (command: CommandSpec): readonly CommandSpec[] => [
   command,
   ...command.commands.flatMap(allCommands),

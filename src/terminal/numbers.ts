@@ -26,3 +26,16 @@ const two = (large: number, largeUnit: string, small: number, smallUnit: string)
 /** A time for a person: local to nobody, so that two machines say the same: `2026-01-15 12:00 UTC`. */
 export const timeText = (epochMs: number): string =>
   `${new Date(epochMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;
+
+const EIGHTHS = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"] as const;
+
+/**
+ * A horizontal bar for a share of 0..1. Anything above nothing shows at least a sliver.
+ * @param unicode block characters in eighths; else `#`
+ */
+export function bar(share: number, width: number, unicode: boolean): string {
+  const bounded = Math.min(1, Math.max(0, Number.isFinite(share) ? share : 0));
+  if (!unicode) return "#".repeat(bounded > 0 ? Math.max(1, Math.round(bounded * width)) : 0);
+  const eighths = bounded > 0 ? Math.max(1, Math.round(bounded * width * 8)) : 0;
+  return "█".repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? "");
+}

@@ -2,32 +2,41 @@ import type { Writable } from "node:stream";
 import { harmless } from "../contract/text.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
 import type { Column as TableColumn } from "./table.ts";
-import { type TsvValue, tsv } from "./tsv.ts";
+
+/** A value for a pipe: bare, times in ISO form, nothing for null. */
+export type TsvValue = string | number | bigint | boolean | null | undefined;
+
+/** Rows as lines: no header, nothing shortened; tabs and line breaks inside a value become spaces. */
+export const tsv = (rows: readonly (readonly TsvValue[])[]): string => rows.map(tsvLine).join("");
+
+const tsvLine = (row: readonly TsvValue[]): string =>
+  `${row
+    .map((value) =>
+      String(value ?? "")
+        .toWellFormed()
+        .replace(/[\t\r\n\u2028\u2029]+/g, " "),
+    )
+    .join("\t")}\n`;
 
 type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
 /** The part of a command's world that is printed to; a `Context` is one. */
 export interface Paper {
-  /** Data only. */
   readonly stdout: Stream;
-  /** Everything that a person reads on the way. */
   readonly stderr: Stream;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;
 }
 
-/** The global options that decide how something is printed. */
 export interface PrintOptions {
   readonly json?: boolean | undefined;
   readonly quiet?: boolean | undefined;
-  /** `--no-color` makes it false. */
   readonly color?: boolean | undefined;
 }
 
 /** A column of rows: the values go into a pipe as they are, a terminal sees them as `show` writes them. */
 export interface Column extends TableColumn {
   readonly show?: (value: TsvValue) => string;
-  /** Left out where the other one reads. */
   readonly only?: "terminal" | "pipe";
 }
 
@@ -42,9 +51,7 @@ export class Printer {
   readonly terminal: boolean;
   readonly json: boolean;
   readonly quiet: boolean;
-  /** Of stdout. */
   readonly style: Style;
-  /** Of stderr. */
   readonly noteStyle: Style;
   readonly #paper: Paper;
 
@@ -57,7 +64,6 @@ export class Printer {
     this.noteStyle = styleFor(hasColor(paper.stderr, paper.env, options.color));
   }
 
-  /** Columns of the terminal. */
   get width(): number {
     return widthOfStream(this.#paper.stdout);
   }
@@ -66,7 +72,6 @@ export class Printer {
     return hasUnicode(this.#paper.env, this.#paper.platform);
   }
 
-  /** Text that is data already: CSV, a script, a schema. */
   text(text: string): void {
     this.#paper.stdout.write(text);
   }
@@ -86,7 +91,6 @@ export class Printer {
     this.#paper.stderr.write(`${text}\n`);
   }
 
-  /** Tab-separated lines wherever they go. */
   lines(rows: readonly (readonly TsvValue[])[]): void {
     this.text(tsv(rows));
   }
@@ -103,10 +107,9 @@ export class Printer {
         kept.map(([, column]) => column),
         cells.map((row) => row.map((cell) => String(cell ?? ""))),
       );
-    else this.text(tsv(cells));
+    else this.lines(cells);
   }
 
-  /** A table wherever it goes. */
   async table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void> {
     const { renderTable } = await import("./table.ts");
     this.text(renderTable(columns, rows, this));
@@ -128,7 +131,7 @@ export class Printer {
   /** A document as `name.inner TAB value` lines: every leaf of it, nothing for null. */
   leaves(value: unknown, name = ""): void {
     if (typeof value !== "object" || value === null)
-      this.text(tsv([[name, value === null ? "" : harmless(String(value))]]));
+      this.lines([[name, value === null ? null : harmless(String(value))]]);
     else for (const [key, inner] of Object.entries(value)) this.leaves(inner, name === "" ? key : `${name}.${key}`);
   }
 

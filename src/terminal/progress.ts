@@ -7,19 +7,15 @@ import { truncate, widthOf } from "./width.ts";
 /** How far an export is. All numbers are of the whole run, what an earlier process did included. */
 export interface ProgressState {
   readonly done: number;
-  /** Rows expected in all, where that is known. */
   readonly total?: number | undefined;
-  /** `1,200 of 5,000 credits`, `3 companies not found`: shown as it is. */
   readonly detail?: string | undefined;
 }
 
 export interface ProgressOptions {
   readonly stream: Writable & { readonly isTTY?: boolean; readonly columns?: number };
-  /** Whether to show anything: false with `--quiet`. */
   readonly enabled: boolean;
   readonly now: () => number;
   readonly style: Style;
-  /** What is counted: `profile`, `company`. */
   readonly unit: string;
   readonly units?: string;
   /** Rows that were there before this process began: left out of the speed. */
@@ -31,9 +27,7 @@ export interface Progress {
   update(state: ProgressState): void;
   /** Shows a countdown until `until` (epoch ms); `undefined` takes it away. */
   wait(until: number | undefined, reason?: string): void;
-  /** A line that stays, above the spinner. */
   note(text: string): void;
-  /** Takes the spinner away. May be called more than once. */
   stop(): void;
 }
 
@@ -93,7 +87,6 @@ function milestones(options: ProgressOptions): Progress {
       write(progressLine(state, startedAt, options));
     },
     wait(until, reason) {
-      // Called with every reply; a wait is told once.
       if (until === undefined || until === toldUntil) return;
       toldUntil = until;
       write(`${harmless(reason ?? "waiting")}: ${duration(until - options.now())}`);

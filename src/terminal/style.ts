@@ -32,10 +32,8 @@ export function hasUnicode(env: Environment, platform: NodeJS.Platform): boolean
 const NARROWEST = 20;
 const FALLBACK_WIDTH = 80;
 
-/** The columns to lay out for. */
 export const widthOfStream = (stream: Stream): number => Math.max(NARROWEST, stream.columns || FALLBACK_WIDTH);
 
-/** Paints texts, or leaves them as they are. */
 export interface Style {
   readonly strong: (text: string) => string;
   readonly faint: (text: string) => string;
@@ -46,7 +44,6 @@ export interface Style {
 
 type Format = Parameters<typeof styleText>[0];
 
-/** The styles for a stream that has colour or has none. */
 export function styleFor(color: boolean): Style {
   // The decision was made by hasColor; styleText must not make it again for process.stdout.
   const paint = (format: Format) => (text: string) =>

@@ -1,4 +1,3 @@
-import Table from "cli-table3";
 import { harmless } from "../contract/text.ts";
 import type { Style } from "./style.ts";
 import { isolateRightToLeft, truncate, widthOf, wrap } from "./width.ts";
@@ -12,36 +11,13 @@ export interface Column {
   readonly align?: "left" | "right";
   /** Never shortened: numbers, ids, bars. */
   readonly fixed?: boolean;
-  /** Colours a cell once it is laid out. */
   readonly paint?: (text: string) => string;
 }
 
 export interface TableOptions {
-  /** Columns of the terminal. */
   readonly width: number;
   readonly style: Style;
 }
-
-/** Lines without borders, one row each, so that `grep` works on them: nothing between the cells but two spaces. */
-const NO_LINES = Object.fromEntries(
-  [
-    "top",
-    "top-mid",
-    "top-left",
-    "top-right",
-    "bottom",
-    "bottom-mid",
-    "bottom-left",
-    "bottom-right",
-    "left",
-    "left-mid",
-    "mid",
-    "mid-mid",
-    "right",
-    "right-mid",
-    "middle",
-  ].map((name) => [name, ""]),
-);
 
 /** Widths that fit: what each column needs, the widest shortened first until the line fits. */
 function columnWidths(columns: readonly Column[], rows: readonly (readonly string[])[], width: number): number[] {
@@ -63,6 +39,7 @@ function columnWidths(columns: readonly Column[], rows: readonly (readonly strin
   return widths;
 }
 
+/** Lines without borders, one row each, so that `grep` works on them: nothing between the cells but two spaces. */
 function draw(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -70,34 +47,26 @@ function draw(
   style: Style,
   header: boolean,
 ): string {
-  const last = columns.length - 1;
-  const table = new Table({
-    chars: NO_LINES,
-    style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
-    colWidths: widths.map((width, index) => width + (index === last ? 0 : GAP)),
-    colAligns: columns.map((column) => column.align ?? "left"),
-  });
-  const cell = (text: string, index: number): string => {
-    const short = truncate(text, widths[index] ?? 1);
-    const cut = columns[index]?.paint?.(short) ?? short;
-    // The gap belongs to the cell, so that right-aligned numbers keep it on their right.
-    return index === last ? cut : columns[index]?.align === "right" ? `${cut}${" ".repeat(GAP)}` : cut;
+  const cell = ({ align, paint }: Column, text: string, width: number): string => {
+    const short = truncate(text, width);
+    const padding = " ".repeat(Math.max(0, width - widthOf(short)));
+    const painted = paint?.(short) ?? short;
+    return align === "right" ? padding + painted : painted + padding;
   };
-  if (header) table.push(columns.map((column, index) => cell(column.title, index)));
-  for (const row of rows) table.push(columns.map((_, index) => cell(row[index] ?? "", index)));
-  const lines = table.toString().split("\n");
-  return lines
-    .map((line, index) => {
-      const laidOut = isolateRightToLeft(line.trimEnd());
-      return `${header && index === 0 ? style.strong(laidOut) : laidOut}\n`;
-    })
-    .join("");
+  const line = (row: readonly string[]): string =>
+    isolateRightToLeft(
+      columns
+        .map((column, index) => cell(column, row[index] ?? "", widths[index] ?? 1))
+        .join(" ".repeat(GAP))
+        .trimEnd(),
+    );
+  const head = header ? [style.strong(line(columns.map(({ title }) => title)))] : [];
+  return [...head, ...rows.map(line)].map((text) => `${text}\n`).join("");
 }
 
 /** Cells from data made harmless; what a caller styled itself goes through `styled`. */
 const harmlessCells = (rows: readonly (readonly string[])[]): string[][] => rows.map((row) => row.map(harmless));
 
-/** A whole table: header and rows, every line with its line break. */
 export function renderTable(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],

@@ -2,7 +2,6 @@ import stringWidth from "string-width";
 
 let segmenter: Intl.Segmenter | undefined;
 
-/** The characters of a text as a person counts them. */
 function graphemes(text: string): Iterable<Intl.SegmentData> {
   // Made when a text is to be cut: it takes ten milliseconds, and most exports cut none.
   segmenter ??= new Intl.Segmenter("en", { granularity: "grapheme" });

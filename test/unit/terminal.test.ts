@@ -2,13 +2,13 @@ import { PassThrough, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
 import { harmless, harmlessJson } from "../../src/contract/text.ts";
-import { bar } from "../../src/terminal/bars.ts";
-import { counted, duration, grouped, percent, timeText } from "../../src/terminal/numbers.ts";
+
+import { bar, counted, duration, grouped, percent, timeText } from "../../src/terminal/numbers.ts";
+import { Printer, tsv } from "../../src/terminal/printer.ts";
 import { openProgress } from "../../src/terminal/progress.ts";
 import { confirmOn, promptOn } from "../../src/terminal/prompt.ts";
 import { hasColor, hasUnicode, styleFor, widthOfStream } from "../../src/terminal/style.ts";
 import { createRowsTable, renderCard, renderTable } from "../../src/terminal/table.ts";
-import { tsv } from "../../src/terminal/tsv.ts";
 import { isolateRightToLeft, truncate, widthOf, wrap } from "../../src/terminal/width.ts";
 
 const plain = styleFor(false);
@@ -260,6 +260,39 @@ describe("progress", () => {
     progress.stop();
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(stream.text).toBe("");
+  });
+});
+
+describe("the printer", () => {
+  const print = async (isTTY: boolean, work: (printer: Printer) => Promise<void> | void) => {
+    const [stdout, stderr] = [new Sink(isTTY), new Sink(isTTY)];
+    await work(new Printer({ stdout, stderr, env: { NO_COLOR: "1" }, platform: "linux" }));
+    return { stdout: stdout.text, stderr: stderr.text };
+  };
+  const columns = [
+    { title: "name" },
+    { title: "people", align: "right", show: (value: unknown) => grouped(Number(value)) },
+    { title: "why", only: "terminal" },
+    { title: "id", only: "pipe" },
+  ] as const;
+
+  test("rows are a table for a person and bare fields in a pipe, each with what is meant for it", async () => {
+    const rows = [["a\tb", 12_345, "because", "x1"]];
+    expect((await print(true, (printer) => printer.rows(columns, rows))).stdout).toBe(
+      "name  people  why\na b   12,345  because\n",
+    );
+    expect((await print(false, (printer) => printer.rows(columns, rows))).stdout).toBe("a b\t12345\tx1\n");
+  });
+
+  test("a document is every leaf in a pipe; a card about a question goes to stderr", async () => {
+    const document = { a: 1, b: { c: null, d: "x\u001b" }, e: [5n] };
+    expect((await print(false, (printer) => printer.leaves(document))).stdout).toBe(
+      "a\t1\nb.c\t\nb.d\tx\ufffd\ne.0\t5\n",
+    );
+    expect(await print(true, (printer) => printer.noteCard([["price", "1 credit"]]))).toEqual({
+      stdout: "",
+      stderr: "  price  1 credit\n",
+    });
   });
 });
 

@@ -1,0 +1,64 @@
+import { Command } from "commander";
+import { describe, expect, test } from "vitest";
+import type { Purchase } from "../../src/commands/buy.ts";
+import * as count from "../../src/commands/count.ts";
+import * as employees from "../../src/commands/employees.ts";
+import * as enrich from "../../src/commands/enrich.ts";
+import * as search from "../../src/commands/search.ts";
+import type { Context } from "../../src/context.ts";
+import { testContext } from "../support/client.ts";
+
+type Register<Request> = (
+  program: Command,
+  context: Context,
+  run: (request: Request, context: Context) => Promise<void>,
+) => void;
+
+/** What a command line asks for, without doing it. */
+async function parsed<Request>(register: Register<Request>, ...argv: readonly string[]): Promise<Request> {
+  const program = new Command("headcount").option("--json").option("-q, --quiet").exitOverride();
+  program.configureOutput({ writeErr: () => undefined });
+  let request: Request | undefined;
+  register(program, testContext().context, async (asked) => {
+    request = asked;
+  });
+  for (const command of program.commands) command.exitOverride().configureOutput({ writeErr: () => undefined });
+  await program.parseAsync(argv, { from: "user" });
+  if (request === undefined) throw new Error("the command was not run");
+  return request;
+}
+
+describe("parsing alone: no key, no service, no run", () => {
+  test("count", async () => {
+    expect(await parsed(count.register, "count", "--department", "sales")).toMatchObject({
+      kind: "one",
+      segment: { filters: { department: "sales" } },
+    });
+    expect(
+      await parsed(count.register, "count", "--by", "country", "--values", "France", "france", "spain"),
+    ).toMatchObject({ kind: "parts", by: { key: "country" }, values: ["france", "spain"] });
+    await expect(parsed(count.register, "count", "--values", "x")).rejects.toThrow("--values goes with --by");
+    await expect(parsed(count.register, "count", "--by", "followers_min")).rejects.toThrow("it is a range");
+  });
+
+  test("what is bought, from where and in which form", async () => {
+    const bought = (purchase: Purchase) => [purchase.target.kind, purchase.view.format, purchase.show !== undefined];
+    expect(bought(await parsed(search.register, "search", "--country", "france", "-o", "p.csv"))).toEqual([
+      "search",
+      "csv",
+      false,
+    ]);
+    expect(bought(await parsed(employees.register, "employees", "acme", "--per-company", "3"))).toEqual([
+      "employees",
+      "ndjson",
+      false,
+    ]);
+    expect(bought(await parsed(enrich.register, "enrich", "acme.com"))).toEqual(["enrich", "ndjson", true]);
+    expect(bought(await parsed(enrich.register, "enrich", "acme.com", "b.com"))).toEqual(["enrich", "ndjson", false]);
+    await expect(parsed(search.register, "search", "-o", "p.csv")).rejects.toMatchObject({ code: "unfiltered" });
+    await expect(parsed(search.register, "search", "--country", "x", "--excel", "--json")).rejects.toThrow("CSV");
+    await expect(parsed(employees.register, "employees", "acme", "--per-company", "0")).rejects.toMatchObject({
+      exitCode: 2,
+    });
+  });
+});
