@@ -46,8 +46,8 @@ __headcount_tree() {
     many='' ;;
   'runs list')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--unfinished --limit --since -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--limit --since -c --connection --base-url --max-wait'
     many='' ;;
   'runs show')
     commands=''
@@ -71,7 +71,7 @@ __headcount_tree() {
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-o --output --format --fields --min-rows --max-shrink -c --connection --base-url --max-wait'
     many='' ;;
   'resume')

@@ -242,10 +242,10 @@ $headcountTree = @{
   }
   'runs' = @{
     Commands = [ordered]@{
-      'list' = 'List every run, the newest first.'
+      'list' = 'List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.'
       'show' = 'Show one run: what it buys, what it cost, where it stands.'
       'remove' = 'Remove runs with everything that they keep. Files that were written from them stay.'
-      'prune' = 'Remove finished runs that nothing happened to for a while.'
+      'prune' = 'Remove runs that are over and that nothing happened to for a while.'
       'resume' = 'continue an unfinished export'
       'export' = 'Write a run again, in another format or with other fields. Offline, 0 credits.'
     }
@@ -261,6 +261,9 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--unfinished' = @{ Text = 'only those that stopped before their end'; Value = $null }
+      '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
+      '--since' = @{ Text = 'those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -347,6 +350,7 @@ $headcountTree = @{
       '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
       '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
       '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
+      '--require-complete' = @{ Text = 'exit 5 and write nothing where the run is not finished'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

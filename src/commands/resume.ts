@@ -5,7 +5,7 @@ import { resumeExport } from "../purchase/purchase.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "./export-options.ts";
-import { openStore } from "./open-runs.ts";
+import { openStore } from "./runs/store.ts";
 
 export type ResumeOptions = ExportFlags;
 
@@ -35,7 +35,7 @@ Where several runs are unfinished, name one: headcount runs lists them.`,
 }
 
 async function parse(named: string | undefined, given: ResumeOptions, context: Context): Promise<Purchase | undefined> {
-  const store = await openStore(context);
+  const store = openStore(context);
   const id = named === undefined ? await theUnfinished(store) : await store.resolve(named);
   if (id === undefined) {
     context.stderr.write("Nothing to resume: every run is finished\n");

@@ -8,16 +8,18 @@ import {
   formatCreditsGrouped,
   ZERO,
 } from "../contract/money.ts";
-import { spanMs } from "../contract/text.ts";
-import { usageError } from "../errors.ts";
+import { grouped, spanMs } from "../contract/text.ts";
 import type { GlobalOptions } from "../options.ts";
+import { csvDocument } from "../output/csv.ts";
 import { creditsOf, type DaySpend } from "../runs/journal.ts";
-import type { RunSpend } from "../runs/spend.ts";
-import { openStore } from "./open-runs.ts";
+import { type RunSpend, readSpend } from "../runs/spend.ts";
+import { Printer } from "../terminal/printer.ts";
+import { openStore } from "./runs/store.ts";
+import { sinceMs } from "./since.ts";
 
 type Grouping = "day" | "run" | "connection";
 
-export interface SpendOptions extends GlobalOptions {
+interface SpendOptions extends GlobalOptions {
   readonly since: string;
   readonly by: Grouping;
   readonly test?: boolean;
@@ -37,16 +39,19 @@ export function register(program: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ headcount spend                                     the last 30 days, a line a day (UTC)
+  $ headcount spend                                     30 days, a line a day (UTC)
   $ headcount -c sample spend --by run --since all      of one connection
   $ headcount spend --by connection --format csv
   $ headcount spend --since 7d --json | jq .total.settled
 
-settled: charged, and the rows are kept. uncertain: a lost reply may have cost this. refunded: uncertain credits that
-turned out not to be lost. foreign: others spent them from the same balance while an export ran. A pipe gets CSV.`,
+settled:   charged, and the rows are kept.
+uncertain: a lost reply may have cost this.
+refunded:  uncertain credits that turned out not to be lost.
+foreign:   others spent them from the same balance while an export ran.
+A pipe gets CSV.`,
     )
     .action(async (_: unknown, self: Command) => {
-      await run(self.optsWithGlobals<SpendOptions>(), context);
+      await spend(self.optsWithGlobals<SpendOptions>(), context);
     });
 }
 
@@ -58,61 +63,72 @@ interface Sums {
   rows: number;
 }
 
-const COLUMNS = ["settled", "uncertain", "refunded", "foreign"] as const;
+/** One line: what it is of, in the columns of its grouping, and its sums. */
+interface Group {
+  readonly of: readonly string[];
+  readonly sums: Sums;
+}
+
+const AMOUNTS = ["settled", "uncertain", "refunded", "foreign"] as const;
+/** A connection has a name, and an address: "environment" is what all of those are called that variables make up. */
+const KEYS: Readonly<Record<Grouping, readonly string[]>> = {
+  day: ["day"],
+  run: ["run"],
+  connection: ["connection", "service"],
+};
 const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO, rows: 0 });
 
-async function run(options: SpendOptions, context: Context): Promise<void> {
+async function spend(options: SpendOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
   const since = sinceMs(options.since, context.now());
-  const [{ readSpend }, store] = await Promise.all([import("../runs/spend.ts"), openStore(context)]);
-  const { runs, damaged } = await readSpend(store.folder, since);
+  const { runs, damaged } = await readSpend(openStore(context).folder, since);
+  const { groups, total } = fold(runs, options);
+  for (const id of damaged) {
+    printer.say(`warning: run ${id} is damaged: what it spent counts only as far as it can be read`);
+  }
+  const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
+  if (format === "table") return await printTable(options, groups, total, printer);
+  if (format === "csv") {
+    // Amounts are decimals without an exponent, so that they stay exact and stay numbers.
+    const rows = groups.map(({ of, sums }) => [...of, sums.rows, ...AMOUNTS.map((name) => formatCredits(sums[name]))]);
+    return printer.text(csvDocument([...KEYS[options.by], "profiles", ...AMOUNTS], rows));
+  }
+  const named = (of: readonly string[]) => Object.fromEntries(KEYS[options.by].map((key, index) => [key, of[index]]));
+  printer.document({
+    since: new Date(since).toISOString(),
+    by: options.by,
+    key_mode: options.test === true ? "test" : "live",
+    groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })),
+    total: numbers(total),
+    damaged,
+  });
+}
+
+function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: readonly Group[]; total: Sums } {
   const total = noSums();
-  const groups = new Map<string, Sums>();
-  for (const spend of runs) {
-    if (options.connection !== undefined && spend.connection !== options.connection) continue;
-    if ((spend.key_mode === "test") !== (options.test === true)) continue;
-    for (const day of spend.days) {
-      const key = keyOf(spend, day, options.by);
-      const group = groups.get(key) ?? noSums();
-      groups.set(key, group);
-      for (const sums of [group, total]) {
+  const groups = new Map<string, Group>();
+  for (const run of runs) {
+    if (options.connection !== undefined && run.connection !== options.connection) continue;
+    if ((run.key_mode === "test") !== (options.test === true)) continue;
+    for (const day of run.days) {
+      const of = keyOf(run, day, options.by);
+      const group = groups.get(of.join("\n")) ?? { of, sums: noSums() };
+      groups.set(of.join("\n"), group);
+      for (const sums of [group.sums, total]) {
         sums.rows += day.rows;
-        for (const name of COLUMNS) sums[name] = addCredits(sums[name], creditsOf(day[name]));
+        for (const name of AMOUNTS) sums[name] = addCredits(sums[name], creditsOf(day[name]));
       }
     }
   }
-  for (const id of damaged) {
-    context.stderr.write(`warning: run ${id} is damaged: what it spent counts only as far as it can be read\n`);
-  }
-  const sorted = [...groups].sort(([a], [b]) => (a < b ? -1 : 1));
-  const format = options.json === true ? "json" : (options.format ?? (context.stdout.isTTY === true ? "table" : "csv"));
-  if (format === "json")
-    context.stdout.write(`${JSON.stringify(spendDocument(options, since, sorted, total, damaged))}\n`);
-  else if (format === "csv") {
-    const { csvDocument } = await import("../output/csv.ts");
-    // Amounts are decimals without an exponent, so that they stay exact and stay numbers.
-    const rows = sorted.map(([key, sums]) => [key, sums.rows, ...COLUMNS.map((name) => formatCredits(sums[name]))]);
-    context.stdout.write(csvDocument([options.by, "profiles", ...COLUMNS], rows));
-  } else await printTable(options, sorted, total, context);
+  return { groups: [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group), total };
 }
 
-function keyOf(spend: RunSpend, { from }: DaySpend, by: Grouping): string {
-  if (by === "day") return new Date(from).toISOString().slice(0, 10);
-  return by === "run" ? spend.run : spend.connection;
+function keyOf(run: RunSpend, { from }: DaySpend, by: Grouping): readonly string[] {
+  if (by === "day") return [new Date(from).toISOString().slice(0, 10)];
+  return by === "run" ? [run.run] : [run.connection, run.base_url];
 }
 
-/** Reads `--since`. @returns epoch milliseconds */
-export function sinceMs(text: string, now: number): number {
-  if (text === "all") return 0;
-  const span = spanMs(text);
-  if (span !== undefined) return now - span;
-  const date = /^\d{4}-\d\d-\d\d(T[\d:.]+(Z|[+-]\d\d:\d\d))?$/.test(text) ? Date.parse(text) : Number.NaN;
-  if (!Number.isNaN(date)) return date;
-  throw usageError(
-    `--since takes 12h, 30d, 8w, a date such as 2026-01-31, or all, not "${text}"`,
-    "for example --since 7d",
-  );
-}
-
+/** Credits as JSON numbers. */
 const numbers = (sums: Sums) => ({
   profiles: sums.rows,
   settled: creditsToNumber(sums.settled),
@@ -121,59 +137,32 @@ const numbers = (sums: Sums) => ({
   foreign: creditsToNumber(sums.foreign),
 });
 
-/** `spend --json`. Credits are JSON numbers. */
-function spendDocument(
-  options: SpendOptions,
-  since: number,
-  groups: readonly (readonly [string, Sums])[],
-  total: Sums,
-  damaged: readonly string[],
-) {
-  return {
-    since: new Date(since).toISOString(),
-    by: options.by,
-    key_mode: options.test === true ? "test" : "live",
-    groups: groups.map(([key, sums]) => ({ [options.by]: key, ...numbers(sums) })),
-    total: numbers(total),
-    damaged,
-  };
-}
-
 async function printTable(
   options: SpendOptions,
-  groups: readonly (readonly [string, Sums])[],
+  groups: readonly Group[],
   total: Sums,
-  context: Context,
+  printer: Printer,
 ): Promise<void> {
-  const [{ grouped }, { renderTable }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
-    import("../terminal/numbers.ts"),
-    import("../terminal/table.ts"),
-    import("../terminal/style.ts"),
-  ]);
-  const kind = options.test === true ? "simulated credits" : "credits";
-  const span =
-    options.since === "all" ? "" : `${/^\d+[hdw]$/.test(options.since) ? " in the last" : " since"} ${options.since}`;
   if (groups.length === 0) {
-    if (options.quiet !== true) context.stderr.write(`No ${kind} spent from this machine${span}.\n`);
+    const kind = options.test === true ? "simulated credits" : "credits";
+    const span = `${spanMs(options.since) === undefined ? " since" : " in the last"} ${options.since}`;
+    printer.note(`No ${kind} spent from this machine${options.since === "all" ? "" : span}.`);
     return;
   }
-  const style = styleFor(hasColor(context.stdout, context.env, options.color));
   // Columns that hold nothing are left out for a person; CSV and JSON always have them.
-  const shown = COLUMNS.filter((name) => name === "settled" || total[name] !== ZERO);
-  const line = (label: string, sums: Sums): string[] => [
-    label,
+  const shown = AMOUNTS.filter((name) => name === "settled" || total[name] !== ZERO);
+  const line = ({ of, sums }: Group): string[] => [
+    ...of,
     grouped(sums.rows),
     ...shown.map((name) => (sums[name] === ZERO && name !== "settled" ? "" : formatCreditsGrouped(sums[name]))),
   ];
-  context.stdout.write(
-    renderTable(
-      [
-        { title: options.by },
-        { title: "profiles", align: "right", fixed: true },
-        ...shown.map((name) => ({ title: name, align: "right" as const, fixed: true })),
-      ],
-      [...groups.map(([key, sums]) => line(key, sums)), line("total", total)],
-      { width: widthOfStream(context.stdout), style },
-    ),
+  const keys = KEYS[options.by];
+  await printer.table(
+    [
+      ...keys.map((title) => ({ title })),
+      { title: "profiles", align: "right", fixed: true },
+      ...shown.map((name) => ({ title: name, align: "right" as const, fixed: true })),
+    ],
+    [...groups.map(line), line({ of: keys.map((_, index) => (index === 0 ? "total" : "")), sums: total })],
   );
 }

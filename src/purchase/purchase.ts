@@ -232,7 +232,7 @@ async function buyAndWrite(
     await run.close().catch(() => undefined);
     // A run that bought nothing is no run: only clutter.
     if (rows === 0 && uncertain === 0n && pendingUnits(run.state).length === 0) {
-      await store.remove(run.id, { force: true }).catch(() => undefined);
+      await store.remove(run, deps).catch(() => undefined);
     }
     throw ended;
   }

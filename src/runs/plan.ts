@@ -74,7 +74,18 @@ export function targetText(target: Target): string {
   return `${target.kind} ${JSON.stringify(companies)}${limit}`;
 }
 
-/** A target for a person: short, on one line. */
+/** A target as people speak: the values of a search alone where they say what they are, `Legal · germany`. */
+export function spokenTarget(target: Target): string {
+  if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
+  const parts = Object.entries(target.filters).map(([key, value]) => {
+    const values = (Array.isArray(value) ? value : [value]).join(", ");
+    if (key.endsWith("_prefix")) return `${values}…`;
+    return typeof value === "number" ? `${key} ${values}` : values;
+  });
+  return parts.join(" · ") || "everybody";
+}
+
+/** A target as it was typed, short, on one line. */
 export function describeTarget(target: Target): string {
   if (target.kind === "search") return target.canonical === "{}" ? "everybody" : target.canonical;
   const [first] = target.companies;

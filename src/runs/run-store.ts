@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { nearest } from "../contract/suggest.ts";
+import { counted, echo } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
@@ -17,6 +18,7 @@ import {
   type RunStatus,
   type RunSummary,
   readableState,
+  receiptOf,
   runIds,
   stateOf,
 } from "./run.ts";
@@ -50,7 +52,7 @@ export class RunStore {
    * @param at epoch milliseconds, in the run's id
    */
   async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
-    const id = `${new Date(at).toISOString().slice(0, 19).replace(/[-:]/g, "").replace("T", "-")}-${randomBytes(3).toString("hex")}`;
+    const id = this.#newId(at);
     const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
     const path = this.#path(id);
     await this.#disk.makeFolder(path);
@@ -65,6 +67,17 @@ export class RunStore {
       await held.release();
       await remove(path).catch(() => undefined);
       throw error;
+    }
+  }
+
+  /** `20260115-093012-1f4a2b`: ids sort by time, also within a second; the first half of the end is its milliseconds. */
+  #newId(at: number): string {
+    const time = new Date(at).toISOString();
+    const milliseconds = Number(time.slice(20, 23)).toString(16).padStart(3, "0");
+    const second = time.slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
+    for (;;) {
+      const id = `${second}-${milliseconds}${randomBytes(2).toString("hex").slice(1)}`;
+      if (!existsSync(this.#path(id))) return id;
     }
   }
 
@@ -107,6 +120,11 @@ export class RunStore {
     const plan = planOf(this.#path(id));
     if (plan === undefined) throw await this.#noSuchRun(id);
     return plan;
+  }
+
+  /** `receipt.json` of a run; undefined where it has none, or one that cannot be read. */
+  receipt(id: string): Promise<unknown> {
+    return receiptOf(this.#path(id)).catch(() => undefined);
   }
 
   /** A run to read: its plan, what its journal adds up to, its pages. */
@@ -161,7 +179,11 @@ export class RunStore {
     const fitting = text === "" ? [] : ids.filter((id) => id.startsWith(text) || id.endsWith(text));
     if (fitting.length === 1 && fitting[0] !== undefined) return fitting[0];
     if (fitting.length > 1) {
-      throw usageError(`"${text}" names ${fitting.length} runs: ${fitting.slice(0, 5).join(", ")}`, "give more of it");
+      const more = fitting.length > 5 ? ` and ${fitting.length - 5} more` : "";
+      throw usageError(
+        `"${echo(text)}" names ${fitting.length} runs: ${fitting.slice(0, 5).join(", ")}${more}`,
+        "give more of it, or `last` for the newest",
+      );
     }
     throw await this.#noSuchRun(text);
   }
@@ -170,20 +192,23 @@ export class RunStore {
     const ids = await this.ids();
     const near = nearest(text, ids);
     return usageError(
-      `there is no run "${text}"`,
+      `there is no run "${echo(text)}"`,
       near === undefined ? "headcount runs lists them" : `did you mean ${near}? headcount runs lists them`,
       "no_such_run",
     );
   }
 
-  /**
-   * Removes a run and its paid pages.
-   * @throws CliError exit 9 where it is running, exit 2 where it is unfinished and `force` is not set
-   */
-  async remove(id: string, options: { readonly force?: boolean } = {}): Promise<void> {
+  /** The run that a text names, as {@link resolve} reads it. */
+  async find(text: string): Promise<RunSummary> {
+    const id = await this.resolve(text);
     const summary = await this.summary(id);
     if (summary === undefined) throw await this.#noSuchRun(id);
-    if (summary.status === "running") {
+    return summary;
+  }
+
+  /** @throws CliError exit 9 where it is at work, exit 2 where it may still be resumed and `force` is not set */
+  requireRemovable({ id, status, rows }: RunSummary, force: boolean): void {
+    if (status === "running") {
       throw new CliError({
         code: "locked",
         category: "locked",
@@ -192,18 +217,30 @@ export class RunStore {
         hint: "stop it first",
       });
     }
-    if (!isOver(summary) && options.force !== true) {
-      throw usageError(
-        `run ${id} is ${summary.status} and holds ${summary.rows} paid rows`,
-        `finish it with headcount resume ${id}, or remove it with --force`,
-      );
+    if (force || OVER.includes(status)) return;
+    throw usageError(
+      `run ${id} is ${status} and holds ${counted(rows, "paid row")}`,
+      `finish it with headcount resume ${id}, or remove it with --force`,
+    );
+  }
+
+  /**
+   * Removes a run and its paid pages; what it spent stays known.
+   * @throws CliError exit 9 where somebody began to work on it
+   */
+  async remove({ plan }: Pick<RunSummary, "plan">, clock: Pick<LockOptions, "now" | "sleep">): Promise<void> {
+    const { now, sleep } = clock;
+    const held = await acquireLock(join(this.#path(plan.id), "lock"), { now, sleep, what: `run ${plan.id}` });
+    try {
+      await this.#forgetOpen(plan);
+      await keepSpend(this.#disk, this.folder, plan);
+      // At once, so that a crash leaves the whole run or none of it.
+      const gone = join(this.folder, `.gone-${plan.id}`);
+      await this.#disk.rename(this.#path(plan.id), gone, "remove");
+      await remove(gone);
+    } finally {
+      await held.release();
     }
-    await this.#forgetOpen(summary.plan);
-    await keepSpend(this.#disk, this.folder, summary.plan);
-    // At once, so that a crash leaves the whole run or none of it.
-    const gone = join(this.folder, `.gone-${id}`);
-    await this.#disk.rename(this.#path(id), gone, "remove");
-    await remove(gone);
   }
 
   /** Deletes what is left of runs whose removal a crash cut short. */
@@ -255,7 +292,8 @@ function statusOf(state: RunState, damage: string | undefined): { status: RunSta
 }
 
 /** Whether nothing more is expected of a run: it may be removed by its age. */
-export const isOver = ({ status }: RunSummary): boolean => ["finished", "stale", "closed"].includes(status);
+export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
+const OVER: readonly RunStatus[] = ["finished", "stale", "closed"];
 
 /** What a run's sums say of it. */
 const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({

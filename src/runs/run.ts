@@ -118,6 +118,16 @@ export async function runIds(folder: string): Promise<string[]> {
   }
 }
 
+/** `receipt.json` of a run's folder, or undefined where it has none yet. */
+export async function receiptOf(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(join(path, "receipt.json"), "utf8")) as unknown;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
 const damagedRun = (message: string, cause?: unknown): CliError =>
   new CliError({
     code: "damaged_run",
@@ -159,14 +169,9 @@ export class RunReader {
     }
   }
 
-  /** `receipt.json` of the run, or undefined where it has none yet. */
-  async receipt(): Promise<unknown> {
-    try {
-      return JSON.parse(await readFile(join(this.path, "receipt.json"), "utf8")) as unknown;
-    } catch (error) {
-      if (errorCode(error) === "ENOENT") return undefined;
-      throw error;
-    }
+  /** See {@link receiptOf}. */
+  receipt(): Promise<unknown> {
+    return receiptOf(this.path);
   }
 
   /** Where the reply of a unit is kept, for a person. */

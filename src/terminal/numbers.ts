@@ -23,6 +23,16 @@ export function duration(ms: number): string {
 const two = (large: number, largeUnit: string, small: number, smallUnit: string): string =>
   small === 0 ? `${large} ${largeUnit}` : `${large} ${largeUnit} ${small} ${smallUnit}`;
 
+/** How long ago something was: `just now`, `3 min ago`, `5 h ago`, `12 days ago`; its date where that is longer. */
+export function ago(ms: number, epochMs: number): string {
+  const minutes = Math.floor(ms / 60_000);
+  if (minutes < 1) return "just now";
+  if (minutes < 60) return `${minutes} min ago`;
+  if (minutes < 48 * 60) return `${Math.floor(minutes / 60)} h ago`;
+  if (minutes < 60 * 24 * 60) return `${Math.floor(minutes / (24 * 60))} days ago`;
+  return timeText(epochMs).slice(0, 10);
+}
+
 /** A time for a person: local to nobody, so that two machines say the same: `2026-01-15 12:00 UTC`. */
 export const timeText = (epochMs: number): string =>
   `${new Date(epochMs).toISOString().slice(0, 16).replace("T", " ")} UTC`;

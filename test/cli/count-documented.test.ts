@@ -67,6 +67,7 @@ test("docs/output.md shows the documents that are printed", async () => {
   const shown = (await run("runs", "show", "last")).stdout as Record<string, unknown>;
   const [listed] = documented("runs list") as Record<string, unknown>[];
   expect(Object.keys(shown)).toEqual([...Object.keys(listed ?? {}), ...Object.keys(documented("runs show") as object)]);
+  await same("runs export", "runs", "export", "last", "-o", "again.csv");
   await same("runs remove, runs prune", "runs", "remove", "last", "--yes");
   const { stdout, stderr } = await run("count", "--department", "Salse");
   expect(stdout).toBeUndefined();

@@ -1,8 +1,10 @@
+import { createHash } from "node:crypto";
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
 import type { Context } from "../../src/context.ts";
+import type { Filters } from "../../src/contract/filters.ts";
 import { main } from "../../src/main.ts";
 import { Disk } from "../../src/runs/disk.ts";
 import { type NewPlan, RunStore } from "../../src/runs/run-store.ts";
@@ -30,6 +32,8 @@ const plan = (context: Context, more: Partial<NewPlan> = {}): NewPlan => ({
   receipt: null,
   ...more,
 });
+
+const HEADER = "id,status,command,connection,base_url,rows,expected,settled,created_at,last_at,output,target\n";
 
 /** A run as a paid export leaves it. */
 async function makeRun(
@@ -66,9 +70,9 @@ function setUp(options: TestContextOptions = {}) {
 }
 
 describe("runs list and show", () => {
-  test("no runs: nothing for a pipe, an empty array, a sentence for a person", async () => {
+  test("no runs: a header for a pipe, an empty array, a sentence for a person", async () => {
     const piped = setUp();
-    expect(await piped.run()).toEqual({ code: 0, stdout: "", stderr: "" });
+    expect(await piped.run()).toEqual({ code: 0, stdout: HEADER, stderr: "" });
     expect(await piped.run("--json")).toEqual({ code: 0, stdout: "[]\n", stderr: "" });
     const person = setUp({ tty: true });
     expect(await person.run("list")).toEqual({
@@ -78,16 +82,18 @@ describe("runs list and show", () => {
     });
   });
 
-  test("a pipe gets tab-separated lines with ISO times, the newest first", async () => {
+  test("a pipe gets CSV with ISO times, the newest first", async () => {
     const { run, context, path } = setUp();
     const first = await makeRun(context, { done: true });
     const second = await makeRun(context, { at: NOW + 60_000, plan: { output: null } });
     const { code, stdout, stderr } = await run();
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    const filters = '{"department":["Sales"]}';
+    const filters = '"{""department"":[""Sales""]}"';
+    const [noon, later] = ["2026-01-15T12:00:00.000Z", "2026-01-15T12:01:00.000Z"];
+    const from = "search,work,https://api.example.com,3,4,1.5";
     expect(stdout).toBe(
-      `${second}\tunfinished\tsearch\twork\t3\t4\t1.5\t2026-01-15T12:01:00.000Z\t\t${filters}\n` +
-        `${first}\tfinished\tsearch\twork\t3\t4\t1.5\t2026-01-15T12:00:00.000Z\t${path("people.csv")}\t${filters}\n`,
+      `${HEADER}${second},unfinished,${from},${later},${later},,${filters}\n` +
+        `${first},finished,${from},${noon},${noon},${path("people.csv")},${filters}\n`,
     );
   });
 
@@ -128,14 +134,55 @@ describe("runs list and show", () => {
     const id = await makeRun(context);
     const list = await run();
     expect(list.stderr).toBe("");
-    expect(list.stdout.split("\n")[0]).toMatch(/^run +status +what +rows +credits +output$/);
-    expect(list.stdout.split("\n")[1]).toMatch(
-      new RegExp(`^${id} {2}unfinished {2}search .*Sales.* 3 of 4 +1\\.5 {2}people\\.csv$`),
-    );
+    expect(list.stdout.split("\n").slice(0, 2)).toEqual([
+      "run     when      what     rows  credits  output      status",
+      `${id.slice(-6)}  just now  Sales  3 of 4      1.5  people.csv  unfinished`,
+    ]);
     const card = await run("show", id.slice(-6));
     expect(card.stdout).toContain(`continue     headcount resume ${id}\n`);
     expect(card.stdout).toContain("credits      1.5 at 0.5 each\n");
     expect(card.stdout).toContain("began        2026-01-15 12:00 UTC\n");
+  });
+
+  test("what, when and how many: filters of the list, and what a terminal leaves out is said", async () => {
+    const { run, context } = setUp({ tty: true, columns: 120, env: { NO_COLOR: "1" } });
+    const search = (filters: Filters): Partial<NewPlan> => ({
+      target: { kind: "search", filters, canonical: JSON.stringify(filters) },
+      output: null,
+    });
+    const spoken = search({ department: ["Legal", "Sales"], title_prefix: "chief", connections_min: 500 });
+    const old = await makeRun(context, { at: NOW - 3 * 86_400_000, done: true, plan: spoken });
+    const other = await makeRun(context, { at: NOW - 3_600_000, plan: { connection: "other" } });
+    const newest = await makeRun(context, { done: true, plan: search({}) });
+    const whats = async (...argv: string[]): Promise<string[]> => {
+      const { stdout } = await run(...argv);
+      return stdout
+        .split("\n")
+        .slice(1, -1)
+        .map((line) => line.slice(0, 6));
+    };
+    const short = (id: string): string => id.slice(-6);
+    expect(await whats()).toEqual([newest, other, old].map(short));
+    expect(await whats("--unfinished")).toEqual([short(other)]);
+    expect(await whats("--since", "1d")).toEqual([newest, other].map(short));
+    expect(await whats("--limit", "1")).toEqual([short(newest)]);
+    expect(await whats("-c", "other")).toEqual([short(other)]);
+    const lines = (await run()).stdout.split("\n");
+    expect(lines[1]).toContain("just now    everybody ");
+    expect(lines[2]).toContain("1 h ago ");
+    expect(lines[3]).toContain("3 days ago  Legal, Sales · chief… · connections_min 500 ");
+    for (let more = 0; more < 29; more++) await makeRun(context);
+    expect((await run()).stderr).toBe("2 more: --limit 32 lists them\n");
+    expect((await run("-c", "nobody")).stderr).toBe("None of 32 runs fits.\n");
+    expect((await run("show", "2026")).stderr).toMatch(/names 32 runs: (\S+, ){4}\S+ and 27 more\n/);
+  });
+
+  test("nothing of a service's words moves a terminal or a reader of lines", async () => {
+    const { run, context } = setUp();
+    await makeRun(context, { plan: { dataset_version: "v\u001b[2J\u0000\u009b\u202e1" } });
+    const { stdout } = await run("show", "last");
+    expect(stdout).toContain("dataset_version\tv\ufffd[2J\ufffd\ufffd\ufffd1\n");
+    expect(stdout).toContain("target.department\tSales\n");
   });
 
   test("an unknown run, and a name that fits several", async () => {
@@ -204,6 +251,25 @@ describe("runs export", () => {
     expect(stderr).toBe(`run ${id} is unfinished: this is what it has so far; headcount resume ${id} goes on\n`);
   });
 
+  test("--require-complete wants a finished run; --json says what was written, and where", async () => {
+    const { run, context, path } = setUp();
+    const id = await makeRun(context);
+    const refused = await run("export", id, "-o", "x.csv", "--require-complete");
+    expect({ code: refused.code, there: existsSync(path("x.csv")) }).toEqual({ code: 5, there: false });
+    expect(refused.stderr).toContain(`run ${id} is not finished: it has 3 rows`);
+    const { code, stdout, stderr } = await run("export", id, "-o", "x.csv", "--json", "--quiet");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: expect.stringContaining("is unfinished") });
+    const bytes = readFileSync(path("x.csv"));
+    const sha256 = createHash("sha256").update(bytes).digest("hex");
+    expect(JSON.parse(stdout)).toEqual({
+      run: id,
+      finished: false,
+      rows: 2,
+      credits: 0,
+      output: { file: path("x.csv"), format: "csv", bytes: bytes.length, sha256 },
+    });
+  });
+
   test("a damaged page is named, and no file is left", async () => {
     const { run, context, path } = setUp();
     const id = await makeRun(context, { done: true });
@@ -226,7 +292,7 @@ describe("runs export", () => {
       [["--fields", "id", "--all-fields"], "exclude each other"],
       [["--format", "xlsx"], "unknown format: xlsx"],
       [["--format", "parquet"], "Parquet needs a file"],
-      [["--format", "json", "--excel"], "--excel is for CSV, not json"],
+      [["--format", "json", "--excel"], "--excel is about CSV, not json"],
       [["-o", "people.txt"], "does not tell the format"],
       [["-o", "nowhere/people.csv"], "does not exist"],
     ] as const) {
@@ -255,7 +321,7 @@ describe("runs remove and prune", () => {
       stdout: `${other}\n`,
       stderr: "removed 1 run\n",
     });
-    expect((await script.run()).stdout).toBe("");
+    expect((await script.run()).stdout).toBe(HEADER);
   });
 
   test("an unfinished run goes only by force, and then nothing else goes with it", async () => {

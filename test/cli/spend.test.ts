@@ -96,12 +96,25 @@ describe("spend", () => {
         "run-0,1000,1000,0,0,0\nrun-a,1236,1234.8,25,25,7\nrun-b,1,0.25,0,0,0\n",
     );
     expect((await run(["--by", "connection", "--since", "2026-01-14"])).stdout).toBe(
-      "connection,profiles,settled,uncertain,refunded,foreign\nwork,1236,1234.8,25,25,7\n",
+      "connection,service,profiles,settled,uncertain,refunded,foreign\nwork,https://api.example.com,1236,1234.8,25,25,7\n",
     );
     expect((await run(["--by", "connection", "-c", "other"])).stdout).toBe(
-      "connection,profiles,settled,uncertain,refunded,foreign\nother,1,0.25,0,0,0\n",
+      "connection,service,profiles,settled,uncertain,refunded,foreign\nother,https://api.example.com,1,0.25,0,0,0\n",
     );
     expect((await run(["--since", "1h"])).stdout).toContain("2026-01-15");
+  });
+
+  test("services that variables make up are told apart by their addresses", async () => {
+    const of = (base_url: string): Kept => ({ connection: "environment", base_url, records: page(NOW, "2", 2) });
+    const runs = {
+      a: of("https://one.example.com"),
+      b: of("https://two.example.com"),
+      c: of("https://one.example.com"),
+    };
+    expect((await run(["--by", "connection"], { runs })).stdout).toBe(
+      "connection,service,profiles,settled,uncertain,refunded,foreign\n" +
+        "environment,https://one.example.com,4,4,0,0,0\nenvironment,https://two.example.com,2,2,0,0,0\n",
+    );
   });
 
   test("--json has the groups and the total; test keys are apart", async () => {
@@ -112,7 +125,7 @@ describe("spend", () => {
       since: "2026-01-14T12:00:00.000Z",
       by: "connection",
       key_mode: "live",
-      groups: [{ connection: "work", ...sums }],
+      groups: [{ connection: "work", service: "https://api.example.com", ...sums }],
       total: sums,
       damaged: [],
     });

@@ -1,0 +1,117 @@
+import type { Command } from "commander";
+import { type Context, canPrompt } from "../../context.ts";
+import { counted, echo, spanMs } from "../../contract/text.ts";
+import { CliError, EXIT, usageError } from "../../errors.ts";
+import type { GlobalOptions } from "../../options.ts";
+import { isOver, type RunStore, type RunSummary } from "../../runs/run-store.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { sameCommand } from "../export-options.ts";
+import { openStore } from "./store.ts";
+
+interface RemoveOptions extends GlobalOptions {
+  readonly force?: boolean;
+  readonly yes?: boolean;
+}
+
+interface PruneOptions extends RemoveOptions {
+  readonly olderThan: string;
+  readonly dryRun?: boolean;
+}
+
+const addRemoving = (command: Command): Command =>
+  command.option("--force", "also unfinished ones").option("-y, --yes", "do not ask");
+
+export function registerRemove(runs: Command, context: Context): void {
+  addRemoving(runs.command("remove <run...>"))
+    .description("Remove runs with everything that they keep. Files that were written from them stay.")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount runs remove last --yes
+  $ headcount runs remove last --force --yes --json`,
+    )
+    .action(async (names: readonly string[], _: unknown, self: Command) => {
+      const store = openStore(context);
+      const found = new Map<string, RunSummary>();
+      for (const name of names) {
+        const run = await store.find(name);
+        found.set(run.id, run);
+      }
+      await removeAll(store, [...found.values()], self.optsWithGlobals<RemoveOptions>(), context);
+    });
+}
+
+export function registerPrune(runs: Command, context: Context): void {
+  addRemoving(
+    runs
+      .command("prune")
+      .description("Remove runs that are over and that nothing happened to for a while.")
+      .requiredOption("--older-than <span>", "such as 90d, 12h, 8w")
+      .option("--dry-run", "only say which"),
+  )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount runs prune --older-than 90d --dry-run
+  $ headcount runs prune --older-than 26w --yes`,
+    )
+    .action(async (_: unknown, self: Command) => {
+      await prune(self.optsWithGlobals<PruneOptions>(), context);
+    });
+}
+
+async function prune(options: PruneOptions, context: Context): Promise<void> {
+  const span = spanMs(options.olderThan);
+  if (span === undefined) {
+    throw usageError(`--older-than takes a span such as 90d, 12h or 8w, not "${echo(options.olderThan)}"`);
+  }
+  const store = openStore(context);
+  const now = context.now();
+  const old = (await store.list()).filter(
+    (run) => run.status !== "running" && now - run.lastAt >= span && (isOver(run) || options.force === true),
+  );
+  if (options.dryRun === true) report("would remove", old, options, context);
+  else await removeAll(store, old, options, context);
+}
+
+async function removeAll(
+  store: RunStore,
+  runs: readonly RunSummary[],
+  options: RemoveOptions,
+  context: Context,
+): Promise<void> {
+  for (const run of runs) store.requireRemovable(run, options.force === true);
+  if (runs.length > 0 && options.yes !== true) await agree(runs, context);
+  for (const run of runs) await store.remove(run, context);
+  await store.sweep();
+  report("removed", runs, options, context);
+}
+
+/** Paid rows go with a run: a person is asked, a script has to say that it means it. */
+async function agree(runs: readonly RunSummary[], context: Context): Promise<void> {
+  const rows = runs.reduce((sum, run) => sum + run.rows, 0);
+  const what = `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} with ${counted(rows, "paid row")}`;
+  if (!canPrompt(context)) {
+    throw usageError(`removing ${what} needs --yes where nobody can be asked`, sameCommand(context, "--yes"));
+  }
+  if (await context.confirm(`Remove ${what}? [y/N]`)) return;
+  throw new CliError({
+    code: "declined",
+    category: "declined",
+    exitCode: EXIT.declined,
+    message: "nothing was removed",
+  });
+}
+
+function report(verb: string, runs: readonly RunSummary[], options: GlobalOptions, context: Context): void {
+  const printer = new Printer(context, options);
+  const ids = runs.map(({ id }) => id);
+  if (printer.json) {
+    printer.document({ [verb.replaceAll(" ", "_")]: ids });
+    return;
+  }
+  printer.text(ids.map((id) => `${id}\n`).join(""));
+  printer.note(`${verb} ${counted(ids.length, "run")}`);
+}
