@@ -117,7 +117,10 @@ export type FilterCheck =
 
 /** Bounds that keep one request from costing much more than its neighbours; stated in the 422 that they cause. */
 export const MAX_VALUES_PER_KEY = 1_000;
+export const MAX_VALUES = 2_000;
 export const MAX_VALUE_LENGTH = 1_024;
+/** Of all texts together in their normal form: one character can become eighteen there. */
+export const MAX_CHARACTERS = 100_000;
 const MAX_ISSUES = 20;
 
 /** The line that every unknown-key error ends with (docs/contract.md, Errors). */
@@ -134,13 +137,19 @@ export function checkFilters(input: unknown): FilterCheck {
   }
   // Own keys only: a key such as __proto__ reaches us as an own key from a safe parser and must be named as unknown.
   const given = new Map<string, unknown>(Object.entries(input));
+  const values = FILTER_SPECS.reduce((sum, { key }) => sum + (given.has(key) ? [given.get(key)].flat().length : 0), 0);
+  if (values > MAX_VALUES) {
+    const message = `filters take at most ${MAX_VALUES} values in all, not ${values}; ask in several requests`;
+    return { ok: false, issues: [{ key: "filters", code: "too_long", message }] };
+  }
+  const budget = { characters: MAX_CHARACTERS };
   const issues = unknownKeys(given.keys());
   const filters: Record<string, Value> = {};
   const canonical = { exact: {}, prefix: {}, range: {} as CanonicalFilters["range"] };
   for (const spec of FILTER_SPECS) {
-    if (!given.has(spec.key) || issues.length >= MAX_ISSUES) continue;
+    if (!given.has(spec.key) || issues.length >= MAX_ISSUES || budget.characters < 0) continue;
     const { key, match } = spec;
-    const read = match === "range" ? readNumber(key, given.get(key)) : readTexts(spec, given.get(key));
+    const read = match === "range" ? readNumber(key, given.get(key)) : readTexts(spec, given.get(key), budget);
     if ("issues" in read) {
       issues.push(...read.issues.slice(0, MAX_ISSUES - issues.length));
       continue;
@@ -182,7 +191,8 @@ function readNumber(key: FilterKey, value: unknown): Read {
   return { sent: value + 0, matched: value + 0 };
 }
 
-function readTexts(spec: FilterKeySpec, value: unknown): Read {
+/** @param budget characters of normal form that may still come; below 0 nothing more is read */
+function readTexts(spec: FilterKeySpec, value: unknown, budget: { characters: number }): Read {
   const { key, match } = spec;
   const values = Array.isArray(value) ? (value as unknown[]) : [value];
   const problem = listProblem(spec, value, values);
@@ -190,13 +200,23 @@ function readTexts(spec: FilterKeySpec, value: unknown): Read {
   const texts = values as string[];
   const sent = Array.isArray(value) ? [...texts] : (texts[0] ?? "");
   const isAddress = match === "company_network_url" || key === "network_url";
-  const normal = match === "department" ? departmentOf : isAddress ? canonicalAddress : normalForm;
   const issues: FilterIssue[] = [];
   const found: string[] = [];
   for (const text of texts) {
-    const made = normal(text);
+    const normal = normalForm(text);
+    if (normal === "") {
+      return { issues: [{ key, code: "empty", message: `${key} must not be empty; leave the key out` }] };
+    }
+    budget.characters -= normal.length;
+    if (budget.characters < 0) {
+      const message = `filters take at most ${MAX_CHARACTERS} characters in all, in their normal form; ask in several requests`;
+      return { issues: [{ key, code: "too_long", message }] };
+    }
+    const made =
+      match === "department" ? DEPARTMENT_BY_NORMAL.get(normal) : isAddress ? canonicalAddress(text) : normal;
     if (made !== undefined) found.push(made);
     else issues.push(match === "department" ? unknownDepartment(text) : noAddress(key, text));
+    if (issues.length >= MAX_ISSUES) break;
   }
   if (issues.length > 0) return { issues };
   if (match === "department") return { sent, matched: DEPARTMENTS.filter((name) => found.includes(name)) };
@@ -269,7 +289,6 @@ function listProblem(spec: FilterKeySpec, value: unknown, values: readonly unkno
     if (item.includes("\0") || hasLoneSurrogate(item)) {
       return { code: "bad_value", message: "must not contain NUL characters or lone surrogates" };
     }
-    if (normalForm(item) === "") return { code: "empty", message: "must not be empty; leave the key out" };
   }
   return undefined;
 }
