@@ -121,9 +121,9 @@ __headcount_tree() {
     many='' ;;
   'serve')
     commands=''
-    flags='--data --store --host --port --dataset --max-depth --metrics-port --log --fault --latency -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --host --port --dataset --max-depth --metrics-port --fault --latency -c --connection --base-url --max-wait'
-    many='--fault' ;;
+    flags='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --log --fault --latency -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --fault --latency -c --connection --base-url --max-wait'
+    many='--cors-origin --fault' ;;
   'service')
     commands='import map generate keys credits plan verify'
     flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'

@@ -489,6 +489,8 @@ $headcountTree = @{
       '--dataset' = @{ Text = 'a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--max-depth' = @{ Text = 'deepest row that paging reaches (default: no bound)'; Value = @{ Kind = 'text' } }
       '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
+      '--metrics-host' = @{ Text = 'address for --metrics-port'; Value = @{ Kind = 'text' } }
+      '--cors-origin' = @{ Text = 'pages of these origins may call the API in a browser; * for any (default: none)'; Value = @{ Kind = 'text' } }
       '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
       '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
       '--latency' = @{ Text = 'for tests of clients: delay every call'; Value = @{ Kind = 'text' } }

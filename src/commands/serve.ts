@@ -19,6 +19,8 @@ interface ServeOptions extends FolderOptions {
   readonly dataset?: string;
   readonly maxDepth?: string;
   readonly metricsPort?: string;
+  readonly metricsHost: string;
+  readonly corsOrigin?: readonly string[];
   readonly log?: boolean;
   readonly fault?: readonly string[];
   readonly latency?: string;
@@ -35,6 +37,11 @@ export function register(program: Command, context: Context): void {
     .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
     .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)")
     .option("--metrics-port <n>", "serve Prometheus metrics on this port (default: off)")
+    .option("--metrics-host <address>", "address for --metrics-port", "127.0.0.1")
+    .option(
+      "--cors-origin <origin...>",
+      "pages of these origins may call the API in a browser; * for any (default: none)",
+    )
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
     .option(
       "--fault <fault...>",
@@ -117,10 +124,18 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
     sleep: (ms) => context.sleep(ms),
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
+    metricsHost: options.metricsHost,
+    ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
     ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", latency, 0, 600_000) }),
     ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", maxDepth, 1, 1e12) }),
     ...(metricsPort === undefined ? {} : { metricsPort: wholeNumber("--metrics-port", metricsPort, 0, 65_535) }),
   };
+}
+
+/** `https://app.example` as a browser sends it, or `*`. */
+function originOf(text: string): string {
+  if (text === "*" || (URL.canParse(text) && new URL(text).origin === text.toLowerCase())) return text.toLowerCase();
+  throw usageError(`--cors-origin takes an origin such as https://app.example, or *, not "${text}"`);
 }
 
 async function readFaults(texts: readonly string[]): Promise<readonly Fault[]> {

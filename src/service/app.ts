@@ -7,9 +7,12 @@ import { type Credits, ZERO } from "../contract/money.ts";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { echo } from "../contract/text.ts";
 import type { Admission } from "./admission.ts";
-import { newCall } from "./call.ts";
+import { VanishedError } from "./billing.ts";
+import { CLIENT_GONE, newCall } from "./call.ts";
+import type { Cors } from "./cors.ts";
 import { problemOf } from "./failures.ts";
 import type { FaultPlan } from "./faults.ts";
+import { checkBodyHeaders } from "./incoming.ts";
 import type { RateLimiter } from "./limits.ts";
 import { type ServiceLog, SILENT } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -30,6 +33,7 @@ export interface AppParts {
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
+  readonly cors: Cors;
   readonly observe: ServiceOptions["observe"];
 }
 
@@ -38,6 +42,8 @@ export class App {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
   readonly #parts: AppParts;
+  /** Requests whose client waits to be asked for the body. */
+  readonly #withheld = new WeakSet<IncomingMessage>();
 
   constructor(parts: AppParts) {
     this.#parts = parts;
@@ -56,7 +62,7 @@ export class App {
   }
 
   #listener(): FastifyInstance {
-    const { limiter, monotonic, timeouts } = this.#parts;
+    const { limiter, timeouts } = this.#parts;
     const app = this.#parts.fastify({
       logger: false,
       bodyLimit: MAX_BODY_BYTES,
@@ -81,13 +87,18 @@ export class App {
       clientErrorHandler: (error, socket) => refuseBytes(error, socket, limiter),
       frameworkErrors: (error, request, reply) => {
         // The path could not be decoded: there is no such route. No hook has run yet.
-        request.call = newCall(request.id, monotonic());
+        this.#begin(request, reply);
         void this.answerUnrouted(request, reply).catch((failure: unknown) =>
           this.#onError(failure ?? error, request, reply),
         );
       },
     });
     app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
+    app.server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+      // The body is asked for when key, limits, size and type are found good.
+      this.#withheld.add(request);
+      app.server.emit("request", request, response);
+    });
     app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
       // An expectation that we do not know may be ignored (RFC 9110, 10.1.1).
       app.server.emit("request", request, response);
@@ -97,31 +108,59 @@ export class App {
 
   #addHooks(): void {
     const { http } = this;
-    const { log, metrics, monotonic } = this.#parts;
+    const { cors } = this.#parts;
     http.decorate("lifecycle", this.lifecycle);
     http.decorateRequest("call");
     http.removeAllContentTypeParsers();
     http.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
     http.addHook("onRequest", async (request, reply) => {
-      request.call = newCall(request.id, monotonic());
+      this.#begin(request, reply);
+      const url = request.raw.url ?? "";
+      if (/^\/v1(?:[/?#]|$)/.test(url) && cors.allow(request, reply)) return reply.code(204).send();
       // Before the body is looked at: a wrong path or method is said first.
       if (request.is404) return this.answerUnrouted(request, reply);
       const route = API_ROUTES[request.routeOptions.url ?? ""];
       if (route === undefined) return undefined;
       request.call.name = route.name;
       await this.#enter(request);
+      if (request.call.withheld) this.#askForBody(request, reply);
       return undefined;
     });
-    if (log !== SILENT || metrics !== undefined) {
-      http.addHook("onResponse", (request, reply, done) => {
-        const ms = monotonic() - request.call.startedAt;
-        log.request(request, reply.statusCode, ms);
-        metrics?.observe(request, reply.statusCode, ms);
-        done();
-      });
-    }
     http.setErrorHandler((error, request, reply) => this.#onError(error, request, reply));
     http.setNotFoundHandler((request, reply) => this.answerUnrouted(request, reply));
+  }
+
+  /** What is known of the call from its start, and its line in the log: at its end, or when its client is gone and it is answered. */
+  #begin(request: FastifyRequest, reply: FastifyReply): void {
+    const { log, metrics, monotonic } = this.#parts;
+    const { raw } = reply;
+    const call = newCall(request.id, monotonic());
+    request.call = call;
+    call.withheld = this.#withheld.has(request.raw);
+    if (log === SILENT && metrics === undefined) return;
+    let isAnswered = false;
+    let isClosed = false;
+    const report = (): void => {
+      const status = raw.writableFinished ? reply.statusCode : CLIENT_GONE;
+      const ms = monotonic() - call.startedAt;
+      log.request(request, status, ms);
+      metrics?.observe(request, status, ms);
+    };
+    call.answered = () => {
+      isAnswered = true;
+      if (isClosed) report();
+    };
+    raw.once("close", () => {
+      isClosed = true;
+      // A paid call goes on without its client until it is charged or given back.
+      if (isAnswered || call.name === undefined || raw.writableFinished) report();
+    });
+  }
+
+  #askForBody(request: FastifyRequest, reply: FastifyReply): void {
+    checkBodyHeaders(request.headers);
+    request.call.withheld = false;
+    reply.raw.writeContinue();
   }
 
   /** 401, 429, then the injected delays and failures. */
@@ -148,13 +187,14 @@ export class App {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
     }
-    const routes = Object.keys(API_ROUTES).join(", ");
+    const routes = [...Object.keys(API_ROUTES), "/docs", "/openapi.json", "/healthz"].join(", ");
     return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
   }
 
   async #onError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const problem = problemOf(error);
-    if (problem.status >= 500 && !(error instanceof Problem)) this.#parts.log.fault(request.id, error);
+    const isFault = problem.status >= 500 && !(error instanceof Problem || error instanceof VanishedError);
+    if (isFault) this.#parts.log.fault(request.id, error);
     return this.#sendProblem(request, reply, problem);
   }
 

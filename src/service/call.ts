@@ -16,6 +16,10 @@ export interface Call {
   fault: FaultAction | undefined;
   /** Charged by this very call, for logs and metrics. */
   charged: Credits;
+  /** The client waits to be asked for its body (Expect: 100-continue), and was not. */
+  withheld: boolean;
+  /** Told when the answer is made, whether or not somebody is there to take it. */
+  answered: (() => void) | undefined;
 }
 
 declare module "fastify" {
@@ -33,7 +37,12 @@ export const newCall = (requestId: string, startedAt: number): Call => ({
   account: undefined,
   fault: undefined,
   charged: ZERO,
+  withheld: false,
+  answered: undefined,
 });
+
+/** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */
+export const CLIENT_GONE = 499;
 
 /** An answer before it is sent: `body` is the envelope as JSON text. */
 export interface Answer {

@@ -1,8 +1,7 @@
 import type { FastifyError } from "fastify";
-import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { OutcomeUnknownError, VanishedError } from "./billing.ts";
 import { DeadlineError } from "./deadline.ts";
-import { unsupportedMediaType } from "./incoming.ts";
+import { bodyTooLarge, unsupportedMediaType } from "./incoming.ts";
 import { invalid, Problem } from "./problem.ts";
 
 /** What a failure anywhere in a request is to the client (docs/contract.md, Errors). */
@@ -22,5 +21,3 @@ export function problemOf(error: unknown): Problem {
   if (error instanceof VanishedError) return new Problem(500, [`${error.message}; nothing was charged`]);
   return new Problem(500, ["internal error; nothing was charged"]);
 }
-
-const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
+import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { countOf } from "./admission.ts";
 import type { HoldRequest } from "./ledger/ledger.ts";
 import { invalid, Problem } from "./problem.ts";
@@ -11,20 +13,26 @@ export function queryOf({ raw }: FastifyRequest): string {
   return cut < 0 ? "" : url.slice(cut + 1).replace(/#.*$/s, "");
 }
 
-/** The bytes of a body that was sent as JSON in UTF-8. Throws a 415 Problem. */
-export function jsonBody({ body, headers }: FastifyRequest): Uint8Array {
-  const type = headers["content-type"];
+/** Refuses by its headers a body that would not be read. Throws a 413 or 415 Problem. */
+export function checkBodyHeaders(headers: IncomingHttpHeaders): void {
+  if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();
   // Without a body there is no content type to complain about: the body's own check says that it is missing.
-  if (type !== undefined && !/^application\/json\s*(;\s*charset\s*=\s*"?utf-8"?\s*)?;?$/i.test(type.trim())) {
-    throw unsupportedMediaType();
-  }
+  const [type, ...parameters] = (headers["content-type"] ?? "application/json").split(";").map((part) => part.trim());
+  const charset = parameters.find((parameter) => /^charset\s*=/i.test(parameter))?.replace(/^charset\s*=\s*|"/gi, "");
+  if (type?.toLowerCase() !== "application/json" || !/^utf-?8$/i.test(charset ?? "utf-8")) throw unsupportedMediaType();
   const encoding = headers["content-encoding"];
   if (encoding !== undefined && encoding !== "identity") {
     throw new Problem(415, ["send the body without a Content-Encoding"], { "accept-encoding": "identity" });
   }
+}
+
+/** The bytes of a body that was sent as JSON in UTF-8. Throws a 415 Problem. */
+export function jsonBody({ body, headers }: FastifyRequest): Uint8Array {
+  checkBodyHeaders(headers);
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }
 
+export const bodyTooLarge = (): Problem => new Problem(413, [`the body is larger than ${MAX_BODY_BYTES} bytes`]);
 export const unsupportedMediaType = (): Problem =>
   new Problem(415, ["send the body as Content-Type: application/json (in UTF-8)"]);
 

@@ -1,16 +1,19 @@
 import { createServer, type Server } from "node:http";
 import type { FastifyRequest } from "fastify";
-import { creditsToNumber } from "../contract/money.ts";
+import { creditsToNumber, ZERO } from "../contract/money.ts";
+import { CLIENT_GONE } from "./call.ts";
 import { needed } from "./missing-package.ts";
 
 export interface Metrics {
+  readonly host: string;
   readonly port: number;
   observe(request: FastifyRequest, status: number, ms: number): void;
   close(): Promise<void>;
 }
 
 /**
- * Prometheus metrics on a port of their own, at the service's address: by call and status alone, never by key, account or filter.
+ * Prometheus metrics on a port of their own: by call and status alone, never by key, account or filter. Where it listens on
+ * loopback, a Host of another name is refused: a page in a browser can make its own name point here.
  * @throws MissingPackageError where prom-client is not installed
  */
 export async function openMetrics(host: string, port: number): Promise<Metrics> {
@@ -36,7 +39,17 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
     labelNames: ["call", "mode"],
     registers: [registry],
   });
+  const unanswered = new Counter({
+    name: "headcount_credits_charged_unanswered_total",
+    help: "Credits charged by calls whose client did not take the answer",
+    labelNames: ["call"],
+    registers: [registry],
+  });
   const server = createServer((request, response) => {
+    if (isLoopback(host) && !isLoopback((request.headers.host ?? "").replace(/:\d+$/, ""))) {
+      response.writeHead(421).end();
+      return;
+    }
     const path = request.url?.split("?", 1)[0];
     if (request.method !== "GET" || path !== "/metrics") {
       response.writeHead(path === "/metrics" ? 405 : 404).end();
@@ -50,13 +63,17 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
   await listen(server, host, port);
   const address = server.address();
   return {
+    host,
     port: typeof address === "object" && address !== null ? address.port : port,
     observe(request, status, ms) {
       const { call } = request;
       const name = call.name ?? "other";
       requests.inc({ call: name, status: String(status) });
       seconds.observe({ call: name }, ms / 1_000);
-      if (call.charged > 0n) charged.inc({ call: name, mode: call.key?.mode ?? "live" }, creditsToNumber(call.charged));
+      if (call.charged === ZERO) return;
+      const credits = creditsToNumber(call.charged);
+      charged.inc({ call: name, mode: call.key?.mode ?? "live" }, credits);
+      if (status === CLIENT_GONE) unanswered.inc({ call: name }, credits);
     },
     close: () =>
       new Promise((resolve) => {
@@ -65,6 +82,8 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
       }),
   };
 }
+
+const isLoopback = (host: string): boolean => /^(?:localhost|\[?::1\]?|127(?:\.\d{1,3}){3})$/i.test(host);
 
 const listen = (server: Server, host: string, port: number): Promise<void> =>
   new Promise((resolve, reject) => {

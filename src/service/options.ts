@@ -36,13 +36,17 @@ export interface ServiceOptions {
   readonly maxDepth?: number;
   /** Where structured logs go; none without it. */
   readonly log?: { write(text: string): unknown };
-  /** Port of `/metrics`, on the same host; 0 for any free one. None without it. */
+  /** Port of `/metrics`; 0 for any free one. None without it. */
   readonly metricsPort?: number;
+  /** Default 127.0.0.1. */
+  readonly metricsHost?: string;
+  /** Origins whose pages may read `/v1` in a browser; `*` for any. Default: none. */
+  readonly corsOrigins?: readonly string[];
   readonly faults?: readonly Fault[];
   /** Added to every `/v1` call that passed 401 and 429, milliseconds. */
   readonly latencyMs?: number;
   readonly timeouts?: Partial<Timeouts>;
-  /** Open connections at most; more are refused. Default 4,096. */
+  /** Open connections at most; for one more the longest idle one is closed. Default 4,096. */
   readonly maxConnections?: number;
   /** Sees every answer before it goes out. */
   readonly observe?: (answer: ObservedAnswer) => void;

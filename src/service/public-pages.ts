@@ -1,7 +1,8 @@
+import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import type { Engine } from "../dataset/engine.ts";
+import { encodeBody } from "./compression.ts";
 import type { Store } from "./ledger/ledger.ts";
-import type { ReferenceFile } from "./reference/page.ts";
 
 export interface PublicPageOptions {
   readonly engine: Engine;
@@ -9,58 +10,78 @@ export interface PublicPageOptions {
   readonly notFound: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
 }
 
+interface Page {
+  readonly body: string;
+  readonly contentType: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
 const SECURITY = {
   "x-content-type-options": "nosniff",
   "referrer-policy": "no-referrer",
   "x-frame-options": "DENY",
 } as const;
+const JSON_TYPE = "application/json; charset=utf-8";
+const METHODS = "GET, HEAD, OPTIONS";
 
-/** The routes outside `/v1`: open to all, without records and without accounts. */
-export function addPublicPages(app: FastifyInstance, options: PublicPageOptions): void {
-  let documentText: Promise<string> | undefined;
-  let files: Promise<{ policy: string; byPath: Map<string, ReferenceFile> }> | undefined;
+/** The routes outside `/v1`: open to all, without records and without accounts. HEAD is answered as GET is, without the body. */
+export function addPublicPages(app: FastifyInstance, { engine, notFound, store }: PublicPageOptions): void {
+  const add = (url: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) => {
+    app.route({ method: ["GET", "HEAD"], url, handler });
+    app.options(url, (_request, reply) =>
+      reply
+        .code(204)
+        .headers({ ...SECURITY, allow: METHODS })
+        .send(),
+    );
+  };
 
-  app.get("/healthz", async (_request, reply) => {
-    const { version } = options.engine.info();
-    const answers = await options.store.account("default").then(
+  add("/healthz", async (_request, reply) => {
+    const { version } = engine.info();
+    const answers = await store.account("default").then(
       () => true,
       () => false,
     );
     return reply
       .code(answers ? 200 : 503)
-      .headers({ ...SECURITY, "content-type": "application/json; charset=utf-8", "cache-control": "no-store" })
+      .headers({ ...SECURITY, "content-type": JSON_TYPE, "cache-control": "no-store" })
       .send(JSON.stringify({ status: answers ? "ok" : "the accounts do not answer", dataset_version: version }));
   });
 
-  app.get("/openapi.json", async (_request, reply) => {
+  let documentText: Promise<string> | undefined;
+  add("/openapi.json", async (request, reply) => {
     documentText ??= import("../contract/openapi/document.ts").then(({ openApiText }) => openApiText());
-    return reply
-      .headers({
-        ...SECURITY,
-        "content-type": "application/json; charset=utf-8",
-        "cache-control": "public, max-age=300",
-      })
-      .send(await documentText);
+    // Nothing in it is secret, and a browser's tools of any origin may want it.
+    const headers = { "access-control-allow-origin": "*" };
+    return sendPage(request, reply, { body: await documentText, contentType: JSON_TYPE, headers });
   });
 
-  app.get("/docs", (request, reply) => sendFile("/docs", request, reply));
-  app.get("/docs/*", (request, reply) => sendFile(request.url.split("?", 1)[0] ?? "", request, reply));
+  let reference: Promise<typeof import("./reference/page.ts")> | undefined;
+  const sendReference = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    reference ??= import("./reference/page.ts");
+    const { REFERENCE_CSP, referenceFile } = await reference;
+    const file = referenceFile(request.url.split("?", 1)[0] ?? "", baseOf(request));
+    if (file === undefined) return notFound(request, reply);
+    return sendPage(request, reply, { ...file, headers: { "content-security-policy": REFERENCE_CSP } });
+  };
+  add("/docs", sendReference);
+  add("/docs/*", sendReference);
+}
 
-  async function sendFile(path: string, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
-    files ??= import("./reference/page.ts").then(({ REFERENCE_CSP, referencePage }) => ({
-      policy: REFERENCE_CSP,
-      byPath: new Map(referencePage().map((file) => [file.path, file])),
-    }));
-    const { byPath, policy } = await files;
-    const file = byPath.get(path);
-    if (file === undefined) return options.notFound(request, reply);
-    return reply
-      .headers({
-        ...SECURITY,
-        "content-type": file.contentType,
-        "content-security-policy": policy,
-        "cache-control": "public, max-age=300",
-      })
-      .send(file.body);
-  }
+/** The address that the request was sent to, to be shown in examples. A Host that is none is not repeated. */
+function baseOf({ headers, raw }: FastifyRequest): string {
+  const { host } = headers;
+  const { localAddress, localPort } = raw.socket;
+  const plain = host !== undefined && /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(?::\d{1,5})?$/i.test(host);
+  const scheme = headers["x-forwarded-proto"] === "https" ? "https" : "http";
+  return `${scheme}://${plain ? host : `${localAddress ?? "127.0.0.1"}:${localPort ?? 0}`}`;
+}
+
+async function sendPage(request: FastifyRequest, reply: FastifyReply, page: Page): Promise<FastifyReply> {
+  const etag = `"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
+  reply.headers({ ...SECURITY, ...page.headers, etag, "cache-control": "public, max-age=300" });
+  const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  if (known.includes(etag) || known.includes("*")) return reply.code(304).header("vary", "accept-encoding").send();
+  const { body, headers } = await encodeBody(request.headers["accept-encoding"], page.body);
+  return reply.headers({ ...headers, "content-type": page.contentType }).send(body);
 }

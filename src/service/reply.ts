@@ -1,6 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Answer, standardHeaders } from "./call.ts";
+import { encodeBody } from "./compression.ts";
 import type { RateState } from "./limits.ts";
 
 /** What every answer needs to know of the service. */
@@ -21,37 +22,52 @@ declare module "fastify" {
 const MAX_SKIPPED_BYTES = 64 * 1_024 * 1_024;
 
 /** Sends an answer in the envelope, or loses it where a fault says so. */
-export function send(request: FastifyRequest, reply: FastifyReply, rate: RateState, answer: Answer): FastifyReply {
+export async function send(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rate: RateState,
+  answer: Answer,
+): Promise<FastifyReply> {
   const { call, server } = request;
-  const headers = { ...standardHeaders(call.requestId, rate), ...answer.headers };
+  const encoded = await encodeBody(request.headers["accept-encoding"], answer.body);
+  const headers = { ...standardHeaders(call.requestId, rate), ...answer.headers, ...encoded.headers };
+  const varied = reply.getHeader("vary");
+  if (varied !== undefined && headers.vary !== undefined) headers.vary = `${varied}, ${headers.vary}`;
   if (server.lifecycle.draining || isCutOff(request, reply, answer.status)) headers.connection = "close";
   else reply.removeHeader("connection");
-  headers["content-length"] = String(Buffer.byteLength(answer.body));
+  headers["content-length"] = String(Buffer.byteLength(encoded.body));
   server.lifecycle.observe?.(request, answer, headers);
+  call.answered?.();
   if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
     reply.hijack();
-    lose(reply.raw, answer, headers, call.fault.kind === "cut" ? call.fault.bytes : 0);
+    lose(
+      reply.raw,
+      answer.status,
+      headers,
+      Buffer.from(encoded.body),
+      call.fault.kind === "cut" ? call.fault.bytes : 0,
+    );
     return reply;
   }
-  return reply.code(answer.status).headers(headers).send(answer.body);
+  return reply.code(answer.status).headers(headers).send(request.method === "HEAD" ? "" : encoded.body);
 }
 
 /**
- * Whether the client must not use the connection again: its body was refused and will not be read to its end. Where that end is
- * near, it is read past, since many clients look for an answer only when all is sent.
+ * Whether the client must not use the connection again: its body was not asked for, or refused and will not be read to its end.
+ * Where that end is near, it is read past, since many clients look for an answer only when all is sent.
  */
-const isCutOff = ({ headers }: FastifyRequest, reply: FastifyReply, status: number): boolean =>
-  status >= 400 &&
-  reply.hasHeader("connection") &&
-  !(Number(headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES);
+const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number): boolean =>
+  request.call.withheld ||
+  (status >= 400 &&
+    reply.hasHeader("connection") &&
+    !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES));
 
 /** Sends the first bytes of the body, if any, and cuts the connection. */
-function lose(raw: ServerResponse, answer: Answer, headers: Record<string, string>, bytes: number): void {
-  const body = Buffer.from(answer.body);
+function lose(raw: ServerResponse, status: number, headers: Record<string, string>, body: Buffer, bytes: number): void {
   if (bytes === 0) {
     raw.destroy();
     return;
   }
-  raw.writeHead(answer.status, headers);
+  raw.writeHead(status, headers);
   raw.write(body.subarray(0, Math.min(bytes, body.length - 1)), () => raw.destroy());
 }

@@ -183,7 +183,8 @@ function integer(fields: ReadonlyMap<string, unknown>, name: string, fallback: n
   if (!fields.has(name)) return fallback;
   const value = fields.get(name);
   if (typeof value !== "number" || !Number.isInteger(value)) {
-    throw invalid(`${name} must be an integer, not ${typeof value === "number" ? value : echo(value)}`);
+    const text = typeof value === "string" ? `a string ("${echo(value)}")` : echo(value);
+    throw invalid(`${name} must be an integer, not ${typeof value === "number" ? value : text}`);
   }
   if (!Number.isSafeInteger(value)) throw invalid(`${name} must be at most ${Number.MAX_SAFE_INTEGER}`);
   // -0 is 0.
@@ -208,7 +209,7 @@ function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
   if (value !== undefined) return { by, value };
   throw invalid(
     by === "domain"
-      ? `domain is not a domain: "${echo(text)}"; for example northwind.example`
+      ? `domain is not a domain: "${echo(text)}"; for example acme.example`
       : `company_network_url is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`,
   );
 }

@@ -11,7 +11,7 @@ import { onOneVersion, type ServedDataset } from "./datasets.ts";
 import { within } from "./deadline.ts";
 import type { CallName } from "./faults.ts";
 import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
-import type { KeyMode, Store } from "./ledger/ledger.ts";
+import type { KeyMode, Store, StoredKey } from "./ledger/ledger.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters, magicProblem } from "./magic.ts";
 import { invalid, Problem } from "./problem.ts";
 import { send } from "./reply.ts";
@@ -80,7 +80,8 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   refuseQuery(queryOf(request));
   const { canonical, filters } = readCount(jsonBody(request));
   const { key } = admitted(request);
-  if (key.mode === "test") await perform(magicOfFilters(filters, false), options);
+  const magic = magicOf(key, () => magicOfFilters(filters, false));
+  if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { counts } = await options.dataset(key.mode);
   const counted = await within(counts.count(filters, canonical), options.workTimeoutMs);
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
@@ -95,14 +96,14 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
   const idempotency = idempotencyOf(request, `${canonical}\n${pagingIdentity(paging)}`);
   const { engine } = await options.dataset(key.mode);
   if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
-  if (key.mode === "test") await perform(magicOfFilters(filters, true), options);
+  const magic = magicOf(key, () => magicOfFilters(filters, true));
   const work = () =>
     onOneVersion(engine, async (version) => {
       checkCursorVersion(paging, version);
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
       return boughtPage(page, paging, version, canonical, "/v1/person/search");
     });
-  return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, work });
+  return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, work, magic });
 }
 
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -110,14 +111,14 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
   const { lookup } = readEnrich(queryOf(request));
   const idempotency = idempotencyOf(request, companyKey(lookup));
   const { engine } = await options.dataset(key.mode);
-  if (key.mode === "test") await perform(magicOfCompany(lookup), options, companyMiss(lookup));
+  const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
   const work = () =>
     onOneVersion(engine, async (version) => {
       const company = await engine.company(lookup);
       if (company === undefined) throw companyMiss(lookup);
       return { rows: 1, resultJson: company.record, headers: { "x-dataset-version": version } };
     });
-  return buy(request, options, { costed: "company_enrich", rows: 1, idempotency, work });
+  return buy(request, options, { costed: "company_enrich", rows: 1, idempotency, work, magic });
 }
 
 async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -127,7 +128,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
   const idempotency = idempotencyOf(request, `${segment}\n${pagingIdentity(paging)}`);
   const { engine } = await options.dataset(key.mode);
   if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
-  if (key.mode === "test") await perform(magicOfCompany(lookup), options, companyMiss(lookup));
+  const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
   const work = () =>
     onOneVersion(engine, async (version) => {
       checkCursorVersion(paging, version);
@@ -137,13 +138,13 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, version, segment, target);
     });
-  return buy(request, options, { costed: "company_employees", rows: paging.perPage, idempotency, work });
+  return buy(request, options, { costed: "company_employees", rows: paging.perPage, idempotency, work, magic });
 }
 
 function buy(
   request: FastifyRequest,
-  { store, workTimeoutMs }: RouteOptions,
-  order: Pick<Purchase, "costed" | "rows" | "idempotency" | "work">,
+  { sleep, store, workTimeoutMs }: RouteOptions,
+  order: Pick<Purchase, "costed" | "rows" | "idempotency" | "work"> & { readonly magic: Magic | undefined },
 ): Promise<Answer> {
   const { account, key } = admitted(request);
   return purchase(store, {
@@ -151,7 +152,11 @@ function buy(
     call: request.call,
     key,
     account,
-    work: () => within(order.work(), workTimeoutMs),
+    // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
+    work: async () => {
+      if (order.magic === "slow") await sleep(MAGIC_SLOW_MS);
+      return within(order.work(), workTimeoutMs);
+    },
     vanished: () => request.raw.socket.destroyed === true,
   });
 }
@@ -200,9 +205,10 @@ function boughtPage(found: RecordPage, paging: Paging, version: string, segment:
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>
   new Problem(404, [`no company matches ${lookup.by} ${lookup.value.slice(0, 64)}`]);
 
-/** Makes a magic value of a test key come true. */
-async function perform(magic: Magic | undefined, { sleep }: RouteOptions, miss?: Problem): Promise<void> {
+/** What a test key's magic value still has to do: whatever is an answer by itself is thrown. */
+function magicOf(key: StoredKey, find: () => Magic | undefined, miss?: Problem): Magic | undefined {
+  const magic = key.mode === "test" ? find() : undefined;
   const problem = magicProblem(magic, miss);
   if (problem !== undefined) throw problem;
-  if (magic === "slow") await sleep(MAGIC_SLOW_MS);
+  return magic;
 }

@@ -2,6 +2,8 @@ import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
 import { Admission } from "./admission.ts";
 import { App } from "./app.ts";
+import { boundConnections } from "./connections.ts";
+import { Cors } from "./cors.ts";
 import { serveDatasets } from "./datasets.ts";
 import { FaultPlan } from "./faults.ts";
 import { RateLimiter } from "./limits.ts";
@@ -43,13 +45,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   const host = options.host ?? "127.0.0.1";
+  const metricsHost = options.metricsHost ?? "127.0.0.1";
   const dataset = await serveDatasets(options.engine, options.testEngine, clocks);
   await store.recover(0);
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
   const admission = new Admission(store, limiter);
   const log = options.log === undefined ? SILENT : await openLog(options.log);
-  const metrics = options.metricsPort === undefined ? undefined : await openMetrics(host, options.metricsPort);
+  const metrics = options.metricsPort === undefined ? undefined : await openMetrics(metricsHost, options.metricsPort);
   const app = new App({
     fastify,
     admission,
@@ -61,6 +64,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     sleep,
     log,
     metrics,
+    cors: new Cors(options.corsOrigins ?? []),
     observe: options.observe,
   });
   const { maxDepth } = options;
@@ -70,7 +74,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     store,
     notFound: (request, reply) => app.answerUnrouted(request, reply),
   });
-  app.http.server.maxConnections = options.maxConnections ?? 4_096;
+  boundConnections(app.http.server, options.maxConnections ?? 4_096);
   try {
     await app.http.listen({ host, port: options.port ?? 0 });
   } catch (error) {
@@ -104,7 +108,7 @@ function running(app: App, host: string, parts: Closing): RunningService {
   return {
     url,
     port,
-    metricsUrl: metrics === undefined ? undefined : `${addressOf(host, metrics.port)}/metrics`,
+    metricsUrl: metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
     flush: () => limiter.flush(),
     close() {

@@ -73,6 +73,7 @@ describe("the package", () => {
         "completions/headcount.ps1",
         "docs/headcount.1",
         "docs/openapi.json",
+        "docs/reference/collection.json",
         "package.json",
       ]
     `);

@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { openApiDocument } from "../../src/contract/openapi/document.ts";
 import { jsonCode } from "../../src/service/reference/html.ts";
 import { markdown } from "../../src/service/reference/markdown.ts";
-import { referencePage } from "../../src/service/reference/page.ts";
+import { BASE, referencePage } from "../../src/service/reference/page.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
@@ -54,7 +54,7 @@ describe("the reference's own text", () => {
     expect(html).not.toMatch(/\s(style|on[a-z]+|srcset)=/i);
     const loads = [...attributes(html, "href"), ...attributes(html, "src")].filter((link) => !link.startsWith("#"));
     expect(loads.filter((link) => !own.has(link))).toEqual([]);
-    for (const { body, path } of files.slice(1)) {
+    for (const { body, path } of files.filter((file) => !file.path.endsWith(".json")).slice(1)) {
       expect([path, body.replace(/xmlns="[^"]*"/g, "")]).not.toEqual([
         path,
         expect.stringMatching(/url\(|@import|https?:/i),
@@ -151,7 +151,7 @@ describe("over HTTP", () => {
         expect(response.status).toBe(200);
         expect(response.headers.get("content-type")).toBe(contentType);
         expect(response.headers.get("content-security-policy")).toMatch(/^default-src 'self';/);
-        expect(await response.text()).toBe(body);
+        expect(await response.text()).toBe(body.replaceAll(BASE, service.url));
       }
       const document = await fetch(`${service.url}/openapi.json`);
       expect(await document.json()).toEqual(JSON.parse(JSON.stringify(openApiDocument())));

@@ -188,7 +188,8 @@ describe("every status of every path", () => {
         close: () => engine.close(),
       }),
     });
-    const all = [service, faulty, poor, exhausted, held];
+    const hasty = await startTestService({ people: 500, timeouts: { headers: 100, request: 100, check: 20 } });
+    const all = [service, faulty, poor, exhausted, held, hasty];
     const problems: string[] = [];
 
     async function call(at: TestService, path: string, method: string, init: object = {}): Promise<TestAnswer> {
@@ -234,8 +235,11 @@ describe("every status of every path", () => {
           await call(service, path, method, { body: "filters", headers: { "content-type": "text/plain" } });
           await call(service, path, method, { body: { filters: { departement: "Sales" } } });
         }
-        const bad = await rawCall(service.port, `${method} ${path} HTTP/1.1\r\nConnection: close\r\n\r\n`);
-        problems.push(...responseProblems({ method, path, ...bad }));
+        const head = `${method} ${path} HTTP/1.1\r\nConnection: close\r\n`;
+        for (const bytes of [`${head}\r\n`, `${head}X: ${"a".repeat(20_000)}\r\n\r\n`, head]) {
+          const bad = await rawCall(hasty.port, bytes);
+          problems.push(...responseProblems({ method, path, ...bad }));
+        }
       }
       await call(service, "/v1/nothing", "GET");
       await call(service, "/v1/nothing", "GET", { key: null });

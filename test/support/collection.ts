@@ -104,9 +104,9 @@ export async function requestCollection(document: OpenApiDocument): Promise<Coll
   collection.auth = { type: "bearer", bearer: [{ key: "token", value: "{{api_key}}", type: "string" }] };
   collection.event = script(TESTS);
   collection.variable = [
-    { key: "baseUrl", value: document.servers[0]?.url ?? "" },
+    { key: "baseUrl", value: "http://127.0.0.1:8787" },
     { key: "api_key", value: "", description: "hc_live_... or hc_test_..." },
-    { key: "company_domain", value: "northwind-analytics.example" },
+    { key: "company_domain", value: "acme.example" },
   ];
   // A copy through JSON: the converter leaves undefined values, which a file cannot hold.
   const plain = JSON.parse(JSON.stringify(collection)) as { [key: string]: Json };

@@ -26,6 +26,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   output: ["errors.ts", "context.ts"],
   purchase: ["errors.ts", "context.ts"],
   terminal: [],
+  service: ["paths.ts"],
   commands: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts"],
   completion: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts", "paths.ts"],
 };

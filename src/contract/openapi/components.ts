@@ -37,30 +37,12 @@ export const HEADERS: Readonly<Record<string, Header>> = {
   Link: header(
     'The next page: `rel="next"`. Absent on the last page.',
     string,
-    '</v1/company/employees?domain=northwind-analytics.example&page=2&per_page=25>; rel="next"',
-    false,
-  ),
-  "Idempotent-Replayed": header(
-    "`true` where this is the stored reply of an earlier call with the same `Idempotency-Key`: nothing was charged again.",
-    { type: "string", enum: ["true"] },
-    "true",
+    '</v1/company/employees?domain=acme.example&page=2&per_page=25>; rel="next"',
     false,
   ),
   "Retry-After": header("Whole seconds to wait before the next try, at least 1.", positive, 7),
   Allow: header("The methods that the path has.", string, "GET"),
   "WWW-Authenticate": header("How to send the key.", string, "Bearer", false),
-  Deprecation: header(
-    "Since when the route is deprecated. Absent on routes that are not.",
-    string,
-    "@1790812800",
-    false,
-  ),
-  Sunset: header(
-    "When a deprecated route goes, at least six months ahead.",
-    string,
-    "Sat, 01 May 2027 00:00:00 GMT",
-    false,
-  ),
 };
 
 export const RATE_HEADERS = [
@@ -87,9 +69,8 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     in: "header",
     required: false,
     description:
-      "Your own identifier of the call, echoed in the answer: up to 128 letters, digits, `.`, `_`, `:` and `-`.",
-    schema: { type: "string", minLength: 1, maxLength: 128 },
-    example: "nightly-export-17",
+      "Your own identifier of the call, echoed in the answer: up to 128 letters, digits, `.`, `_`, `:` and `-`. Any other is ignored and one is made.",
+    schema: { type: "string" },
   },
   IdempotencyKey: {
     name: "Idempotency-Key",
@@ -97,38 +78,28 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     required: false,
     description:
       "An extension of this service. Send the same key on every retry of one call: the stored reply comes back and nothing is charged twice. See *Retrying a paid call*.",
-    schema: { type: "string", minLength: 1, maxLength: 255 },
-    example: "1f0c8a52-7f4e-4b0e-9a55-0c7d3b2e6f11",
+    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" },
   },
-  Domain: lookup(
-    "domain",
-    "Domain of the company; scheme, `www.` and path are ignored.",
-    "northwind-analytics.example",
-  ),
-  CompanyNetworkUrl: lookup(
-    "company_network_url",
-    "Profile address of the company, or its slug.",
-    "https://network.example/company/northwind-analytics",
-  ),
-  Name: lookup(
-    "name",
-    "Exact name in any case. Where companies share it, the one with the first id.",
-    "Northwind Analytics",
-  ),
-  Id: lookup("id", "Identifier of the company.", EXAMPLE_COMPANY.id),
-  Page: { ...paging("page", PAGING_SCHEMAS.page), example: 1 },
+  Domain: {
+    ...lookup("domain", "Domain of the company; scheme, `www.` and path are ignored."),
+    example: EXAMPLE_COMPANY.domain,
+  },
+  CompanyNetworkUrl: lookup("company_network_url", "Profile address of the company, or its slug."),
+  Name: lookup("name", "Exact name in any case. Where companies share it, the one with the first id."),
+  Id: lookup("id", "Identifier of the company."),
+  Page: paging("page", PAGING_SCHEMAS.page),
   PerPage: { ...paging("per_page", PAGING_SCHEMAS.perPage), example: 25 },
-  Cursor: { ...paging("cursor", PAGING_SCHEMAS.cursor), example: "djE6MjU" },
+  Cursor: paging("cursor", PAGING_SCHEMAS.cursor),
 };
 
-function lookup(name: string, description: string, example: string): Parameter {
+// Without examples but one: of the four exactly one may be sent, and there are tools that send every example.
+function lookup(name: string, description: string): Parameter {
   return {
     name,
     in: "query",
     required: false,
     description: `${description} Exactly one of \`domain\`, \`company_network_url\`, \`name\` and \`id\` is required.`,
     schema: { type: "string", minLength: 1, maxLength: 1_024 },
-    example,
   };
 }
 
@@ -219,7 +190,13 @@ export const RESPONSES: Readonly<Record<string, Response>> = {
     fault: failure("Server fault", ["internal error; nothing was charged"]),
   }),
   Malformed: errorResponse(
-    "Bytes that are no valid HTTP request: 400, and 408 (too slow), 431 (headers above 16 KiB). In the envelope as well, with the rate-limit headers of callers without a key.",
+    "The bytes are no valid HTTP request. In the envelope as well, with the rate-limit headers of callers without a key.",
     { malformed: failure("Not HTTP", ["this is not a valid HTTP request"], 0) },
   ),
+  TooSlow: errorResponse("The request did not arrive in time. Headers as with 400.", {
+    slow: failure("Too slow", ["the request did not arrive in time"], 0),
+  }),
+  HeadersTooLarge: errorResponse("The headers are larger than 16 KiB. Headers as with 400.", {
+    headers: failure("Too large", ["the headers are larger than 16 KiB"], 0),
+  }),
 };

@@ -15,9 +15,11 @@ export function openApiDocument(): OpenApiDocument {
       title: "headcount: Professional-Network Dataset API",
       version: "1.0.0",
       description: OPENAPI_DESCRIPTION,
+      contact: { name: "Whoever runs this service" },
       license: { name: "MIT", url: "https://opensource.org/license/mit" },
     },
-    servers: [{ url: "http://127.0.0.1:8787", description: "headcount serve, as it starts without options" }],
+    // Relative: a client that reads its address from here sends the key to the service that gave it the document, and to no other.
+    servers: [{ url: "/", description: "the service that serves this document" }],
     security: [{ apiKey: [] }],
     tags: [
       { name: "Account", description: "What is left, what may be asked, and what it costs." },

@@ -19,7 +19,7 @@ Count a segment for free, see what it would cost at most, then page through it. 
 ## First call
 
 \`\`\`
-curl -s http://127.0.0.1:8787/v1/person/count \\
+curl -s "$HEADCOUNT_BASE_URL/v1/person/count" \\
   -H "Authorization: Bearer $HEADCOUNT_API_KEY" -H "Content-Type: application/json" \\
   -d '{"filters": {"department": "Sales"}}'
 \`\`\`

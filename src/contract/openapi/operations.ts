@@ -5,11 +5,13 @@ import { EXAMPLE_COMPANY, EXAMPLE_PERSON } from "./schemas.ts";
 import type { Example, HttpMethod, Json, Operation, Ref, RequestBody, Response } from "./types.ts";
 
 const EVERY_ERROR = {
+  "400": "Malformed",
   "401": "Unauthorized",
   "405": "MethodNotAllowed",
+  "408": "TooSlow",
   "429": "TooManyRequests",
+  "431": "HeadersTooLarge",
   "500": "ServerError",
-  default: "Malformed",
 } as const;
 const PAID_ERRORS = { "402": "PaymentRequired", "409": "Conflict" } as const;
 const BODY_ERRORS = {
@@ -20,15 +22,7 @@ const BODY_ERRORS = {
 const LOOKUP_ERRORS = { "404": "NotFound", "422": "UnprocessableQuery" } as const;
 
 const LOOKUP = ["Domain", "CompanyNetworkUrl", "Name", "Id"] as const;
-const PEOPLE_HEADERS = [
-  "X-Total-Count",
-  "X-Page",
-  "X-Per-Page",
-  "X-Next-Cursor",
-  "Link",
-  "X-Dataset-Version",
-  "Idempotent-Replayed",
-] as const;
+const PEOPLE_HEADERS = ["X-Total-Count", "X-Page", "X-Per-Page", "X-Next-Cursor", "Link", "X-Dataset-Version"] as const;
 
 const envelope = (summary: string, result: Json, used: number, remaining = 3_766): Example => ({
   summary,
@@ -101,11 +95,11 @@ function operation({ errors, parameters = [], success, tag, ...rest }: Call): Op
   const responses: Record<string, Response | Ref> = {
     "200": {
       description: success.description,
-      headers: headers(...RATE_HEADERS, ...(success.headers ?? []), "Deprecation", "Sunset"),
+      headers: headers(...RATE_HEADERS, ...(success.headers ?? [])),
       content: json(success.schema, success.examples),
     },
   };
-  for (const [status, name] of Object.entries({ ...EVERY_ERROR, ...errors }).sort(([a], [b]) => (a < b ? -1 : 1))) {
+  for (const [status, name] of Object.entries({ ...EVERY_ERROR, ...errors })) {
     responses[status] = { $ref: `#/components/responses/${name}` };
   }
   const refs = [...parameters, "RequestId"].map((name) => ({ $ref: `#/components/parameters/${name}` }));
@@ -170,7 +164,7 @@ const enrich = operation({
     description: "The company.",
     schema: "CompanyEnvelope",
     examples: { company: envelope("A match", COMPANY, 1) },
-    headers: ["X-Dataset-Version", "Idempotent-Replayed"],
+    headers: ["X-Dataset-Version"],
   },
   errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS },
 });

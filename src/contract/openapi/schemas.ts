@@ -14,49 +14,50 @@ import {
 } from "../records.ts";
 import type { Json, Ref, Schema } from "./types.ts";
 
+/** A person and a company of the sample that a new data folder starts with; test keys see a company of that name too. */
 export const EXAMPLE_PERSON: Person = {
-  id: "p3debd109",
-  network_url: "network.example/in/amelie-martin-42",
-  name: "Amélie Martin",
-  first_name: "Amélie",
-  last_name: "Martin",
-  headline: "Head of Sales at Northwind Analytics",
-  title: "Head of Sales",
-  seniority: "Head",
-  seniority_level: "head",
-  functional_area: "sales",
+  id: "p0f8b4db9",
+  network_url: "network.example/in/anthony-caldwood-ff61cef8",
+  name: "Anthony Caldwood",
+  first_name: "Anthony",
+  last_name: "Caldwood",
+  headline: "Director of Business Development at Acme | supply chains, supply chains | Lifelong student 🎓",
+  title: "Director of Business Development",
+  seniority: "Director",
+  seniority_level: "director",
+  functional_area: "Business Development",
   department: "Sales",
-  industry: "Computer Software",
-  country: "France",
-  state: "Île-de-France",
-  city: "Paris",
-  location: "Paris, Île-de-France, France",
-  connections: 500,
-  followers: 1_284,
-  company_name: "Northwind Analytics",
-  company_domain: "northwind-analytics.example",
-  company_network_url: "network.example/company/northwind-analytics",
-  updated_at: "2026-09-30T00:00:00Z",
+  industry: "Primary Education",
+  country: "Canada",
+  state: "Stoneworth State",
+  city: "Greenwood",
+  location: "Greenwood, Stoneworth State, Canada",
+  connections: 127,
+  followers: 842,
+  company_name: "Acme",
+  company_domain: "acme.example",
+  company_network_url: "network.example/company/acme",
+  updated_at: "2025-11-26T00:00:00Z",
 };
 
 export const EXAMPLE_COMPANY: Company = {
-  id: "c365750c6",
-  name: "Northwind Analytics",
-  domain: "northwind-analytics.example",
-  company_network_url: "network.example/company/northwind-analytics",
-  industry: "Computer Software",
-  type: "Privately Held",
-  size_range: "51-200",
-  employee_count: 128,
-  founded_year: 2011,
-  description: "Forecasts for people who buy and sell electricity.",
-  country: "France",
-  state: "Île-de-France",
-  city: "Paris",
-  location: "Paris, Île-de-France, France",
-  followers: 9_310,
-  specialties: ["forecasting", "energy markets"],
-  updated_at: "2026-09-30T00:00:00Z",
+  id: "c3a94236f",
+  name: "Acme",
+  domain: "acme.example",
+  company_network_url: "network.example/company/acme",
+  industry: "Primary Education",
+  type: "Nonprofit",
+  size_range: "1,001-5,000",
+  employee_count: 1_026,
+  founded_year: 1979,
+  description: "Acme works on design systems and recruiting in Greenwood.",
+  country: "Canada",
+  state: "Stoneworth State",
+  city: "Greenwood",
+  location: "Greenwood, Stoneworth State, Canada",
+  followers: 136,
+  specialties: ["design systems", "recruiting"],
+  updated_at: "2025-10-08T00:00:00Z",
 };
 
 const ref = (name: string): Ref => ({ $ref: `#/components/schemas/${name}` });
@@ -131,27 +132,27 @@ function recordSchema<Field extends string>(
 
 const filterText: Schema = { type: "string", minLength: 1, maxLength: MAX_VALUE_LENGTH };
 
-function filterSchema(spec: FilterKeySpec): Schema {
-  const example = exampleValue(spec.key);
+// One named schema for what thirteen keys take: an anonymous union at each makes thirteen classes in a generated client.
+function filterSchema(spec: FilterKeySpec): Schema | Ref {
   const sentence = `${spec.description.charAt(0).toUpperCase()}${spec.description.slice(1)}.`;
   if (spec.match === "range") {
     const description = `${sentence} A row with no value never matches.`;
+    const example = exampleValue(spec.key);
     return { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description, example };
   }
-  if (!spec.list) return { ...filterText, description: sentence, example };
-  const item: Schema | Ref =
-    spec.match === "department"
-      ? { anyOf: [ref("Department"), { ...filterText, description: "The same in any other case." }] }
-      : filterText;
-  return {
-    description: `${sentence} An array means OR.`,
-    anyOf: [item, { type: "array", items: item, minItems: 1, maxItems: MAX_VALUES_PER_KEY }],
-    example,
-  };
+  if (spec.match === "department") return ref("DepartmentOrDepartments");
+  return spec.list ? ref("TextOrTexts") : { ...filterText, description: sentence, example: exampleValue(spec.key) };
 }
 
+const oneOrMore = (title: string, description: string, item: Schema | Ref, example: Json): Schema => ({
+  title,
+  description: `${description} An array means OR.`,
+  anyOf: [item, { type: "array", items: item, minItems: 1, maxItems: MAX_VALUES_PER_KEY }],
+  example,
+});
+
 function filtersSchema(): Schema {
-  const properties: Record<string, Schema> = {};
+  const properties: Record<string, Schema | Ref> = {};
   for (const spec of FILTER_SPECS) properties[spec.key] = filterSchema(spec);
   return {
     title: "Filters",
@@ -245,7 +246,7 @@ function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
   return object(
     "The envelope around every answer.",
     {
-      status: { type: "boolean", enum: [true], description: "True: the call worked.", example: true },
+      status: { type: "boolean", description: "Always true: the call worked.", example: true },
       detail: {
         type: "array",
         items: { type: "string" },
@@ -260,23 +261,20 @@ function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
   );
 }
 
-const free: Schema = { type: "number", enum: [0], description: "Always 0: the call is free.", example: 0 };
+const free: Schema = { type: "number", minimum: 0, maximum: 0, description: "Always 0: the call is free.", example: 0 };
 
 const perPage: Schema = {
   type: "integer",
   minimum: 1,
   maximum: PER_PAGE_MAX,
-  default: PER_PAGE_DEFAULT,
-  description: "Profiles wanted on the page. So many credits are held until the call is settled.",
+  description: `Profiles wanted on the page; ${PER_PAGE_DEFAULT} where it is not sent. So many credits are held until the call is settled.`,
   example: 25,
 };
 const page: Schema = {
   type: "integer",
   minimum: 1,
   maximum: Number.MAX_SAFE_INTEGER,
-  default: 1,
-  description: "Which page, counting from 1.",
-  example: 1,
+  description: "Which page, counting from 1; the first where neither it nor `cursor` is sent.",
 };
 const cursor: Schema = {
   type: "string",
@@ -307,6 +305,13 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, Schema>> = {
     enum: DEPARTMENTS,
     example: "Sales",
   },
+  TextOrTexts: oneOrMore("TextOrTexts", "A text in any case and Unicode form.", filterText, ["france", "germany"]),
+  DepartmentOrDepartments: oneOrMore(
+    "DepartmentOrDepartments",
+    "One of the 20 departments. The service takes their names in any case.",
+    ref("Department"),
+    "Sales",
+  ),
   Filters: filtersSchema(),
   CountRequest: {
     ...object("Filters to count.", { filters: ref("Filters") }, "CountRequest"),
@@ -347,7 +352,7 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, Schema>> = {
   ErrorEnvelope: object(
     "The envelope of every error. Nothing is ever charged for one.",
     {
-      status: { type: "boolean", enum: [false], description: "False: the call failed.", example: false },
+      status: { type: "boolean", description: "Always false: the call failed.", example: false },
       detail: {
         type: "array",
         items: { type: "string" },
@@ -355,8 +360,8 @@ export const OPENAPI_SCHEMAS: Readonly<Record<string, Schema>> = {
         description: "What is wrong, one message each.",
         example: ["the API key is missing or not valid"],
       },
-      result: { type: "object", nullable: true, enum: [null], description: "Always null.", example: null },
-      credits_used: { type: "number", enum: [0], description: "Always 0.", example: 0 },
+      result: { type: "object", nullable: true, description: "Always null.", example: null },
+      credits_used: { type: "number", minimum: 0, maximum: 0, description: "Always 0.", example: 0 },
       credits_remaining: credits("Balance; 0 and meaningless on a 401.", 3_766),
     },
     "ErrorEnvelope",

@@ -19,7 +19,6 @@ export interface Schema {
   readonly minItems?: number;
   readonly maxItems?: number;
   readonly pattern?: string;
-  readonly default?: Json;
   readonly example?: Json;
   readonly items?: Schema | Ref;
   readonly properties?: Readonly<Record<string, Schema | Ref>>;
@@ -48,7 +47,7 @@ export interface Header {
   readonly description: string;
   readonly required: boolean;
   readonly schema: Schema;
-  readonly example: Json;
+  readonly example?: Json;
 }
 
 export interface MediaType {
@@ -87,8 +86,8 @@ export interface OpenApiDocument {
   readonly info: {
     readonly title: string;
     readonly version: string;
-    readonly summary?: never;
     readonly description: string;
+    readonly contact: { readonly name: string };
     readonly license: { readonly name: string; readonly url: string };
   };
   readonly servers: readonly { readonly url: string; readonly description: string }[];

@@ -1,4 +1,6 @@
+import { readFileSync } from "node:fs";
 import { openApiDocument } from "../../contract/openapi/document.ts";
+import { EXAMPLE_COMPANY } from "../../contract/openapi/schemas.ts";
 import type {
   Header,
   HttpMethod,
@@ -10,7 +12,8 @@ import type {
   Response,
   Schema,
 } from "../../contract/openapi/types.ts";
-import { type Html, html, jsonCode } from "./html.ts";
+import { packageRoot } from "../../paths.ts";
+import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
 import { headings, markdown, slug } from "./markdown.ts";
 import { ICON, STYLE } from "./style.ts";
 
@@ -25,6 +28,10 @@ export interface ReferenceFile {
 export const REFERENCE_CSP =
   "default-src 'self'; script-src 'none'; frame-ancestors 'none'; form-action 'none'; base-uri 'none'";
 
+/** What stands for the service's address in the document and on the page. */
+export const BASE = "$HEADCOUNT_BASE_URL";
+
+const COLLECTION_PATH = "/docs/collection.json";
 const STYLE_PATH = "/docs/reference.css";
 const ICON_PATH = "/docs/icon.svg";
 
@@ -60,8 +67,7 @@ const schemaLink = (name: string): Html => html`<a href="#schema-${name}">${name
 
 function typeText(schema: Schema | Ref): Html {
   if (isRef(schema)) return schemaLink(nameOf(schema));
-  const orNull = schema.nullable && schema.enum?.[0] !== null ? " or null" : "";
-  if (schema.enum?.[0] === null) return html`null`;
+  const orNull = schema.nullable ? " or null" : "";
   if (schema.anyOf !== undefined) {
     const [first, ...more] = schema.anyOf.map(typeText);
     return html`${first}${more.map((part) => html` or ${part}`)}${orNull}`;
@@ -78,7 +84,6 @@ function bounds(schema: Schema): string {
   const top = maximum === Number.MAX_SAFE_INTEGER ? undefined : maximum;
   return [
     minimum !== undefined && top !== undefined ? `${minimum} to ${top}` : minimum ? `at least ${minimum}` : "",
-    schema.default === undefined ? "" : `default ${JSON.stringify(schema.default)}`,
     maxLength === undefined ? "" : `at most ${maxLength} characters`,
     maxItems === undefined ? "" : `at most ${maxItems}`,
   ]
@@ -140,17 +145,16 @@ const mediaOf = (content: Readonly<Record<string, MediaType>> | undefined): Medi
 const shellQuote = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
 
 /** A call as curl makes it, with the operation's own first example. */
-function curl(document: OpenApiDocument, { method, path, operation }: Call): string {
-  const base = document.servers[0]?.url ?? "";
+function curl({ method, path, operation }: Call): string {
   const lines = ['-H "Authorization: Bearer $HEADCOUNT_API_KEY"'];
-  const query = path.endsWith("/enrich") || path.endsWith("/employees") ? "domain=northwind-analytics.example" : "";
+  const query = path.endsWith("/enrich") || path.endsWith("/employees") ? `domain=${EXAMPLE_COMPANY.domain}` : "";
   if (operation["x-cost"] !== "free") lines.push('-H "Idempotency-Key: $(uuidgen)"');
   const [example] = Object.values(mediaOf(operation.requestBody?.content)?.examples ?? {});
   if (example !== undefined) {
     lines.push('-H "Content-Type: application/json"', `-d ${shellQuote(JSON.stringify(example.value))}`);
   }
   const verb = method === "get" || example !== undefined ? "" : `-X ${method.toUpperCase()} `;
-  const target = query === "" ? `${base}${path}` : shellQuote(`${base}${path}?${query}`);
+  const target = query === "" ? `${BASE}${path}` : shellQuote(`${BASE}${path}?${query}`);
   return [`curl -s ${verb}${target}`, ...lines].join(" \\\n  ");
 }
 
@@ -178,7 +182,7 @@ function operationSection(document: OpenApiDocument, call: Call): Html {
 <h3><a href="#${operation.operationId}">${operation.summary}</a></h3>
 <p class="route"><span class="method ${method}">${method.toUpperCase()}</span> <code>${path}</code> ${cost(operation["x-cost"])}</p>
 ${markdown(operation.description)}
-<pre class="curl" tabindex="0"><code>${curl(document, call)}</code></pre>
+<pre class="curl" tabindex="0"><code>${curl(call)}</code></pre>
 ${parameterTable(document, operation)}
 ${bodyTable(document, operation)}
 <h4>Answers</h4>
@@ -221,7 +225,7 @@ ${document.tags.map(
 }
 
 function pageHtml(document: OpenApiDocument): string {
-  const { info, servers, tags, components } = document;
+  const { info, tags, components } = document;
   const tagSections = tags.map(
     (tag) => html`<h2 id="${slug(tag.name)}">${tag.name}</h2><p>${tag.description}</p>
 ${calls(document)
@@ -241,7 +245,7 @@ ${calls(document)
 <nav class="wide" aria-label="Contents">${navigation(document)}</nav>
 <main>
 <header><h1>${info.title}</h1>
-<p class="meta">Version ${info.version} · base address <code>${servers[0]?.url ?? ""}</code> · <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi})</p></header>
+<p class="meta">Version ${info.version} · base address <code>${BASE}</code> · <a href="/openapi.json">openapi.json</a> (OpenAPI ${document.openapi}) · <a href="${COLLECTION_PATH}">collection.json</a> (requests for an API client)</p></header>
 <details class="narrow"><summary>Contents</summary><nav aria-label="Contents">${navigation(document)}</nav></details>
 ${markdown(info.description)}
 ${tagSections}
@@ -258,12 +262,30 @@ ${Object.entries(components.schemas).map(([name, schema]) => schemaSection(name,
 
 /**
  * The readable reference: one page made from the OpenAPI document and the files that it needs. No script, nothing from another
- * host. Serve each under its path with {@link REFERENCE_CSP}.
+ * host. The page names the service's address as {@link BASE}.
  */
 export function referencePage(): readonly ReferenceFile[] {
   return [
     { path: "/docs", contentType: "text/html; charset=utf-8", body: pageHtml(openApiDocument()) },
     { path: STYLE_PATH, contentType: "text/css; charset=utf-8", body: STYLE },
     { path: ICON_PATH, contentType: "image/svg+xml", body: ICON },
+    { path: COLLECTION_PATH, contentType: "application/json; charset=utf-8", body: collectionText() },
   ];
 }
+
+let files: ReadonlyMap<string, ReferenceFile> | undefined;
+
+/**
+ * One file of the reference, to be served with {@link REFERENCE_CSP}; undefined where there is none.
+ * @param base the address at which the reader reaches the service
+ */
+export function referenceFile(path: string, base: string): ReferenceFile | undefined {
+  files ??= new Map(referencePage().map((file) => [file.path, file]));
+  const file = files.get(path);
+  if (file === undefined || (path !== "/docs" && path !== COLLECTION_PATH)) return file;
+  return { ...file, body: file.body.replaceAll(BASE, path === "/docs" ? escapeHtml(base) : base) };
+}
+
+/** The file names the address of a service that was started without options. */
+const collectionText = (): string =>
+  readFileSync(new URL("docs/reference/collection.json", packageRoot()), "utf8").replace("http://127.0.0.1:8787", BASE);

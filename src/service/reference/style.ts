@@ -67,7 +67,9 @@ details.narrow { display: none; }
 @media (max-width: 860px) {
   body { display: block; }
   nav.wide { display: none; }
-  details.narrow { display: block; border: 1px solid var(--line); border-radius: 8px; padding: 0.5rem 0.9rem; margin: 1rem 0; }
+  details.narrow { display: block; position: sticky; top: 0; z-index: 1; max-height: 60vh; overflow-y: auto; background: var(--ground);
+    border: 1px solid var(--line); border-radius: 8px; padding: 0.5rem 0.9rem; margin: 1rem 0; }
+  html { scroll-padding-top: 4rem; }
   main { padding-top: 1.5rem; }
   h1 { font-size: 1.5rem; }
   .operation, .schema { padding: 1rem; }
