@@ -49,7 +49,10 @@ export async function send(
     );
     return reply;
   }
-  return reply.code(answer.status).headers(headers).send(request.method === "HEAD" ? "" : encoded.body);
+  return reply
+    .code(answer.status)
+    .headers(headers)
+    .send(request.method === "HEAD" ? "" : encoded.body);
 }
 
 /**
