@@ -6,208 +6,213 @@ __headcount_tree() {
   case "$1" in
   '')
     commands='count account filters search enrich employees runs resume spend login logout connections doctor serve service completion help'
-    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
-    valued='-c --connection --base-url --max-wait'
+    flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'count')
     commands=''
-    flags='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -c --connection --base-url --max-wait'
+    flags='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--by --values --format --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -c --connection --base-url --paging --max-wait'
     many='--values' ;;
   'account')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'filters')
     commands=''
-    flags='--schema -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--schema -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --max-wait'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --per-company -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs list')
     commands=''
-    flags='--unfinished --limit --since -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--limit --since -c --connection --base-url --max-wait'
+    flags='--unfinished --limit --since -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--limit --since -c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs show')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs remove')
     commands=''
-    flags='--force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--force -y --yes -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs prune')
     commands=''
-    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--older-than -c --connection --base-url --max-wait'
+    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--older-than -c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs resume')
     commands=''
-    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
+    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-o --output --format --fields --min-rows --max-shrink -c --connection --base-url --max-wait'
+    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-o --output --format --fields --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
     many='' ;;
   'resume')
     commands=''
-    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --max-wait'
+    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --max-wait'
     many='' ;;
   'spend')
     commands=''
-    flags='--since --by --test --format -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--since --by --format -c --connection --base-url --max-wait'
+    flags='--since --by --test --format -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--since --by --format -c --connection --base-url --paging --max-wait'
     many='' ;;
   'login')
     commands=''
-    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'logout')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'connections')
-    commands='list use remove'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    commands='list use set remove'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'connections list')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'connections use')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'connections set')
+    commands=''
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'connections remove')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'doctor')
     commands=''
-    flags='--offline -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='--offline -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'serve')
     commands=''
-    flags='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --log --fault --latency -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --fault --latency -c --connection --base-url --max-wait'
+    flags='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --log --fault --latency -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --fault --latency -c --connection --base-url --paging --max-wait'
     many='--cors-origin --fault' ;;
   'service')
     commands='import map generate keys credits plan verify'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --max-refused --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--people --companies --map --rejects --max-refused --encoding --skip-lines --dataset --data -c --connection --base-url --max-wait'
+    flags='--people --companies --map --rejects --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--people --companies --map --rejects --dataset --data -c --connection --base-url --paging --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''
-    flags='--suggest --kind --encoding --skip-lines -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--suggest --kind --encoding --skip-lines -c --connection --base-url --max-wait'
+    flags='--suggest --kind -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--suggest --kind -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service generate')
     commands=''
-    flags='--data --people --seed -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --people --seed -c --connection --base-url --max-wait'
+    flags='--data --people --seed -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --people --seed -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service keys')
     commands='create list revoke'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'service keys create')
     commands=''
-    flags='--data --store --account --name --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --name --mode -c --connection --base-url --max-wait'
+    flags='--data --store --account --name --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --name --mode -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service keys list')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account -c --connection --base-url --max-wait'
+    flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service keys revoke')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account -c --connection --base-url --max-wait'
+    flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service credits')
     commands='add show'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'service credits add')
     commands=''
-    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode -c --connection --base-url --max-wait'
+    flags='--data --store --account --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service credits show')
     commands=''
-    flags='--data --store --account --mode -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode -c --connection --base-url --max-wait'
+    flags='--data --store --account --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service plan')
     commands='set show'
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'service plan set')
     commands=''
-    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --name --per-minute --per-day --cost -c --connection --base-url --max-wait'
+    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --name --per-minute --per-day --cost -c --connection --base-url --paging --max-wait'
     many='--cost' ;;
   'service plan show')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account -c --connection --base-url --max-wait'
+    flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service verify')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --max-wait'
     many='' ;;
   'completion')
     commands=''
-    flags='-h --help -c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'help')
     commands=''
-    flags='-c --connection --base-url --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
-    valued='-c --connection --base-url --max-wait'
+    flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   esac
 }
@@ -216,8 +221,10 @@ __headcount_tree() {
 __headcount_values() {
   source=text
   case "$1 $2" in
-  *' -c' | *' --connection' | 'login #1' | 'logout #1' | 'connections use #1' | 'connections remove #1')
+  *' -c' | *' --connection' | 'login #1' | 'logout #1' | 'connections use #1' | 'connections set #1' | 'connections remove #1')
     source='connections' ;;
+  *' --paging')
+    source='list'; values=('page' 'page0' 'offset' 'cursor') ;;
   'count --by' | 'filters #1')
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
   'count --format' | 'spend --format')

@@ -14,7 +14,7 @@ $headcountTree = @{
       'spend' = 'show what was spent, from the runs that are kept'
       'login' = 'store a key for a connection'
       'logout' = 'remove a connection''s key'
-      'connections' = 'list, use or remove connections'
+      'connections' = 'list, use, set or remove connections'
       'doctor' = 'check this machine and a connection (free)'
       'serve' = 'run the API over a dataset of your own'
       'service' = 'import data, make keys, add credits, verify'
@@ -25,6 +25,7 @@ $headcountTree = @{
       '-c' = @{ Text = 'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)'; Value = @{ Kind = 'connections' } }
       '--connection' = @{ Text = 'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)'; Value = @{ Kind = 'connections' } }
       '--base-url' = @{ Text = 'overrides the connection''s address (env: HEADCOUNT_BASE_URL)'; Value = @{ Kind = 'text' } }
+      '--paging' = @{ Text = 'how the service pages, where it is not known (env: HEADCOUNT_PAGING)'; Value = @{ Kind = 'list'; Values = @('page', 'page0', 'offset', 'cursor') } }
       '--json' = @{ Text = 'one JSON document on stdout; errors as JSON on stderr'; Value = $null }
       '-q' = @{ Text = 'no notices and no progress'; Value = $null }
       '--quiet' = @{ Text = 'no notices and no progress'; Value = $null }
@@ -423,6 +424,7 @@ $headcountTree = @{
     Commands = [ordered]@{
       'list' = 'list connections and where their keys live (no key is read or shown)'
       'use' = 'make a connection the one that is used where none is named'
+      'set' = 'say how a service pages, where doctor cannot find it out'
       'remove' = 'forget a connection: its address and its key'
     }
     Flags = [ordered]@{
@@ -453,6 +455,17 @@ $headcountTree = @{
     }
     Arguments = @(@{ Kind = 'connections' })
     Many = $false
+  }
+  'connections set' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'connections' }, @{ Kind = 'text' })
+    Many = $true
   }
   'connections remove' = @{
     Commands = [ordered]@{
@@ -526,10 +539,6 @@ $headcountTree = @{
       '--companies' = @{ Text = 'files or patterns with companies (default: derived from people)'; Value = @{ Kind = 'file' } }
       '--map' = @{ Text = 'column map: {"people": {"title": "Job Title"}}'; Value = @{ Kind = 'file' } }
       '--rejects' = @{ Text = 'where refused rows go (default: import-rejects.ndjson in the data folder)'; Value = @{ Kind = 'file' } }
-      '--max-refused' = @{ Text = 'keep the old dataset (exit 5) where more rows are refused: 100, or 1%'; Value = @{ Kind = 'text' } }
-      '--dry-run' = @{ Text = 'read and check the files, and leave the dataset as it is'; Value = $null }
-      '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
-      '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
       '--dataset' = @{ Text = 'load into clickhouse://... instead of the data folder'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -545,8 +554,6 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--suggest' = @{ Text = 'a Parquet, CSV or NDJSON file'; Value = @{ Kind = 'file' } }
       '--kind' = @{ Text = 'what its rows are: people or companies (default: told by the header)'; Value = @{ Kind = 'list'; Values = @('people', 'companies') } }
-      '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
-      '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

@@ -12,6 +12,8 @@ export interface CommandModule {
 export interface GlobalOptions {
   readonly connection?: string;
   readonly baseUrl?: string;
+  /** How pages are asked for, where neither the connection nor doctor knows. */
+  readonly paging?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
   readonly verbose?: boolean;

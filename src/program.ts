@@ -41,7 +41,7 @@ function entry(group: string, name: string, summary: string, load: () => Promise
   return { group, name, summary, load };
 }
 
-const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--max-wait"]);
+const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait"]);
 
 /** The first word of the arguments that is no option and no option's value: the command's name. */
 export function commandName(argv: readonly string[]): string | undefined {
@@ -99,6 +99,14 @@ export async function buildProgram(
     // Read from the context's environment where they are used (connections/resolve.ts), not by commander from the process's.
     .addOption(offering(connection, { kind: "connections" }))
     .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
+    .addOption(
+      new Option("--paging <how>", "how the service pages, where it is not known (env: HEADCOUNT_PAGING)").choices([
+        "page",
+        "page0",
+        "offset",
+        "cursor",
+      ]),
+    )
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
     .option("-q, --quiet", "no notices and no progress")
     .option("-v, --verbose", "one line per request on stderr")

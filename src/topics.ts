@@ -38,6 +38,7 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "HEADCOUNT_API_KEY", meaning: "the API key; before the keychain and a key file" },
   { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
   { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },
+  { name: "HEADCOUNT_PAGING", meaning: "how the service pages, as --paging" },
   { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json" },
   { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs" },
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },

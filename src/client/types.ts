@@ -1,5 +1,7 @@
 import type { Filters } from "../contract/filters.ts";
 import type { Credits } from "../contract/money.ts";
+import { echo } from "../contract/text.ts";
+import { usageError } from "../errors.ts";
 
 /** How a service speaks where the contract is silent; saved per connection, found out by `doctor` (docs/contract.md, Search). */
 export interface Dialect {
@@ -11,6 +13,22 @@ export interface Dialect {
 }
 
 export const DEFAULT_DIALECT: Dialect = { paging: "page", firstPage: 1 };
+
+/** The ways to page as a person says them: by pages counted from 1 or from 0, by rows to skip, by cursor. */
+export const PAGINGS = ["page", "page0", "offset", "cursor"] as const;
+export type Paging = (typeof PAGINGS)[number];
+
+/** What a way to page means. @throws CliError (exit 2) for a word that is none */
+export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
+  const paging = PAGINGS.find((name) => name === text.toLowerCase());
+  if (paging !== undefined)
+    return { paging: paging === "page0" ? "page" : paging, firstPage: paging === "page0" ? 0 : 1 };
+  throw usageError(`paging is one of ${PAGINGS.join(", ")}, not "${echo(text)}"`, "headcount doctor finds it out");
+}
+
+/** The other way round: the word for a dialect. */
+export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>
+  paging === "page" && firstPage === 0 ? "page0" : paging;
 
 /** What every reply tells, whatever the call. */
 export interface ReplyMeta {

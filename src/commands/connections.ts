@@ -1,33 +1,44 @@
-import type { Command } from "commander";
+import { Argument, type Command } from "commander";
+import { DEFAULT_DIALECT, type Dialect, PAGINGS, pagingName, pagingOf } from "../client/types.ts";
 import {
   type Config,
-  type Connection,
-  checkName,
-  findConnection,
+  existingConnection,
   readConfig,
   SAMPLE,
-  writeConfig,
+  updateConfig,
+  withConnection,
 } from "../connections/config.ts";
 import { configDir, findFolder } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
-import { harmless } from "../contract/text.ts";
+import { echo, harmless, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../options.ts";
+import { type GlobalOptions, offering } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import { removeStoredKey } from "./logout.ts";
 
 export function register(program: Command, context: Context): void {
   const connections = program
     .command("connections")
-    .summary("list, use or remove connections")
-    .description("List connections, say where each key lives and what the environment overrides; choose or remove one.")
+    .summary("list, use, set or remove connections")
+    .description(
+      "List connections, say where each key lives and what the environment overrides; choose one, say how it pages, or remove it.",
+    )
     .addHelpText(
       "after",
       `
 Examples:
   $ headcount connections                           all of them, and which is used
   $ headcount connections use work                  use "work" where none is named
+  $ headcount connections set work paging=offset    page by rows to skip (page, page0, offset, cursor)
+  $ headcount connections set work per-page-max=50  the largest page that the service gives; auto forgets it
   $ headcount connections remove work               forget address and key
   $ headcount connections --json`,
     );
+  const action =
+    (run: (name: string, options: GlobalOptions, context: Context) => Promise<void>) =>
+    (name: string, _: unknown, command: Command) =>
+      run(name, command.optsWithGlobals<GlobalOptions>(), context);
+  const named = (): Argument => offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
   connections
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
@@ -35,17 +46,21 @@ Examples:
   connections
     .command("use")
     .description("make a connection the one that is used where none is named")
-    .argument("<name>", "name of the connection")
-    .action((name: string, _: unknown, command: Command) =>
-      use(name, command.optsWithGlobals<GlobalOptions>(), context),
+    .addArgument(named())
+    .action(action(use));
+  connections
+    .command("set")
+    .description("say how a service pages, where doctor cannot find it out")
+    .addArgument(named())
+    .addArgument(new Argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known"))
+    .action((name: string, settings: readonly string[], _: unknown, command: Command) =>
+      set(name, settings, command.optsWithGlobals<GlobalOptions>(), context),
     );
   connections
     .command("remove")
     .description("forget a connection: its address and its key")
-    .argument("<name>", "name of the connection")
-    .action((name: string, _: unknown, command: Command) =>
-      remove(name, command.optsWithGlobals<GlobalOptions>(), context),
-    );
+    .addArgument(named())
+    .action(action(remove));
 }
 
 const KEY_PLACES = { keychain: "keychain", file: "credentials file", none: "none", built_in: "built in" } as const;
@@ -56,75 +71,60 @@ interface Row {
   readonly key_store: keyof typeof KEY_PLACES;
   readonly default: boolean;
   readonly account_id: string | null;
+  /** Null where nobody has said or found out. */
+  readonly paging: string | null;
+  readonly per_page_max: number | null;
 }
 
-function rowsOf(config: Config): Row[] {
-  const rows = Object.entries(config.connections).map(
-    ([name, { baseUrl, keyStore, accountId }]): Row => ({
+const rowsOf = (config: Config): Row[] => [
+  ...Object.entries(config.connections).map(
+    ([name, { baseUrl, keyStore, accountId, dialect }]): Row => ({
       name,
       base_url: baseUrl,
       key_store: keyStore ?? "none",
       default: config.default === name,
       account_id: accountId ?? null,
+      paging: dialect === undefined ? null : pagingName(dialect),
+      per_page_max: dialect?.perPageMax ?? null,
     }),
-  );
-  const sample: Row = { name: SAMPLE, base_url: null, key_store: "built_in", default: false, account_id: null };
-  return [...rows, sample];
-}
+  ),
+  {
+    name: SAMPLE,
+    base_url: null,
+    key_store: "built_in",
+    default: false,
+    account_id: null,
+    paging: null,
+    per_page_max: null,
+  },
+];
 
 async function list(options: GlobalOptions, context: Context): Promise<void> {
-  const config = readConfig(findFolder("config", context));
-  const rows = rowsOf(config);
-  const { env } = context;
-  const overrides = {
-    HEADCOUNT_API_KEY: Boolean(env.HEADCOUNT_API_KEY?.trim()),
-    HEADCOUNT_BASE_URL: env.HEADCOUNT_BASE_URL || null,
-    HEADCOUNT_CONNECTION: env.HEADCOUNT_CONNECTION || null,
+  const print = new Printer(context, options);
+  const rows = rowsOf(readConfig(findFolder("config", context)));
+  const { HEADCOUNT_API_KEY, HEADCOUNT_BASE_URL, HEADCOUNT_CONNECTION } = context.env;
+  const environment = {
+    HEADCOUNT_API_KEY: Boolean(HEADCOUNT_API_KEY?.trim()),
+    HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL || null,
+    HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
   };
-  if (options.json) {
-    context.stdout.write(`${JSON.stringify({ connections: rows, environment: overrides }, undefined, 2)}\n`);
-    return;
+  if (options.json) return print.document({ connections: rows, environment }, 2);
+  await print.rows(
+    [
+      { title: "name", fixed: true },
+      { title: "address", show: (value) => String(value || "inside headcount, on synthetic data") },
+      { title: "key", show: (value) => KEY_PLACES[value as Row["key_store"]] },
+      { title: "" },
+    ],
+    rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
+  );
+  if (environment.HEADCOUNT_API_KEY) print.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
+  if (environment.HEADCOUNT_BASE_URL !== null)
+    print.note("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address");
+  if (environment.HEADCOUNT_CONNECTION !== null) {
+    const name = harmless(environment.HEADCOUNT_CONNECTION);
+    print.note(`HEADCOUNT_CONNECTION is set: "${name}" is used where none is named`);
   }
-  if (context.stdout.isTTY !== true) {
-    for (const row of rows) {
-      context.stdout.write(
-        `${[row.name, row.base_url ?? "", row.key_store, row.default ? "default" : ""].join("\t")}\n`,
-      );
-    }
-  } else await printTable(rows, options, context);
-  if (options.quiet) return;
-  if (overrides.HEADCOUNT_API_KEY)
-    context.stderr.write("HEADCOUNT_API_KEY is set: it is used in place of every stored key\n");
-  if (overrides.HEADCOUNT_BASE_URL !== null) {
-    context.stderr.write("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address\n");
-  }
-  if (overrides.HEADCOUNT_CONNECTION !== null) {
-    context.stderr.write(
-      `HEADCOUNT_CONNECTION is set: "${harmless(overrides.HEADCOUNT_CONNECTION)}" is used where none is named\n`,
-    );
-  }
-}
-
-async function printTable(rows: readonly Row[], options: GlobalOptions, context: Context): Promise<void> {
-  const [{ renderTable }, { hasColor, styleFor, widthOfStream }] = await Promise.all([
-    import("../terminal/table.ts"),
-    import("../terminal/style.ts"),
-  ]);
-  const columns = [{ title: "name", fixed: true }, { title: "address" }, { title: "key" }, { title: "" }];
-  const cells = rows.map((row) => [
-    row.name,
-    row.base_url ?? "inside headcount, on synthetic data",
-    KEY_PLACES[row.key_store],
-    row.default ? "default" : "",
-  ]);
-  const style = styleFor(hasColor(context.stdout, context.env, options.color));
-  context.stdout.write(renderTable(columns, cells, { width: widthOfStream(context.stdout), style }));
-}
-
-function existing(config: Config, name: string): Connection {
-  const found = findConnection(config, checkName(name));
-  if (found !== undefined) return found;
-  throw usageError(`there is no connection "${name}"`, "headcount connections lists them", "unknown_connection");
 }
 
 async function use(name: string, options: GlobalOptions, context: Context): Promise<void> {
@@ -135,32 +135,70 @@ async function use(name: string, options: GlobalOptions, context: Context): Prom
       "reserved_name",
     );
   }
-  const dir = configDir(context);
-  const config = readConfig(dir);
-  existing(config, name);
-  await writeConfig(dir, { ...config, default: name });
-  if (options.json) context.stdout.write(`${JSON.stringify({ default: name })}\n`);
-  else if (!options.quiet) context.stderr.write(`"${name}" is used where no connection is named\n`);
+  await updateConfig(configDir(context), (config) => {
+    existingConnection(config, name);
+    return { ...config, default: name };
+  });
+  const print = new Printer(context, options);
+  if (options.json) print.document({ default: name });
+  else print.note(`"${name}" is used where no connection is named`);
+}
+
+/** `SETTING=VALUE` words as changes of a dialect; `auto` takes what was known back. */
+function settingsOf(words: readonly string[]): (before: Dialect | undefined) => Dialect | undefined {
+  let paging: Pick<Dialect, "paging" | "firstPage"> | "auto" | undefined;
+  let perPageMax: number | "auto" | undefined;
+  for (const word of words) {
+    const [, name, value = ""] = /^(paging|per-page-max)=(.+)$/.exec(word) ?? [];
+    if (name === "paging") paging = value === "auto" ? value : pagingOf(value);
+    else if (name === "per-page-max") perPageMax = value === "auto" ? value : whole(value, 1, 100_000);
+    if (name === undefined || (name === "per-page-max" && perPageMax === undefined)) {
+      throw usageError(
+        `a setting is paging=${PAGINGS.join("|")} or per-page-max=N, or one of them with auto; not "${echo(word)}"`,
+        "for example: headcount connections set work paging=offset",
+      );
+    }
+  }
+  return (before) => {
+    const { perPageMax: known, ...rest } = before ?? DEFAULT_DIALECT;
+    const largest = perPageMax === "auto" ? undefined : (perPageMax ?? known);
+    if (paging === "auto" && largest === undefined) return undefined;
+    return {
+      ...rest,
+      ...(paging === "auto" ? pagingOf("page") : paging),
+      ...(largest === undefined ? {} : { perPageMax: largest }),
+    };
+  };
+}
+
+async function set(name: string, words: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
+  if (name === SAMPLE) throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
+  const change = settingsOf(words);
+  const { connections } = await updateConfig(configDir(context), (config) => {
+    const { dialect: before, ...rest } = existingConnection(config, name);
+    const dialect = change(before);
+    return withConnection(config, name, { ...rest, ...(dialect === undefined ? {} : { dialect }) });
+  });
+  const dialect = connections[name]?.dialect;
+  const print = new Printer(context, options);
+  const paging = dialect === undefined ? null : pagingName(dialect);
+  if (options.json) return print.document({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
+  const largest = dialect?.perPageMax === undefined ? "" : `, at most ${dialect.perPageMax} profiles a page`;
+  print.note(`"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`);
 }
 
 async function remove(name: string, options: GlobalOptions, context: Context): Promise<void> {
   if (name === SAMPLE)
     throw usageError('"sample" is built in and cannot be removed', "headcount connections", "reserved_name");
   const dir = configDir(context);
-  const config = readConfig(dir);
-  const connection = existing(config, name);
-  const { removeStoredKey } = await import("./logout.ts");
-  const keyRemoved = await removeStoredKey(name, connection, dir, context);
-  const { [name]: _, ...connections } = config.connections;
-  const { default: before, ...rest } = config;
-  await writeConfig(dir, {
-    ...rest,
-    ...(before === undefined || before === name ? {} : { default: before }),
-    connections,
+  const keyRemoved = await removeStoredKey(name, existingConnection(readConfig(dir), name), dir, context);
+  let wasDefault = false;
+  await updateConfig(dir, ({ default: before, connections: { [name]: _, ...connections }, ...rest }) => {
+    wasDefault = before === name;
+    return { ...rest, ...(before === undefined || wasDefault ? {} : { default: before }), connections };
   });
-  if (options.json) context.stdout.write(`${JSON.stringify({ removed: name, key_removed: keyRemoved })}\n`);
-  else if (!options.quiet) {
-    context.stderr.write(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}\n`);
-    if (before === name) context.stderr.write("No connection is used by default now: headcount connections use NAME\n");
-  }
+  const print = new Printer(context, options);
+  if (options.json) return print.document({ removed: name, key_removed: keyRemoved });
+  print.note(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}`);
+  if (wasDefault) print.note("No connection is used by default now: headcount connections use NAME");
 }

@@ -1,6 +1,13 @@
 import type { ProbeReport } from "../client/probe.ts";
 import type { Dialect } from "../client/types.ts";
-import { findConnection, readConfig, SAMPLE, writeConfig } from "../connections/config.ts";
+import {
+  existingConnection,
+  findConnection,
+  readConfig,
+  SAMPLE,
+  updateConfig,
+  withConnection,
+} from "../connections/config.ts";
 import { findFolder } from "../connections/paths.ts";
 import { keyModeOf, resolveTarget, selectionOf, type Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
@@ -135,21 +142,18 @@ function dialectChecks(report: ProbeReport): Check[] {
 /** Keeps what was learned with the connection, where there is one. */
 async function saveDialect(name: string, report: ProbeReport, context: Context): Promise<Check | undefined> {
   const dir = findFolder("config", context);
-  if (dir === undefined || name === SAMPLE) return undefined;
-  const config = readConfig(dir);
-  const connection = findConnection(config, name);
-  if (connection === undefined || report.charged !== undefined) return undefined;
-  const before = connection.dialect;
-  const perPageMax = report.perPageMax ?? before?.perPageMax;
+  const before = dir === undefined || name === SAMPLE ? undefined : findConnection(readConfig(dir), name);
+  if (dir === undefined || before === undefined || report.charged !== undefined) return undefined;
+  const perPageMax = report.perPageMax ?? before.dialect?.perPageMax;
   const dialect: Dialect = {
-    paging: report.paging ?? before?.paging ?? "page",
-    firstPage: report.firstPage ?? before?.firstPage ?? 1,
+    paging: report.paging ?? before.dialect?.paging ?? "page",
+    firstPage: report.firstPage ?? before.dialect?.firstPage ?? 1,
     ...(perPageMax === undefined ? {} : { perPageMax }),
   };
-  if (JSON.stringify(dialect) === JSON.stringify(before))
+  if (JSON.stringify(dialect) === JSON.stringify(before.dialect))
     return check("machine", "Saved", "ok", `"${name}" was up to date`);
   try {
-    await writeConfig(dir, { ...config, connections: { ...config.connections, [name]: { ...connection, dialect } } });
+    await updateConfig(dir, (config) => withConnection(config, name, { ...existingConnection(config, name), dialect }));
     return check("machine", "Saved", "ok", `to the connection "${name}"`);
   } catch (error) {
     if (!(error instanceof CliError)) throw error;

@@ -2,7 +2,11 @@ import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { CliError, type ErrorCategory, EXIT, type ExitCode } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
-import type { Check } from "./doctor-machine.ts";
+import { Printer } from "../terminal/printer.ts";
+import { wrap } from "../terminal/width.ts";
+import { type Check, checkMachine } from "./doctor-machine.ts";
+
+type DoctorFlags = GlobalOptions & { readonly offline?: boolean };
 
 export function register(program: Command, context: Context): void {
   program
@@ -21,20 +25,27 @@ Examples:
   $ headcount doctor --offline                      nothing leaves this machine
   $ headcount doctor --json | jq '.checks[] | select(.status != "ok")'
 
+How a service pages is found out by searches that are certain to be refused, which
+is free. Where that tells nothing, say it: headcount connections set NAME
+paging=offset, or --paging, or HEADCOUNT_PAGING.
+
 Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`,
     )
-    .action(async (_: unknown, command: Command) => {
-      await run(command.optsWithGlobals<GlobalOptions & { readonly offline?: boolean }>(), context);
-    });
+    .action((_: unknown, command: Command) => run(command.optsWithGlobals<DoctorFlags>(), context));
 }
 
-async function run(options: GlobalOptions & { readonly offline?: boolean }, context: Context): Promise<void> {
-  const { checkMachine } = await import("./doctor-machine.ts");
+const CODES: Readonly<Record<Check["area"], readonly [ExitCode, ErrorCategory]>> = {
+  machine: [EXIT.usage, "usage"],
+  key: [EXIT.auth, "auth"],
+  service: [EXIT.service, "service"],
+};
+
+async function run(options: DoctorFlags, context: Context): Promise<void> {
   const checks: Check[] = [];
-  const print = options.json ? undefined : await printer(options, context);
+  const print = new Printer(context, options);
   const add = (check: Check): void => {
     checks.push(check);
-    print?.(check);
+    if (!print.json) printCheck(check, print);
   };
   for (const check of await checkMachine(context, options)) add(check);
   if (!options.offline) {
@@ -42,47 +53,28 @@ async function run(options: GlobalOptions & { readonly offline?: boolean }, cont
     await checkService(context, options, add);
   }
   const failed = checks.filter(({ status }) => status === "fail");
-  if (options.json) context.stdout.write(`${JSON.stringify({ ok: failed.length === 0, checks }, undefined, 2)}\n`);
+  if (print.json) print.document({ ok: failed.length === 0, checks }, 2);
   const [first] = failed;
   if (first === undefined) return;
-  const codes: Readonly<Record<Check["area"], readonly [ExitCode, ErrorCategory]>> = {
-    machine: [EXIT.usage, "usage"],
-    key: [EXIT.auth, "auth"],
-    service: [EXIT.service, "service"],
-  };
-  const [exitCode, category] = codes[first.area];
+  const [exitCode, category] = CODES[first.area];
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
-  throw new CliError({
-    code: "doctor_failed",
-    category,
-    exitCode,
-    message: `${first.name}: ${first.message}${more}`,
-    ...(first.fix === undefined ? {} : { hint: first.fix }),
-  });
+  const message = `${first.name}: ${first.message}${more}`;
+  throw new CliError({ code: "doctor_failed", category, exitCode, message, hint: first.fix });
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;
+const PAINT = { ok: "good", warn: "warning", fail: "strong", skip: "faint" } as const;
 
 /** To a terminal a mark, a name and what was found; piped, the same tab-separated with the status in words. */
-async function printer(options: GlobalOptions, context: Context): Promise<(check: Check) => void> {
-  const { stdout, env, platform } = context;
-  if (stdout.isTTY !== true) {
-    return ({ name, status, message, fix }) => stdout.write(`${[status, name, message, fix ?? ""].join("\t")}\n`);
+function printCheck({ name, status, message, fix }: Check, print: Printer): void {
+  if (!print.terminal) {
+    print.lines([[status, name, message, fix]]);
+    return;
   }
-  const [{ hasColor, hasUnicode, styleFor, widthOfStream }, { wrap }] = await Promise.all([
-    import("../terminal/style.ts"),
-    import("../terminal/width.ts"),
-  ]);
-  const style = styleFor(hasColor(stdout, env, options.color));
-  const paint = { ok: style.good, warn: style.warning, fail: style.strong, skip: style.faint };
-  const column = hasUnicode(env, platform) ? 0 : 1;
-  const width = widthOfStream(stdout);
-  return ({ name, status, message, fix }) => {
-    const mark = MARKS[status][column];
-    const indent = column === 0 ? 17 : 20;
-    const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
-    const [first = "", ...more] = lines.flatMap((line) => wrap(line, width - indent));
-    const head = `${paint[status](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
-    stdout.write(`${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`);
-  };
+  const mark = MARKS[status][print.unicode ? 0 : 1];
+  const indent = print.unicode ? 17 : 20;
+  const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
+  const [first = "", ...more] = lines.flatMap((line) => wrap(line, print.width - indent));
+  const head = `${print.style[PAINT[status]](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
+  print.text(`${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`);
 }

@@ -1,6 +1,9 @@
 import type { Command } from "commander";
 import { Option } from "commander";
-import type { AccountView } from "../client/types.ts";
+import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
+import { createClient } from "../client/http-client.ts";
+import { retryCall } from "../client/retry.ts";
+import { type AccountView, DEFAULT_DIALECT } from "../client/types.ts";
 import {
   type Config,
   type Connection,
@@ -8,14 +11,19 @@ import {
   findConnection,
   readConfig,
   SAMPLE,
-  writeConfig,
+  updateConfig,
+  withConnection,
 } from "../connections/config.ts";
 import { configDir } from "../connections/paths.ts";
+import { checkKey, ENVIRONMENT } from "../connections/resolve.ts";
 import { type Context, canPrompt } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
 import { harmless } from "../contract/text.ts";
 import { CliError, usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import { mapError } from "./failures.ts";
+import { requestLog } from "./session.ts";
 
 interface LoginOptions extends GlobalOptions {
   readonly keyStdin?: boolean;
@@ -85,32 +93,35 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   if (name === SAMPLE) {
     throw usageError('"sample" is built in and needs no login', "headcount -c sample account", "reserved_name");
   }
+  if (name === ENVIRONMENT) {
+    throw usageError(
+      `"${ENVIRONMENT}" is the name of what HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL make up`,
+      "choose another name, for example: work",
+      "reserved_name",
+    );
+  }
   const before = findConnection(config, name);
   const baseUrl = await baseUrlFor(before, options.baseUrl || context.env.HEADCOUNT_BASE_URL, options, context);
-  const { checkKey } = await import("../connections/resolve.ts");
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
   const account = await checkWithService(baseUrl, key, name, options, context);
 
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
   await storeKey(name, key, keyStore, before, dir, context);
-  const connection: Connection = {
-    baseUrl,
-    keyStore,
-    ...(account.accountId === undefined ? {} : { accountId: account.accountId }),
-    ...(before?.dialect === undefined || before.baseUrl !== baseUrl ? {} : { dialect: before.dialect }),
-  };
-  const next: Config = { default: config.default ?? name, connections: { ...config.connections, [name]: connection } };
-  await writeConfig(dir, next);
-  if (options.json) {
-    const document = {
-      connection: name,
-      base_url: baseUrl,
-      account_id: account.accountId ?? null,
-      key_store: keyStore,
-      default: next.default === name,
-    };
-    context.stdout.write(`${JSON.stringify(document)}\n`);
-  } else if (!options.quiet) printSummary(name, baseUrl, keyStore, account, next, context);
+  const next = await updateConfig(dir, (now) => {
+    const dialect = findConnection(now, name)?.baseUrl === baseUrl ? findConnection(now, name)?.dialect : undefined;
+    const { accountId } = account;
+    const connection = { baseUrl, keyStore, ...(accountId && { accountId }), ...(dialect && { dialect }) };
+    return withConnection({ ...now, default: now.default ?? name }, name, connection);
+  });
+  const print = new Printer(context, options);
+  if (!options.json) return printSummary(name, baseUrl, keyStore, account, next, print);
+  print.document({
+    connection: name,
+    base_url: baseUrl,
+    account_id: account.accountId ?? null,
+    key_store: keyStore,
+    default: next.default === name,
+  });
 }
 
 async function baseUrlFor(
@@ -119,7 +130,6 @@ async function baseUrlFor(
   options: LoginOptions,
   context: Context,
 ): Promise<string> {
-  const { baseUrlText, parseBaseUrl } = await import("../client/addresses.ts");
   if (given) return baseUrlText(parseBaseUrl(given));
   if (before !== undefined && (options.keyStdin || !canPrompt(context))) return before.baseUrl;
   if (!canPrompt(context) || options.keyStdin) {
@@ -156,36 +166,25 @@ async function checkWithService(
   options: LoginOptions,
   context: Context,
 ): Promise<AccountView> {
-  const [{ createClient }, { retryCall }, { DEFAULT_DIALECT }, { mapError }, { logLine }] = await Promise.all([
-    import("../client/http-client.ts"),
-    import("../client/retry.ts"),
-    import("../client/types.ts"),
-    import("./failures.ts"),
-    import("./session.ts"),
-  ]);
   const { now, env, sleep, random, interrupted: signal } = context;
-  const log = options.verbose
-    ? (entry: Parameters<typeof logLine>[0]) => context.stderr.write(`${logLine(entry)}\n`)
-    : undefined;
-  const client = createClient({ baseUrl, apiKey, dialect: DEFAULT_DIALECT, now, env, log });
+  const client = createClient({
+    baseUrl,
+    apiKey,
+    dialect: DEFAULT_DIALECT,
+    now,
+    env,
+    log: requestLog(options, context),
+  });
   try {
     const settings = { now, sleep, random, maxWaitMs: options.maxWait * 1000, attempts: 3, signal };
     return await retryCall((inner) => client.account(inner), settings);
   } catch (error) {
     const mapped = mapError(error, { connectionName: name, baseUrl });
     if (!(mapped instanceof CliError)) throw mapped;
-    const { code, category, exitCode, message, details, status, requestId } = mapped;
-    const hint = status === 401 ? "check that the whole key was pasted and that it is for this address" : mapped.hint;
-    throw new CliError({
-      code,
-      category,
-      exitCode,
+    const { message, status } = mapped;
+    throw mapped.with({
       message: `${message}; the key was not stored`,
-      details,
-      cause: error,
-      ...(hint === undefined ? {} : { hint }),
-      ...(status === undefined ? {} : { status }),
-      ...(requestId === undefined ? {} : { requestId }),
+      ...(status === 401 && { hint: "check that the whole key was pasted and that it is for this address" }),
     });
   } finally {
     await client.close();
@@ -215,15 +214,13 @@ function printSummary(
   name: string,
   baseUrl: string,
   keyStore: "keychain" | "file",
-  account: AccountView,
+  { accountName, accountId, balance }: AccountView,
   config: Config,
-  context: Context,
+  print: Printer,
 ): void {
-  const who = account.accountName ?? account.accountId;
-  const balance = account.balance === undefined ? "" : `, balance ${formatCreditsGrouped(account.balance)} credits`;
+  const who = accountName ?? accountId;
+  const left = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;
+  print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${left}`);
   const where = keyStore === "file" ? "a credentials file (mode 0600)" : "the system's keychain";
-  context.stderr.write(
-    `Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${balance}\n` +
-      `Connection "${name}"${config.default === name ? " (used by default)" : ""}; its key is in ${where}\n`,
-  );
+  print.note(`Connection "${name}"${config.default === name ? " (used by default)" : ""}; its key is in ${where}`);
 }

@@ -1,9 +1,17 @@
 import type { Command } from "commander";
-import { type Connection, checkName, findConnection, readConfig, SAMPLE, writeConfig } from "../connections/config.ts";
+import {
+  type Connection,
+  existingConnection,
+  readConfig,
+  SAMPLE,
+  updateConfig,
+  withConnection,
+} from "../connections/config.ts";
 import { configDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
   program
@@ -21,32 +29,27 @@ Examples:
 
 The key itself goes on working until it is revoked at the service.`,
     )
-    .action(async (name: string | undefined, _: unknown, command: Command) => {
-      await run(name, command.optsWithGlobals<GlobalOptions>(), context);
-    });
+    .action((name: string | undefined, _: unknown, command: Command) =>
+      run(name, command.optsWithGlobals<GlobalOptions>(), context),
+    );
 }
 
 async function run(nameGiven: string | undefined, options: GlobalOptions, context: Context): Promise<void> {
+  const print = new Printer(context, options);
   const dir = configDir(context);
   const config = readConfig(dir);
   const name = nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default);
   if (name === undefined) throw usageError("there is no connection to log out of", "headcount connections lists them");
   if (name === SAMPLE) throw usageError('"sample" is built in and has no key of yours', "headcount connections");
-  const connection = findConnection(config, checkName(name));
-  if (connection === undefined) {
-    throw usageError(`there is no connection "${name}"`, "headcount connections lists them", "unknown_connection");
-  }
-  const removed = await removeStoredKey(name, connection, dir, context);
-  const { keyStore: _, ...rest } = connection;
-  await writeConfig(dir, { ...config, connections: { ...config.connections, [name]: rest } });
-  if (options.json) context.stdout.write(`${JSON.stringify({ connection: name, removed })}\n`);
-  else if (!options.quiet) {
-    const text = removed ? `Removed the key of "${name}"` : `"${name}" had no key stored`;
-    context.stderr.write(`${text}; it goes on working until it is revoked at the service\n`);
-  }
-  if (context.env.HEADCOUNT_API_KEY?.trim() && !options.quiet) {
-    context.stderr.write("notice: HEADCOUNT_API_KEY is set and goes on being used\n");
-  }
+  const removed = await removeStoredKey(name, existingConnection(config, name), dir, context);
+  await updateConfig(dir, (now) => {
+    const { keyStore: _, ...rest } = existingConnection(now, name);
+    return withConnection(now, name, rest);
+  });
+  if (options.json) print.document({ connection: name, removed });
+  else if (!removed) print.note(`"${name}" had no key stored`);
+  else print.note(`Removed the key of "${name}"; it goes on working until it is revoked at the service`);
+  if (context.env.HEADCOUNT_API_KEY?.trim()) print.note("notice: HEADCOUNT_API_KEY is set and goes on being used");
 }
 
 /**

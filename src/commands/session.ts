@@ -34,7 +34,7 @@ export interface Session {
   close(): Promise<void>;
 }
 
-type SessionGlobals = Pick<GlobalOptions, "connection" | "baseUrl" | "quiet" | "verbose" | "maxWait">;
+type SessionGlobals = Pick<GlobalOptions, "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait">;
 
 interface Opened extends Omit<Target, "keySource"> {
   readonly keySource: KeySource | "sample";
@@ -116,8 +116,14 @@ function sessionFor(
   const keyMode = keyModeOf(apiKey);
   if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
   const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
-  const log = globals.verbose ? (entry: RequestLog) => context.stderr.write(`${logLine(entry)}\n`) : undefined;
-  const client = createClient({ baseUrl: target.baseUrl, apiKey, dialect, now, env, log });
+  const client = createClient({
+    baseUrl: target.baseUrl,
+    apiKey,
+    dialect,
+    now,
+    env,
+    log: requestLog(globals, context),
+  });
   const said = new Set<string>();
   const once = (text: string): void => {
     if (said.has(text)) return;
@@ -160,10 +166,17 @@ function sessionFor(
 }
 
 /** `--verbose`: method, path, status, time, credits, request id. Never a key or a filter value. */
-export function logLine({ method, path, outcome, elapsedMs, creditsUsed, requestId }: RequestLog): string {
-  const cost = creditsUsed === undefined ? "" : ` ${creditsUsed} credits`;
-  return `${method} ${path} ${outcome} ${Math.round(elapsedMs)} ms${cost}${requestId === undefined ? "" : ` ${requestId}`}`;
-}
+export const requestLog = (
+  { verbose }: { readonly verbose?: boolean },
+  { stderr }: Pick<Context, "stderr">,
+): ((entry: RequestLog) => void) | undefined =>
+  verbose
+    ? ({ method, path, outcome, elapsedMs, creditsUsed, requestId }) => {
+        const cost = creditsUsed === undefined ? [] : [`${creditsUsed} credits`];
+        const line = [method, path, outcome, Math.round(elapsedMs), "ms", ...cost, ...(requestId ? [requestId] : [])];
+        stderr.write(`${line.join(" ")}\n`);
+      }
+    : undefined;
 
 function waitLine({ ms, reason, error }: Wait): string {
   const seconds = ms < 10_000 ? (ms / 1000).toFixed(1) : String(Math.ceil(ms / 1000));

@@ -1,5 +1,6 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 
@@ -78,39 +79,62 @@ export function readConfig(dir: string | undefined): Config {
 export const findConnection = (config: Config, name: string): Connection | undefined =>
   Object.hasOwn(config.connections, name) ? config.connections[name] : undefined;
 
-/**
- * Writes the config whole and atomically, mode 0600, through `conf`.
- * @throws CliError (exit 2) where the folder cannot be written
- */
-export async function writeConfig(dir: string, config: Config): Promise<void> {
-  try {
-    const { default: Conf } = await import("conf");
-    const store = new Conf<Record<string, unknown>>({
-      cwd: dir,
-      configName: "config",
-      projectName: "headcount",
-      accessPropertiesByDotNotation: false,
-      configFileMode: 0o600,
-      clearInvalidConfig: false,
-    });
-    // Keys that a newer version put there stay.
-    store.store = { ...withoutDefault(store.store), ...config };
-  } catch (error) {
-    if (error instanceof Error && "syscall" in error) {
-      throw new CliError({
-        code: "config_not_writable",
-        category: "filesystem",
-        exitCode: EXIT.usage,
-        message: `the config file ${configFile(dir)} cannot be written: ${error.message}`,
-        hint: "make the folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
-        cause: error,
-      });
-    }
-    throw error;
-  }
+/** The connection of that name. @throws CliError (exit 2) where there is none */
+export function existingConnection(config: Config, name: string): Connection {
+  const found = findConnection(config, checkName(name));
+  if (found !== undefined) return found;
+  throw usageError(`there is no connection "${name}"`, "headcount connections lists them", "unknown_connection");
 }
 
-const withoutDefault = ({ default: _, ...rest }: Readonly<Record<string, unknown>>): Record<string, unknown> => rest;
+/**
+ * Changes the config and writes it whole and atomically, mode 0600, through `conf`. Several processes do so one after the other.
+ * @param change of what the file holds by then
+ * @returns what was written
+ * @throws CliError (exit 2) where the folder cannot be written
+ */
+export async function updateConfig(dir: string, change: (config: Config) => Config): Promise<Config> {
+  const { default: Conf } = await import("conf");
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const written = locked(`${configFile(dir)}.lock`, LOCK_MS, () => {
+      const next = change(readConfig(dir));
+      const settings = { cwd: dir, configName: "config", projectName: "headcount", configFileMode: 0o600 };
+      const store = new Conf<Record<string, unknown>>({
+        ...settings,
+        accessPropertiesByDotNotation: false,
+        clearInvalidConfig: false,
+      });
+      const { default: _, ...others } = store.store;
+      // Keys that a newer version put there stay.
+      store.store = { ...others, ...next };
+      return next;
+    });
+    if (written !== undefined) return written;
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    throw notWritable(dir, error.message, error);
+  }
+  throw notWritable(dir, "another headcount is changing it");
+}
+
+/** As long as a command waits for another one that changes the config or the keys. */
+export const LOCK_MS = 5_000;
+
+const notWritable = (dir: string, why: string, cause?: unknown): CliError =>
+  new CliError({
+    code: "config_not_writable",
+    category: "filesystem",
+    exitCode: EXIT.usage,
+    message: `the config file ${configFile(dir)} cannot be written: ${why}`,
+    hint: "make the folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
+    cause,
+  });
+
+/** The config with one connection put in the place of what stands under its name. */
+export const withConnection = (config: Config, name: string, connection: Connection): Config => ({
+  ...config,
+  connections: { ...config.connections, [name]: connection },
+});
 
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
@@ -144,6 +168,6 @@ function unreadable(file: string, why: string, cause?: unknown): CliError {
     exitCode: EXIT.usage,
     message: `the config file ${file} ${why}`,
     hint: "repair or remove it, then run headcount login again; keys are not in it",
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

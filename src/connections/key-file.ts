@@ -1,17 +1,9 @@
 import { randomBytes } from "node:crypto";
-import {
-  closeSync,
-  fstatSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { locked } from "../client/lock-file.ts";
 import { CliError, EXIT } from "../errors.ts";
+import { LOCK_MS } from "./config.ts";
 
 /** The file of keys that `login --insecure-storage` chooses where no keychain works. */
 export const keyFile = (dir: string): string => join(dir, "credentials.json");
@@ -27,19 +19,46 @@ export function readKeyFile(dir: string, name: string, platform: NodeJS.Platform
 
 /** Puts a key into the file, mode 0600, whole or not at all. */
 export function writeKeyFile(dir: string, name: string, key: string, platform: NodeJS.Platform): void {
-  replace(dir, { ...readAll(dir, platform), [name]: key });
+  change(dir, platform, (keys) => ({ ...keys, [name]: key }));
 }
 
 /** Takes a key out of the file. @returns whether there was one */
 export function removeFromKeyFile(dir: string, name: string, platform: NodeJS.Platform): boolean {
-  const { [name]: found, ...rest } = readAll(dir, platform);
-  if (found === undefined) return false;
-  if (Object.keys(rest).length === 0) rmSync(keyFile(dir), { force: true });
-  else replace(dir, rest);
+  if (readKeyFile(dir, name, platform) === undefined) return false;
+  change(dir, platform, ({ [name]: _, ...rest }) => rest);
   return true;
 }
 
-function readAll(dir: string, platform: NodeJS.Platform): Readonly<Record<string, string>> {
+type Keys = Readonly<Record<string, string>>;
+
+/** Several processes change the file one after the other; one that is left without a key is removed. */
+function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Keys): void {
+  const file = keyFile(dir);
+  const temporary = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const done = locked(`${file}.lock`, LOCK_MS, () => {
+      const keys = edit(readAll(dir, platform));
+      if (Object.keys(keys).length === 0) rmSync(file, { force: true });
+      else {
+        writeFileSync(temporary, `${JSON.stringify(keys, undefined, 2)}\n`, { mode: 0o600, flag: "wx", flush: true });
+        renameSync(temporary, file);
+      }
+      return true;
+    });
+    if (done === undefined) throw new Error("another headcount is changing it");
+  } catch (error) {
+    if (error instanceof CliError) throw error;
+    removeQuietly(temporary);
+    throw problem(
+      `the credentials file ${file} cannot be written: ${(error as Error).message}`,
+      "make its folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
+      error,
+    );
+  }
+}
+
+function readAll(dir: string, platform: NodeJS.Platform): Keys {
   const file = keyFile(dir);
   let handle: number;
   try {
@@ -74,29 +93,6 @@ function readAll(dir: string, platform: NodeJS.Platform): Readonly<Record<string
   }
 }
 
-function replace(dir: string, keys: Readonly<Record<string, string>>): void {
-  const file = keyFile(dir);
-  const temporary = `${file}.${randomBytes(6).toString("hex")}`;
-  try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
-    const handle = openSync(temporary, "wx", 0o600);
-    try {
-      writeSync(handle, `${JSON.stringify(keys, undefined, 2)}\n`);
-      fsyncSync(handle);
-    } finally {
-      closeSync(handle);
-    }
-    renameSync(temporary, file);
-  } catch (error) {
-    removeQuietly(temporary);
-    throw problem(
-      `the credentials file ${file} cannot be written: ${(error as Error).message}`,
-      "make its folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
-      error,
-    );
-  }
-}
-
 /** Best effort: whatever stopped the write is what gets reported. */
 function removeQuietly(file: string): void {
   try {
@@ -107,11 +103,4 @@ function removeQuietly(file: string): void {
 }
 
 const problem = (message: string, hint: string, cause?: unknown): CliError =>
-  new CliError({
-    code: "credentials_file",
-    category: "auth",
-    exitCode: EXIT.auth,
-    message,
-    hint,
-    ...(cause === undefined ? {} : { cause }),
-  });
+  new CliError({ code: "credentials_file", category: "auth", exitCode: EXIT.auth, message, hint, cause });

@@ -138,6 +138,6 @@ function keychainError(problem: KeychainProblem, { platform }: KeychainOptions, 
     message: elsewhere ? "the system's keychain refused" : message,
     hint: elsewhere ? `unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
     ...(told === undefined || problem === "missing_package" ? {} : { details: [`it said: ${told}`] }),
-    ...(cause === undefined ? {} : { cause }),
+    cause,
   });
 }

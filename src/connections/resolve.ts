@@ -1,5 +1,5 @@
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
-import { DEFAULT_DIALECT, type Dialect } from "../client/types.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/types.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Config, type Connection, checkName, configFile, findConnection, readConfig, SAMPLE } from "./config.ts";
 import { findFolder, type Surroundings } from "./paths.ts";
@@ -8,19 +8,21 @@ export type KeySource = "environment" | "keychain" | "file";
 
 /** Which service, with which key. */
 export interface Target {
-  /** The connection's name; `environment` where address and key come from variables alone. */
+  /** The connection's name; {@link ENVIRONMENT} where address and key come from variables alone. */
   readonly name: string;
   readonly baseUrl: string;
   readonly dialect: Dialect;
   readonly apiKey: string;
   readonly keySource: KeySource;
-  /** Set where a stored key goes to another origin than it was stored for. */
+  /** Set where `--base-url` sends a stored key to another origin than it was stored for. */
   readonly movedFrom?: string;
 }
 
 export interface Selection {
   readonly connection?: string | undefined;
   readonly baseUrl?: string | undefined;
+  /** How pages are asked for: `page`, `page0`, `offset` or `cursor`. */
+  readonly paging?: string | undefined;
 }
 
 /** What flags say, and where they say nothing the environment. An empty variable says nothing. */
@@ -28,6 +30,7 @@ export function selectionOf(flags: Selection, { env }: Surroundings): Selection 
   return {
     connection: flags.connection || env.HEADCOUNT_CONNECTION || undefined,
     baseUrl: flags.baseUrl || env.HEADCOUNT_BASE_URL?.trim() || undefined,
+    paging: flags.paging || env.HEADCOUNT_PAGING?.trim() || undefined,
   };
 }
 
@@ -45,14 +48,10 @@ export function keyFromEnvironment({ env }: Surroundings): string | undefined {
 export function checkKey(text: string, from: string): string {
   const key = text.trim();
   if (/^[\x21-\x7e]{8,512}$/.test(key)) return key;
-  const why =
-    key === ""
-      ? "is empty"
-      : /\s/.test(key)
-        ? "has spaces or line breaks in it"
-        : key.length < 8
-          ? "is too short to be a key"
-          : "has characters that no key has";
+  let why = "has characters that no key has";
+  if (key === "") why = "is empty";
+  else if (/\s/.test(key)) why = "has spaces or line breaks in it";
+  else if (key.length < 8) why = "is too short to be a key";
   throw new CliError({
     code: "bad_key",
     category: "auth",
@@ -68,60 +67,60 @@ export function keyModeOf(key: string): "live" | "test" | undefined {
   return mode === "live" || mode === "test" ? mode : undefined;
 }
 
+/** What may be shown of a key: its kind and its first letters, as the service shows it. A short one shows nothing but its kind. */
+export function keyPrefix(key: string): string {
+  const kind = /^[a-z0-9]+_(?:live|test)_/i.exec(key)?.[0] ?? "";
+  return key.length - kind.length < 16 ? `${kind}…` : `${key.slice(0, kind.length + 4)}…${key.slice(-4)}`;
+}
+
 /**
  * Finds the service and the key: flags, then environment, then the config file; the key from HEADCOUNT_API_KEY, then from where
  * `login` put it. The config is not read where the environment gives everything.
- * @throws CliError exit 2 for a wrong name or address, exit 3 where there is no key or its store fails
+ * @throws CliError exit 2 for a wrong name or address, exit 3 where there is no key, its store fails, or it belongs elsewhere
  */
 export async function resolveTarget(flags: Selection, surroundings: Surroundings): Promise<Target> {
-  const selection = selectionOf(flags, surroundings);
+  const { connection, baseUrl: given, paging } = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
-  const environmentKey = keyFromEnvironment(surroundings);
-  const override = selection.baseUrl === undefined ? undefined : baseUrlText(parseBaseUrl(selection.baseUrl));
-  if (environmentKey !== undefined && override !== undefined && selection.connection === undefined) {
-    return {
-      name: ENVIRONMENT,
-      baseUrl: override,
-      dialect: dialectFor(dir, override),
-      apiKey: environmentKey,
-      keySource: "environment",
-    };
+  const apiKey = keyFromEnvironment(surroundings);
+  const override = given === undefined ? undefined : baseUrlText(parseBaseUrl(given));
+  const said = paging === undefined ? undefined : pagingOf(paging);
+  if (connection === ENVIRONMENT || (apiKey !== undefined && override !== undefined && connection === undefined)) {
+    if (apiKey === undefined) throw noKey(undefined, "HEADCOUNT_API_KEY is not set");
+    if (override === undefined) throw noAddress();
+    const dialect = { ...dialectFor(dir, override), ...said };
+    return { name: ENVIRONMENT, baseUrl: override, dialect, apiKey, keySource: "environment" };
   }
   const config = readConfig(dir);
-  const name = selection.connection ?? config.default;
+  const name = connection ?? config.default;
   const found = name === undefined ? undefined : known(config, name, dir);
-  if (name === undefined || found === undefined) {
-    if (environmentKey !== undefined) throw noAddress();
-    throw noKey(undefined);
-  }
+  if (name === undefined || found === undefined) throw apiKey === undefined ? noKey(undefined) : noAddress();
   const stored = baseUrlText(parseBaseUrl(found.baseUrl));
   const baseUrl = override ?? stored;
-  const dialect = found.dialect ?? DEFAULT_DIALECT;
-  if (environmentKey !== undefined) return { name, baseUrl, dialect, apiKey: environmentKey, keySource: "environment" };
-  const { apiKey, keySource } = await storedKey(name, found, dir, surroundings);
+  const dialect = { ...DEFAULT_DIALECT, ...found.dialect, ...said };
+  if (apiKey !== undefined) return { name, baseUrl, dialect, apiKey, keySource: "environment" };
   const moved = new URL(baseUrl).origin !== new URL(stored).origin;
-  return { name, baseUrl, dialect, apiKey, keySource, ...(moved ? { movedFrom: stored } : {}) };
+  if (moved && !flags.baseUrl) throw storedForAnother(name, stored, baseUrl);
+  const key = await storedKey(name, found, dir, surroundings);
+  return { name, baseUrl, dialect, ...key, ...(moved ? { movedFrom: stored } : {}) };
 }
 
 async function storedKey(
   name: string,
-  connection: Connection,
+  { keyStore }: Connection,
   dir: string | undefined,
   surroundings: Surroundings,
-): Promise<{ readonly apiKey: string; readonly keySource: KeySource }> {
-  if (connection.keyStore === "file" && dir !== undefined) {
+): Promise<Pick<Target, "apiKey" | "keySource">> {
+  if (keyStore === "file" && dir !== undefined) {
     const { readKeyFile } = await import("./key-file.ts");
     const key = readKeyFile(dir, name, surroundings.platform);
     if (key === undefined) throw noKey(name);
     return { apiKey: checkKey(key, "the credentials file"), keySource: "file" };
   }
-  if (connection.keyStore === "keychain") {
-    const { openKeychain } = await import("./keychain.ts");
-    const key = await openKeychain(surroundings).get(name);
-    if (key === undefined) throw noKey(name, "the keychain has no entry for it any more");
-    return { apiKey: checkKey(key, "the keychain"), keySource: "keychain" };
-  }
-  throw noKey(name);
+  if (keyStore !== "keychain") throw noKey(name);
+  const { openKeychain } = await import("./keychain.ts");
+  const key = await openKeychain(surroundings).get(name);
+  if (key === undefined) throw noKey(name, "the keychain has no entry for it any more");
+  return { apiKey: checkKey(key, "the keychain"), keySource: "keychain" };
 }
 
 // What doctor found out about a service holds for whoever talks to it, also where the environment names it.
@@ -146,13 +145,21 @@ function known(config: Config, name: string, dir: string | undefined): Connectio
   );
 }
 
-function noAddress(): CliError {
-  return usageError(
+const storedForAnother = (name: string, stored: string, other: string): CliError =>
+  new CliError({
+    code: "key_for_another_address",
+    category: "auth",
+    exitCode: EXIT.auth,
+    message: `the key of "${name}" is stored for ${stored} and is not sent to ${other}, which HEADCOUNT_BASE_URL names`,
+    hint: `set HEADCOUNT_API_KEY for that address, or make a connection of its own: headcount login NAME --base-url ${other}; --base-url on the command line sends the stored key`,
+  });
+
+const noAddress = (): CliError =>
+  usageError(
     "HEADCOUNT_API_KEY is set, but no address to use it at",
     "set HEADCOUNT_BASE_URL, give --base-url, or make a connection: headcount login",
     "no_base_url",
   );
-}
 
 /** Exit 3, with the three ways to a key. */
 export function noKey(name: string | undefined, why?: string): CliError {

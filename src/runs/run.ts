@@ -6,7 +6,6 @@ import { CliError, EXIT } from "../errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import {
   apply,
-  bounded,
   type JournalRecord,
   type RunState,
   replay,
@@ -237,8 +236,7 @@ export class Run extends RunReader {
   }
 
   /** A reply with the record that settles it: both are on the disk when this resolves, or neither counts. */
-  async settle(settled: SettledRecord, body: Buffer | undefined): Promise<SettledRecord> {
-    const record = bounded(settled);
+  async settle(record: SettledRecord, body: Buffer | undefined): Promise<SettledRecord> {
     if (body === undefined || body.length === 0) {
       await this.append(record);
       return record;

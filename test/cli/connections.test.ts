@@ -58,18 +58,63 @@ test("a terminal gets a table, and what the environment overrides", async () => 
   );
 });
 
+const unknown = { paging: null, per_page_max: null };
+
 test("--json: the documented keys, and never a key", async () => {
   const { stdout } = await shell()(["connections", "--json"], { env: { HEADCOUNT_API_KEY: "x_live_secret123" } });
   expect(JSON.parse(stdout)).toEqual({
     connections: [
-      { name: "work", base_url: "https://api.example.com", key_store: "keychain", default: true, account_id: "acc_1" },
-      { name: "team", base_url: "https://team.example.com/x", key_store: "file", default: false, account_id: null },
-      { name: "bare", base_url: "http://127.0.0.1:8787", key_store: "none", default: false, account_id: null },
-      { name: "sample", base_url: null, key_store: "built_in", default: false, account_id: null },
+      {
+        name: "work",
+        base_url: "https://api.example.com",
+        key_store: "keychain",
+        default: true,
+        account_id: "acc_1",
+        ...unknown,
+      },
+      {
+        name: "team",
+        base_url: "https://team.example.com/x",
+        key_store: "file",
+        default: false,
+        account_id: null,
+        ...unknown,
+      },
+      {
+        name: "bare",
+        base_url: "http://127.0.0.1:8787",
+        key_store: "none",
+        default: false,
+        account_id: null,
+        ...unknown,
+      },
+      { name: "sample", base_url: null, key_store: "built_in", default: false, account_id: null, ...unknown },
     ],
     environment: { HEADCOUNT_API_KEY: true, HEADCOUNT_BASE_URL: null, HEADCOUNT_CONNECTION: null },
   });
   expect(stdout).not.toContain("secret");
+});
+
+test("set: how a service pages, and forgetting it", async () => {
+  const run = shell();
+  const told = async () =>
+    (JSON.parse((await run(["connections", "--json"])).stdout) as { connections: object[] }).connections[1];
+  expect(await run(["connections", "set", "team", "paging=page0", "per-page-max=50"])).toEqual({
+    code: 0,
+    stdout: "",
+    stderr: '"team" pages by page0, at most 50 profiles a page; headcount doctor -c team checks it\n',
+  });
+  expect(await told()).toMatchObject({ name: "team", paging: "page0", per_page_max: 50, key_store: "file" });
+  await run(["connections", "set", "team", "paging=cursor"]);
+  expect(await told()).toMatchObject({ paging: "cursor", per_page_max: 50 });
+  await run(["connections", "set", "team", "paging=auto", "per-page-max=auto"]);
+  expect(await told()).toMatchObject(unknown);
+  for (const bad of ["paging=pages", "paging", "per-page-max=0", "color=red"]) {
+    const refused = await run(["connections", "set", "team", bad]);
+    expect(refused.code).toBe(2);
+    expect(refused.stderr).toContain("offset");
+  }
+  expect(await run(["connections", "set", "nope", "paging=page"])).toMatchObject({ code: 2 });
 });
 
 test("use and remove", async () => {

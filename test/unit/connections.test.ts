@@ -1,10 +1,10 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { checkName, configFile, findConnection, readConfig, writeConfig } from "../../src/connections/config.ts";
+import { checkName, configFile, findConnection, readConfig, updateConfig } from "../../src/connections/config.ts";
 import { keyFile, readKeyFile, removeFromKeyFile, writeKeyFile } from "../../src/connections/key-file.ts";
 import { findFolder, stateDir } from "../../src/connections/paths.ts";
-import { checkKey, keyModeOf, resolveTarget, type Selection } from "../../src/connections/resolve.ts";
+import { checkKey, keyModeOf, keyPrefix, resolveTarget, type Selection } from "../../src/connections/resolve.ts";
 import { CliError } from "../../src/errors.ts";
 import { tempDir } from "../support/client.ts";
 
@@ -57,12 +57,12 @@ describe("the config file", () => {
         constructor: { baseUrl: "https://b.example.com" },
       },
     };
-    await writeConfig(dir, config);
+    await updateConfig(dir, () => config);
     expect(readConfig(dir)).toEqual(config);
     expect(statSync(configFile(dir)).mode & 0o777).toBe(0o600);
     writeFileSync(configFile(dir), JSON.stringify({ ...config, theme: "dark" }));
     const { default: _, ...rest } = config;
-    await writeConfig(dir, rest);
+    await updateConfig(dir, () => rest);
     expect(JSON.parse(readFileSync(configFile(dir), "utf8"))).toEqual({ ...rest, theme: "dark" });
     expect(readdirSync(dir)).toEqual(["config.json"]);
   });
@@ -217,10 +217,43 @@ describe("which service and key", () => {
     });
   });
 
-  test("a stored key that goes to another origin is said to", async () => {
+  test("a stored key goes to another origin only where the command line says so, and is said to", async () => {
     const env = { HEADCOUNT_CONFIG_DIR: configured() };
     expect((await resolve({ baseUrl: "https://b.example.com" }, env)).movedFrom).toBe(URL_A);
     expect((await resolve({ baseUrl: `${URL_A}/other` }, env)).movedFrom).toBeUndefined();
+    const elsewhere = { ...env, HEADCOUNT_BASE_URL: "https://b.example.com" };
+    const refused = await caught(() => resolve({}, elsewhere));
+    expect(refused).toMatchObject({ exitCode: 3, code: "key_for_another_address" });
+    expect(refused.message).toContain(`stored for ${URL_A} and is not sent to https://b.example.com`);
+    expect(await resolve({}, { ...elsewhere, HEADCOUNT_API_KEY: KEY })).toMatchObject({ keySource: "environment" });
+    expect((await resolve({}, { ...env, HEADCOUNT_BASE_URL: `${URL_A}/other` })).baseUrl).toBe(`${URL_A}/other`);
+  });
+
+  test("how a service pages: the command line, else the environment, else the connection", async () => {
+    const env = { HEADCOUNT_CONFIG_DIR: configured() };
+    expect((await resolve({}, env)).dialect).toMatchObject({ paging: "offset", firstPage: 1 });
+    const said = { ...env, HEADCOUNT_PAGING: "page0" };
+    expect((await resolve({}, said)).dialect).toMatchObject({ paging: "page", firstPage: 0 });
+    expect((await resolve({ paging: "cursor" }, said)).dialect).toMatchObject({ paging: "cursor" });
+    expect(await caught(() => resolve({}, { ...env, HEADCOUNT_PAGING: "pages" }))).toMatchObject({ exitCode: 2 });
+  });
+
+  test('"environment" is what the variables make up, whatever the config says', async () => {
+    const env = {
+      HEADCOUNT_CONFIG_DIR: configured(),
+      HEADCOUNT_API_KEY: KEY,
+      HEADCOUNT_BASE_URL: "https://e.example.com",
+    };
+    const expected = { name: "environment", baseUrl: "https://e.example.com", apiKey: KEY };
+    expect(await resolve({ connection: "environment" }, env)).toMatchObject(expected);
+    const { HEADCOUNT_API_KEY: _, ...keyless } = env;
+    expect(await caught(() => resolve({ connection: "environment" }, keyless))).toMatchObject({ code: "no_key" });
+  });
+
+  test("what may be shown of a key never is the key", () => {
+    expect(keyPrefix("hc_live_xq8Xabcdefghijklmnop1234FHl8")).toBe("hc_live_xq8X…FHl8");
+    expect(keyPrefix("svc_test_short1234")).toBe("svc_test_…");
+    expect(keyPrefix("12345678")).toBe("…");
   });
 
   test.each<[string, Selection, Record<string, string>, object]>([
@@ -251,7 +284,7 @@ describe("which service and key", () => {
   test("a config that may not be written is an error of writing, not of reading", async () => {
     const dir = join(tempDir(), "file");
     writeFileSync(dir, "");
-    expect(await caught(() => writeConfig(dir, { connections: {} }))).toMatchObject({
+    expect(await caught(() => updateConfig(dir, () => ({ connections: {} })))).toMatchObject({
       exitCode: 2,
       code: "config_not_writable",
     });
