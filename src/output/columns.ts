@@ -1,5 +1,6 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import { nearest } from "../contract/suggest.ts";
+import { harmlessLine } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { Page } from "./page.ts";
 import { type Cells, OPEN_OBJECT } from "./scan.ts";
@@ -77,6 +78,32 @@ export async function collectColumns(pages: AsyncIterable<Page> | Iterable<Page>
   const columns = union.columns(kind);
   return columns.length === 0 ? [...publishedFields(kind)] : columns;
 }
+
+/** Fields that were asked for and that no row had so far: a column of them is empty, which is said. */
+export class AskedFields {
+  #missing: readonly string[];
+  #rows = 0;
+
+  constructor(fields: readonly string[] = []) {
+    this.#missing = fields;
+  }
+
+  /** Rows that were looked at. */
+  get rows(): number {
+    return this.#rows;
+  }
+
+  get missing(): readonly string[] {
+    return this.#rows === 0 ? [] : this.#missing;
+  }
+
+  look(page: Page): void {
+    this.#rows += page.length;
+    if (this.#missing.length > 0) this.#missing = this.#missing.filter((field) => !page.has(field));
+  }
+}
+
+export const noRowHas = (field: string): string => `notice: no row has ${harmlessLine(field)}`;
 
 /** Reads `--fields a,b,c`. */
 export function parseFields(text: string): string[] {

@@ -6,7 +6,7 @@ import { getuid } from "node:process";
 import type { Writable } from "node:stream";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
-import { collectColumns } from "./columns.ts";
+import { AskedFields, collectColumns } from "./columns.ts";
 import { createView, type Rendering } from "./formats.ts";
 import type { Page, View } from "./page.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
@@ -14,6 +14,8 @@ import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
 /** Where the pages of a run go, in order, after they are settled. */
 export interface Output {
   write(page: Page): Promise<void>;
+  /** Fields that were asked for and that no row has. */
+  readonly missing: readonly string[];
   /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
   prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts | undefined>;
   /** Gives a file its final name. */
@@ -99,7 +101,7 @@ export class FileOutput implements Output {
   readonly #rendering: Rendering;
   readonly #disk: Disk;
   readonly #guard: Guard;
-  #rows = 0;
+  readonly #asked: AskedFields;
   #file: FileHandle | undefined;
   #view: View | undefined;
   #hash: Hash = createHash("sha256");
@@ -111,6 +113,7 @@ export class FileOutput implements Output {
     this.#path = path;
     this.#part = part;
     this.#rendering = rendering;
+    this.#asked = new AskedFields(rendering.fields);
     this.#guard = guard;
     this.#disk = disk;
   }
@@ -158,17 +161,21 @@ export class FileOutput implements Output {
     }
   }
 
+  get missing(): readonly string[] {
+    return this.#asked.missing;
+  }
+
   async write(page: Page): Promise<void> {
-    this.#rows += page.length;
+    this.#asked.look(page);
     if (this.#view !== undefined) await this.#put(this.#view.page(page));
   }
 
   async prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts> {
-    await checkRows(this.#rows, this.#path, this.#guard);
+    await checkRows(this.#asked.rows, this.#path, this.#guard);
     if (this.#view === undefined) return this.#parquet(pages);
     if (this.#view.unseen.size > 0) {
       await this.#begin(await collectColumns(pages(), this.#rendering.kind));
-      for await (const page of pages()) await this.write(page);
+      for await (const page of pages()) await this.#put(this.#view.page(page));
     }
     await this.#put(this.#view.end());
     await this.#drain();
@@ -223,7 +230,7 @@ export class StreamOutput implements Output {
   readonly #view: View;
   readonly #guard: Guard;
   readonly #interrupted: AbortSignal;
-  #rows = 0;
+  readonly #asked: AskedFields;
   #closed = false;
   readonly #onError = (): void => {
     this.#closed = true;
@@ -231,14 +238,19 @@ export class StreamOutput implements Output {
 
   constructor(stream: Writable, rendering: Rendering, guard: Guard, interrupted: AbortSignal) {
     this.#stream = stream;
+    this.#asked = new AskedFields(rendering.fields);
     this.#guard = guard;
     this.#view = createView(rendering, true);
     this.#interrupted = interrupted;
     stream.on("error", this.#onError);
   }
 
+  get missing(): readonly string[] {
+    return this.#asked.missing;
+  }
+
   async write(page: Page): Promise<void> {
-    this.#rows += page.length;
+    this.#asked.look(page);
     await this.#put(this.#view.page(page));
   }
 
@@ -258,7 +270,7 @@ export class StreamOutput implements Output {
 
   async prepare(): Promise<undefined> {
     await this.#put(this.#view.end());
-    await checkRows(this.#rows, undefined, this.#guard);
+    await checkRows(this.#asked.rows, undefined, this.#guard);
     return undefined;
   }
 

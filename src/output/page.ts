@@ -126,6 +126,21 @@ export class Page {
     return undefined;
   }
 
+  /** Whether some row has what a field names, be it null. Parses only rows in which it may be nested. */
+  has(field: string): boolean {
+    const { cells } = this.#spans;
+    const keys = cells?.keys ?? [];
+    const column = keys.indexOf(field);
+    const mayNest = keys.some((key) => field.startsWith(`${key}.`) || WRAPPERS.includes(key));
+    for (let index = 0; index < this.length; index++) {
+      const base = this.position(index) * keys.length;
+      const isKnown = cells !== undefined && cells.marks[base * 2] !== -1;
+      if (isKnown && column >= 0 && cells.marks[(base + column) * 2] !== 0) return true;
+      if ((!isKnown || mayNest) && fieldValue(this.row(index), field) !== undefined) return true;
+    }
+    return false;
+  }
+
   /**
    * The rows as NDJSON: one compact object a line, each with its line break, every token as it came.
    * @param room gives a buffer of at least so many bytes, for a caller that uses one again: a new one for each page costs five

@@ -1,5 +1,6 @@
 import type { CompanyQuery } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
+import { noRowHas } from "../output/columns.ts";
 import { type Distinct, distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
@@ -37,7 +38,7 @@ export async function deliver(
   options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete" | "overwrite">,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
-  { disk, now }: Pick<ExportDeps, "disk" | "now">,
+  { disk, now, onNotice }: Pick<ExportDeps, "disk" | "now" | "onNotice">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed);
@@ -55,6 +56,7 @@ export async function deliver(
     throw shortfall === null ? notComplete(received, count, bound) : incomplete("incomplete", shortfall);
   }
   const file = await sink.prepare(() => distinctPages(run));
+  for (const field of sink.missing) onNotice(noRowHas(field));
   const { format } = options;
   const output = file === undefined ? null : { file: file.path, format, ...file };
   const whole: Receipt = { ...receipt, output };

@@ -3,7 +3,7 @@ import type { Context } from "../../context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
-import { checkFields, collectColumns, publishedFields } from "../../output/columns.ts";
+import { checkFields, collectColumns, noRowHas, publishedFields } from "../../output/columns.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
 import type { Rendering } from "../../output/formats.ts";
 import { checkOutput, exists, type FileFacts, FileOutput, type Output, StreamOutput } from "../../output/output.ts";
@@ -104,6 +104,7 @@ async function write(
     }
     const file = await output.prepare(() => distinctPages(run));
     await output.publish();
+    for (const field of output.missing) new Printer(context, options).note(noRowHas(field));
     return { rows, file };
   } catch (error) {
     await output.abort();
