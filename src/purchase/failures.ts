@@ -90,9 +90,9 @@ export const fileExists = (path: string): CliError =>
 /** What ended a run before its end, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
   if (error instanceof CliError && error.exitCode === EXIT.pipeClosed && !interrupted) return error;
-  const { rows, session } = run.state;
+  const { rows, session, settled } = run.state;
   const pending = pendingUnits(run.state).length;
-  const nothing = rows === 0 && pending === 0;
+  const nothing = rows === 0 && pending === 0 && settled === 0n;
   const kept = `${rows} of ${session?.rows ?? run.plan.matches ?? "?"} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const open = pending > 0 ? [`${pages} in flight may be charged; going on asks for them under the same key`] : [];

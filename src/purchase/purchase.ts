@@ -228,10 +228,10 @@ async function buyAndWrite(
     }
     const interrupted = deps.interrupted.aborted;
     const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
-    const { rows, uncertain } = run.state;
+    const { rows, settled, uncertain } = run.state;
     await run.close().catch(() => undefined);
     // A run that bought nothing is no run: only clutter.
-    if (rows === 0 && uncertain === 0n && pendingUnits(run.state).length === 0) {
+    if (rows === 0 && settled === 0n && uncertain === 0n && pendingUnits(run.state).length === 0) {
       await store.remove(run, deps).catch(() => undefined);
     }
     throw ended;

@@ -113,8 +113,11 @@ export class Settlement {
     if (foreign > 0n) this.#aside(this.bookForeign(foreign));
     await turn();
     await turn();
-    const { page, problem } = read(reply.body, kindOf(this.#options.run));
+    const kind = kindOf(this.#options.run);
+    const { page, problem } = read(reply.body, kind);
     const rows = page?.length ?? 0;
+    // Some services answer a look-up that found nothing with a success: free, as a 404 is.
+    const miss = kind === "company" && page?.length === 0 && used === ZERO;
     try {
       await this.#settle(
         unit,
@@ -127,6 +130,7 @@ export class Settlement {
           ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
           ...(requestId === undefined ? {} : { requestId }),
           ...(replayed ? { replayed: true } : {}),
+          ...(miss ? { miss } : {}),
         },
         reply.body,
       );

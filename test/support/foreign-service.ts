@@ -15,6 +15,10 @@ export interface ForeignOptions {
   firstPage: 0 | 1;
   /** The array is under this name; undefined: `result` is the array. */
   rowsUnder: string | undefined;
+  /** What `result` is instead of the rows, or of the one record, of a paid reply. */
+  shape: ((rows: readonly object[]) => unknown) | undefined;
+  /** What `result` of a success is where the company is not known; undefined: a 404. */
+  missing: { readonly result: unknown } | undefined;
   /** undefined: the bare number. */
   countUnder: string | undefined;
   /** More than this is a 422; with `clamp` the page is just smaller. */
@@ -69,6 +73,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     paging: "page",
     firstPage: 1,
     rowsUnder: "people",
+    shape: undefined,
+    missing: undefined,
     countUnder: "total_results",
     maxPerPage: 1_000,
     clamp: false,
@@ -190,6 +196,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   ): undefined {
     const query = url.searchParams;
     if (!url.pathname.includes("person") && (query.get("domain") ?? "").startsWith("missing")) {
+      if (options.missing !== undefined) return answer(response, 200, envelope(options.missing.result));
       return answer(response, 404, refusal("No such company."));
     }
     const wanted = (name: string): unknown => body[name] ?? query.get(name) ?? undefined;
@@ -254,7 +261,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         hq: { city: "Springfield" },
         tags: ["x", "y"],
       };
-      text = JSON.stringify(envelope(isEnrich ? { company } : page, cost));
+      const shaped = options.shape?.(isEnrich ? [company] : rows);
+      text = JSON.stringify(envelope(shaped ?? (isEnrich ? { company } : page), cost));
       if (idempotencyKey !== undefined) stored.set(idempotencyKey, text);
     }
     if (mishap === "drop") {

@@ -1,0 +1,127 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { readCsv, type User, user } from "../support/export.ts";
+import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// Where rows and their fields are found in the replies of services that chose otherwise.
+
+const open: ForeignService[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((service) => service.close()));
+});
+
+async function scene(change: Partial<ForeignOptions>): Promise<{ readonly service: ForeignService; readonly u: User }> {
+  const service = await startForeignService({ people: 40, ...change });
+  open.push(service);
+  return { service, u: user(service.url, service.key) };
+}
+
+const SEARCH = ["search", "--country", "x", "--yes", "--per-page", "10", "--overwrite"];
+
+describe("rows", () => {
+  test.each<[string, (rows: readonly object[]) => unknown]>([
+    ["result.data.people", (rows) => ({ data: { people: rows }, page: 1 })],
+    ["hits", (rows) => ({ hits: rows, took: 3 })],
+    ["result.data.docs beside other objects", (rows) => ({ data: { docs: rows }, meta: { tags: ["a"] } })],
+    ["a wrapped record each", (rows) => rows.map((profile) => ({ profile }))],
+  ])("are found under %s", async (_, shape) => {
+    const { service, u } = await scene({ shape });
+    for (const command of [
+      SEARCH,
+      ["employees", "acme", "--yes", "--per-page", "10", "--limit", "40", "--overwrite"],
+    ]) {
+      const ran = await u.run([...command, "-o", "o.csv"]);
+      expect(ran, ran.stderr).toMatchObject({ code: 0 });
+      expect(readCsv(u.read("o.csv")).map(({ id }) => id)).toEqual(service.ids());
+    }
+    expect(service.charged()).toBe(80);
+  });
+
+  test("a container without a list is never a person: kept, said, and said again each time", async () => {
+    const { service, u } = await scene({ shape: (rows) => ({ a: rows, b: rows }) });
+    for (const command of [SEARCH, ["employees", "acme", "--yes", "--limit", "40", "--per-page", "10"]]) {
+      for (let attempt = 0; attempt < 3; attempt++) {
+        const ran = await u.run([...command, "--concurrency", "1", "-o", `${command[0]}.csv`]);
+        expect(ran.code, ran.stderr).toBe(5);
+        expect(ran.stderr).toContain("list");
+        expect(ran.stderr).toContain("of profiles");
+        const exported = await u.run(["runs", "export", "last", "--format", "csv"]);
+        expect(exported.code, exported.stderr).toBe(5);
+      }
+    }
+    // One page each, and never another one.
+    expect(service.charged()).toBe(20);
+  });
+});
+
+describe("fields", () => {
+  const nested = (rows: readonly object[]): unknown =>
+    rows.map((row) => ({ profile: row, score: 1, company: { name: "Acme", domain: "acme.example" } }));
+
+  test("of wrapped records and nested companies are columns where they are asked for", async () => {
+    const { u } = await scene({ shape: nested });
+    const ran = await u.run([
+      ...SEARCH,
+      "--fields",
+      "name,company_name,company_domain",
+      "--format",
+      "csv",
+      "--limit",
+      "1",
+    ]);
+    expect(ran.stdout, ran.stderr).toBe("name,company_name,company_domain\nPerson 0,Acme,acme.example\n");
+  });
+
+  test.each([["csv"], ["ndjson"], ["json"], ["table"], ["parquet"]])("that no row has are said: %s", async (format) => {
+    const { u } = await scene({});
+    const file = format === "parquet" || format === "csv" ? ["-o", `x.${format}`] : ["--format", format];
+    const ran = await u.run([...SEARCH, "--fields", "name,company_domain,current.company", ...file]);
+    expect(ran.code).toBe(0);
+    expect(ran.stderr).toContain("notice: no row has company_domain\n");
+    expect(ran.stderr.match(/no row has/g)).toHaveLength(1);
+    const again = await u.run(["runs", "export", "last", "--overwrite", "--fields", "title,city", ...file]);
+    expect(again.stderr).toContain("notice: no row has city\n");
+    expect(again.stderr).not.toContain("title");
+  });
+});
+
+describe("a company", () => {
+  test.each<[string, (rows: readonly object[]) => unknown]>([
+    ["beside a match", ([company]) => ({ match: true, company })],
+    ["as a profile", ([profile]) => ({ profile })],
+    ["bare", ([company]) => company],
+    ["in a list", (rows) => rows],
+  ])("is found %s", async (_, shape) => {
+    const { u } = await scene({ shape });
+    const ran = await u.run(["enrich", "globex.example", "--yes", "--json"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(JSON.parse(ran.stdout)).toMatchObject({
+      name: "Globex",
+      domain: "globex.example",
+      hq: { city: "Springfield" },
+    });
+  });
+
+  test.each([[null], [[]], [{}], [{ match: false }], [{ company: null }]])(
+    "that is missing is a miss: %j",
+    async (result) => {
+      const { service, u } = await scene({ missing: { result } });
+      const single = await u.run(["enrich", "missing.example", "--yes"]);
+      expect(single).toMatchObject({ code: 6, stdout: "" });
+      expect(single.stderr).toContain("missing.example");
+      const many = await u.run([
+        "enrich",
+        "globex.example",
+        "missing.example",
+        "--yes",
+        "-o",
+        "c.csv",
+        "--misses",
+        "m.txt",
+      ]);
+      expect(many.code, many.stderr).toBe(0);
+      expect(readCsv(u.read("c.csv"))).toHaveLength(1);
+      expect(u.read("m.txt")).toBe("missing.example\n");
+      expect(service.charged()).toBe(1);
+    },
+  );
+});
