@@ -21,7 +21,6 @@ export class Disk {
     this.#step = step;
   }
 
-  /** Makes a folder and what is missing above it. */
   async makeFolder(path: string): Promise<void> {
     const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
     if (first !== undefined) await syncFolder(dirname(first));
@@ -45,7 +44,6 @@ export class Disk {
     }
   }
 
-  /** Gives a synced file its final name. */
   async rename(from: string, to: string, what: string): Promise<void> {
     this.#step?.(what, "before");
     await rename(from, to);
@@ -102,7 +100,6 @@ export class Disk {
   }
 }
 
-/** Writes everything, where the file stands. */
 function writeAll(file: number, parts: readonly Buffer[]): void {
   let left = parts.filter(({ length }) => length > 0);
   while (left.length > 0) {
@@ -116,7 +113,6 @@ function writeAll(file: number, parts: readonly Buffer[]): void {
   }
 }
 
-/** The bytes of a file, and its length, on the disk. */
 const syncData = (file: number): Promise<void> =>
   new Promise((resolve, reject) => {
     fdatasync(file, (error) => (error === null ? resolve() : reject(error)));
@@ -156,5 +152,4 @@ export const errorCode = (error: unknown): string | undefined => {
   return typeof code === "string" ? code : undefined;
 };
 
-/** Removes a file or folder, and does not mind where it is gone already. */
 export const remove = (path: string): Promise<void> => rm(path, { recursive: true, force: true });

@@ -1,6 +1,8 @@
 import { addCredits, type Credits, credits, formatCredits, parseCredits, ZERO } from "../contract/money.ts";
 import type { LogEntry, LogRecord } from "./log-lines.ts";
 
+// Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
+
 /** An amount of credits as it stands in plan and journal: a decimal as text, exact. */
 export type CreditText = string;
 
@@ -14,7 +16,6 @@ export const creditsOf = (text: CreditText | undefined): Credits =>
 /** What is to be asked for: synced before the request goes out, with the key that makes it safe to repeat. */
 export interface IntentRecord extends LogRecord {
   readonly t: "intent";
-  /** Number of the unit in its run, from 1. */
   readonly n: number;
   /** Which of the run's targets: always 0 for a search, else the index of the company. */
   readonly target: number;
@@ -22,29 +23,23 @@ export interface IntentRecord extends LogRecord {
   readonly offset: number;
   readonly perPage: number;
   readonly cursor?: string;
-  /** The `Idempotency-Key`. */
   readonly key: string;
   /** Credits at risk: perPage x price. */
   readonly hold: CreditText;
-  /** Epoch milliseconds. */
   readonly at: number;
 }
 
-/** A reply that is on the disk: its bytes follow the line. */
 export interface SettledRecord extends LogRecord {
   readonly t: "settled";
   readonly n: number;
   readonly rows: number;
   readonly used: CreditText;
-  /** Balance after it, as the service told. */
   readonly remaining?: CreditText;
   readonly next?: string;
   readonly version?: string;
   readonly requestId?: string;
   readonly replayed?: boolean;
-  /** Rows of the target in all, where the service told. */
   readonly total?: number;
-  /** A company that the service does not know (404, free). */
   readonly miss?: boolean;
   readonly at: number;
 }
@@ -66,26 +61,23 @@ export interface UncertainRecord extends LogRecord {
   readonly at: number;
 }
 
-/** Credits that others spent from the same balance while this run was at work. */
 export interface ForeignRecord extends LogRecord {
   readonly t: "foreign";
   readonly amount: CreditText;
   readonly at: number;
 }
 
-/** A session of the run began: under which caps. */
 export interface SessionRecord extends LogRecord {
   readonly t: "session";
   readonly maxCredits: CreditText | null;
   readonly limit: number | null;
-  /** The most that the run may cost in all its sessions, as agreed to. */
   readonly cap?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: as many as there are. */
   readonly rows: number | null;
   readonly at: number;
 }
 
-/** What the service taught: the largest page it gives. */
+/** The largest page that the service gives. */
 export interface LearnedRecord extends LogRecord {
   readonly t: "learned";
   readonly perPageMax: number;
@@ -102,21 +94,16 @@ export interface EndedRecord extends LogRecord {
 
 /** What was spent within one day (UTC). */
 export interface DaySpend {
-  /** The first and the last of it, in epoch milliseconds. */
   readonly from: number;
   readonly to: number;
   readonly rows: number;
-  /** Charged, and the reply is kept. */
   readonly settled: CreditText;
-  /** Lost replies may have cost this. */
   readonly uncertain: CreditText;
   /** Uncertain credits that turned out to be part of a settled amount. */
   readonly refunded: CreditText;
-  /** Others spent it from the same balance. */
   readonly foreign: CreditText;
 }
 
-/** What a run adds up to. */
 export interface Sums {
   readonly rows: number;
   readonly misses: number;
@@ -128,7 +115,6 @@ export interface Sums {
   readonly days: readonly DaySpend[];
 }
 
-/** The run is over: its output was written whole. */
 export interface DoneRecord extends LogRecord {
   readonly t: "done";
   /** With the run's id, which no service knows: so that a list of many runs can believe this line without those before it. */
@@ -148,27 +134,21 @@ export type JournalRecord =
   | EndedRecord
   | DoneRecord;
 
-/** One unit of a run: a page of people, or a company. */
 export interface Unit {
   readonly intent: IntentRecord;
   settled: SettledRecord | undefined;
-  /** Where in the journal its reply begins. */
   replyAt: number;
   voided: boolean;
-  /** Credits that lost replies of this unit may have cost. */
   uncertain: Credits;
 }
 
-/** One amount of what a run spent, in the order in which it was written down. */
 export interface Spending {
   readonly kind: "settled" | "uncertain" | "refunded" | "foreign";
   readonly amount: Credits;
   readonly rows: number;
-  /** Epoch milliseconds. */
   readonly at: number;
 }
 
-/** What a journal adds up to. */
 export interface RunState {
   readonly units: Map<number, Unit>;
   readonly spent: Spending[];
@@ -183,7 +163,6 @@ export interface RunState {
   session: SessionRecord | undefined;
   done: DoneRecord | undefined;
   ended: EndedRecord | undefined;
-  /** Epoch milliseconds of the last thing that happened. */
   lastAt: number;
 }
 
@@ -308,11 +287,9 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 
-/** The order of the output: by target, then by offset. */
 export const byPosition = (a: Unit, b: Unit): number =>
   a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
 
-/** Units whose page is on the disk, in the order of the output. */
 export const settledUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
 

@@ -6,7 +6,6 @@ import { errorCode, FILE_MODE } from "./disk.ts";
 
 /** Who holds a lock: enough to tell a dead holder from a living one, also in another container. */
 export interface LockHolder extends ProcessIdentity {
-  /** ISO-8601. */
   readonly at: string;
   /** Tells two locks of one process apart. */
   readonly token: string;
@@ -18,7 +17,6 @@ export interface Lock {
 }
 
 export interface LockOptions {
-  /** Epoch milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   /** Waits for the holder instead of failing. */
@@ -133,7 +131,6 @@ async function create(path: string, mine: LockHolder): Promise<boolean> {
   }
 }
 
-/** For file systems without hard links. */
 async function createExclusive(path: string, text: string): Promise<boolean> {
   try {
     const file = await open(path, "wx", FILE_MODE);

@@ -10,13 +10,11 @@ export interface LogRecord {
   readonly t: string;
   /** Bytes that follow this line as they came, and a line break after them. */
   readonly follows?: number;
-  /** Checksum of what follows. */
   readonly crc?: string;
   readonly sum?: never;
   readonly from?: never;
 }
 
-/** A record, and where in the file what follows its line begins. */
 export interface LogEntry<Kind extends LogRecord> {
   readonly record: Kind;
   readonly end: number;
@@ -39,7 +37,6 @@ const LONGEST_LINE = 1 << 22;
 const LINE_START = Buffer.from('{"t":');
 const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
 
-/** The CRC-32 of some bytes as eight hexadecimal digits. */
 export const checksum = (data: Buffer | string): string => hex(crc32(data));
 
 /** A record as one line of JSON that ends in a checksum over everything before it. @param from see {@link LogRecord} */
@@ -70,7 +67,6 @@ export function decodeLine(line: Buffer): Line | undefined {
 /** A line that was not written to its end. One that has a checksum at its end was, and has changed since. */
 const isTorn = (line: Buffer): boolean => !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
 
-/** Bytes of a log at a place: fewer only where it ends. */
 export type Source = (at: number, length: number) => Buffer;
 
 /** Reads an open file. Synchronously: lines lie in the system's cache or are few, and a thread for each costs ten times as much. */
@@ -84,7 +80,6 @@ export const sourceOf =
     return bytes.subarray(0, done);
   };
 
-/** The lines of a log, read a piece at a time, so that what follows a line is skipped unread. */
 class Lines {
   readonly #read: Source;
   #bytes: Buffer = Buffer.alloc(0);

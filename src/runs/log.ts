@@ -16,7 +16,6 @@ import {
 /** More than the last line of a finished run, but where it went on for weeks. */
 const LAST_LINE = 8_192;
 
-/** What `work` makes of a file that is there to be read; undefined where it is missing. */
 function reading<Result>(path: string, work: (read: Source, size: number) => Result): Result | undefined {
   let file: number;
   try {
@@ -47,9 +46,7 @@ export const readLastRecord = (path: string): LogRecord | undefined =>
 
 interface Waiting<Kind extends LogRecord> {
   readonly records: readonly Kind[];
-  /** Follows the last record. */
   readonly payload: Buffer | undefined;
-  /** @param at where in the file the payload begins */
   readonly resolve: (at: number) => void;
   readonly reject: (error: unknown) => void;
 }
@@ -65,7 +62,6 @@ export class Log<Kind extends LogRecord> {
   #size: number;
   #queue: Waiting<Kind>[] = [];
   #writing: Promise<void> | undefined;
-  /** Whether something that waits must not wait longer. */
   #needed = false;
   #torn = false;
 
@@ -115,14 +111,12 @@ export class Log<Kind extends LogRecord> {
     await this.#add(records, undefined, false);
   }
 
-  /** What waits is needed now. */
   hurry(): void {
     if (this.#queue.length === 0) return;
     this.#needed = true;
     this.#writing ??= this.#drain();
   }
 
-  /** Bytes of the file. */
   read(at: number, length: number): Buffer {
     return sourceOf(this.#file.fd)(at, length);
   }
@@ -164,7 +158,6 @@ export class Log<Kind extends LogRecord> {
   }
 }
 
-/** A group as it is written at a place: as few pieces as its payloads allow. */
 function encodeGroup(
   batch: readonly Waiting<LogRecord>[],
   from: number,

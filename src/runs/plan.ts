@@ -4,13 +4,11 @@ import type { CreditText } from "./journal.ts";
 
 export type RunCommand = "search" | "employees" | "enrich";
 
-/** What a run buys. */
 export type Target =
   | { readonly kind: "search"; readonly filters: Filters; readonly canonical: string }
   | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
   | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[] };
 
-/** How the output was asked for; `resume` writes it in the same way. */
 export interface SavedView {
   readonly format: string;
   readonly fields: readonly string[] | null;
@@ -20,10 +18,8 @@ export interface SavedView {
 
 /** `plan.json` of a run: everything that must be the same when it is continued. */
 export interface Plan {
-  /** The layout of the run's folder. */
   readonly version: number;
   readonly id: string;
-  /** ISO-8601. */
   readonly created_at: string;
   readonly command: RunCommand;
   readonly connection: string;
@@ -38,12 +34,9 @@ export interface Plan {
   /** People that matched at the time of the quote; null where no free count tells. */
   readonly matches: number | null;
   readonly paging: Dialect["paging"];
-  /** Absolute path, or null for stdout. */
   readonly output: string | null;
   readonly view: SavedView;
-  /** Rows a request as the user asked for; null: as many as the service gives. */
   readonly per_page: number | null;
-  /** Whether a file that is there may be replaced. */
   readonly overwrite?: boolean;
   /** When the rows are too few to be written; see docs/output.md, "Files that stay". */
   readonly few?: {
@@ -51,7 +44,6 @@ export interface Plan {
     readonly min_rows: number | null;
     readonly max_shrink: number | null;
   };
-  /** A misses file and a receipt beside the run's own, as absolute paths. */
   readonly misses: string | null;
   readonly receipt: string | null;
 }

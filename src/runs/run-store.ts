@@ -28,12 +28,11 @@ export type { RunStatus, RunSummary } from "./run.ts";
 
 export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
 
-/** The runs in a state folder. */
+/** The runs in a state folder (`HEADCOUNT_STATE_DIR`). */
 export class RunStore {
   readonly folder: string;
   readonly #disk: Disk;
 
-  /** @param stateDir the state folder (`HEADCOUNT_STATE_DIR`) */
   constructor(stateDir: string, disk: Disk) {
     this.folder = join(stateDir, "runs");
     this.#disk = disk;
@@ -47,10 +46,7 @@ export class RunStore {
     return join(this.folder, ".open", identityHash(identity));
   }
 
-  /**
-   * Makes a run's folder and takes its lock.
-   * @param at epoch milliseconds, in the run's id
-   */
+  /** Makes a run's folder and takes its lock. @param at epoch milliseconds, in the run's id */
   async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
     const id = this.#newId(at);
     const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
@@ -81,7 +77,6 @@ export class RunStore {
     }
   }
 
-  /** The unfinished run that a command with this identity continues. */
   async findOpen(identity: RunIdentity): Promise<Plan | undefined> {
     let id: string;
     try {
@@ -103,7 +98,6 @@ export class RunStore {
     }
   }
 
-  /** Opens a run to continue it; its lock is held until `close`. */
   async openForWriting(id: string, lock: LockOptions): Promise<Run> {
     const plan = await this.readPlan(id);
     const held = await acquireLock(join(this.#path(id), "lock"), lock);
@@ -122,18 +116,15 @@ export class RunStore {
     return plan;
   }
 
-  /** `receipt.json` of a run; undefined where it has none, or one that cannot be read. */
   receipt(id: string): Promise<unknown> {
     return receiptOf(this.#path(id)).catch(() => undefined);
   }
 
-  /** A run to read: its plan, what its journal adds up to, its pages. */
   async open(id: string): Promise<RunReader> {
     const plan = await this.readPlan(id);
     return new RunReader(this.#path(id), plan, stateOf(this.#path(id)));
   }
 
-  /** Ids of all runs, newest first. */
   ids(): Promise<string[]> {
     return runIds(this.folder);
   }
@@ -198,7 +189,6 @@ export class RunStore {
     );
   }
 
-  /** The run that a text names, as {@link resolve} reads it. */
   async find(text: string): Promise<RunSummary> {
     const id = await this.resolve(text);
     const summary = await this.summary(id);
@@ -224,10 +214,7 @@ export class RunStore {
     );
   }
 
-  /**
-   * Removes a run and its paid pages; what it spent stays known.
-   * @throws CliError exit 9 where somebody began to work on it
-   */
+  /** Removes a run and its paid pages; what it spent stays known. @throws CliError exit 9 where somebody began to work on it */
   async remove({ plan }: Pick<RunSummary, "plan">, clock: Pick<LockOptions, "now" | "sleep">): Promise<void> {
     const { now, sleep } = clock;
     const held = await acquireLock(join(this.#path(plan.id), "lock"), { now, sleep, what: `run ${plan.id}` });
@@ -269,7 +256,6 @@ export class RunStore {
     if (how === "stale") await this.#forgetOpen(run.plan);
   }
 
-  /** Bytes that a run takes on the disk. */
   async size(id: string): Promise<number> {
     let total = 0;
     for (const entry of await readdir(this.#path(id), { recursive: true, withFileTypes: true })) {
@@ -291,11 +277,9 @@ function statusOf(state: RunState, damage: string | undefined): { status: RunSta
   return state.ended === undefined ? { status: "unfinished" } : { status: state.ended.how, problem: state.ended.why };
 }
 
-/** Whether nothing more is expected of a run: it may be removed by its age. */
 export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
 const OVER: readonly RunStatus[] = ["finished", "stale", "closed"];
 
-/** What a run's sums say of it. */
 const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
   id,
   plan,

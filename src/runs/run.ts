@@ -25,7 +25,7 @@ import type { Plan } from "./plan.ts";
  */
 export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
 
-/** One line of `runs list`. */
+/** One line of `runs list`. `pending`: intents whose reply is not known. `lastAt`: epoch milliseconds. */
 export interface RunSummary {
   readonly id: string;
   readonly status: RunStatus;
@@ -35,24 +35,19 @@ export interface RunSummary {
   readonly settled: Credits;
   readonly uncertain: Credits;
   readonly foreign: Credits;
-  /** Intents whose reply is not known. */
   readonly pending: number;
-  /** Rows that the last session meant to have; null: unknown. */
   readonly expected: number | null;
-  /** Epoch milliseconds. */
   readonly lastAt: number;
   /** Why it is `damaged`, `stale` or `closed`. */
   readonly problem?: string;
 }
 
-/** One paid page of a run, in the order of the output. */
 export interface SpooledPage {
   readonly unit: Unit;
   readonly settled: SettledRecord;
   readonly body: Buffer;
 }
 
-/** The layout of a run's folder. */
 export const LAYOUT = 2;
 
 export const journalOf = (path: string): string => join(path, "journal.ndjson");
@@ -60,7 +55,6 @@ export const journalOf = (path: string): string => join(path, "journal.ndjson");
 /** What the journal of a run's folder adds up to. @throws CliError where it is damaged */
 export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
 
-/** What can still be read of it, and what is wrong with the rest. */
 export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
   const { entries, damage } = readLog<JournalRecord>(journalOf(path));
   return { state: replay(entries), problem: damage?.message };
@@ -103,7 +97,6 @@ export function planOf(path: string): Plan | undefined {
   });
 }
 
-/** Ids of the runs in a folder, newest first. */
 export async function runIds(folder: string): Promise<string[]> {
   try {
     const entries = await readdir(folder, { withFileTypes: true });
@@ -118,7 +111,6 @@ export async function runIds(folder: string): Promise<string[]> {
   }
 }
 
-/** `receipt.json` of a run's folder, or undefined where it has none yet. */
 export async function receiptOf(path: string): Promise<unknown> {
   try {
     return JSON.parse(await readFile(join(path, "receipt.json"), "utf8")) as unknown;
@@ -138,7 +130,6 @@ const damagedRun = (message: string, cause?: unknown): CliError =>
     ...(cause === undefined ? {} : { cause }),
   });
 
-/** A run to read. */
 export class RunReader {
   readonly path: string;
   readonly plan: Plan;
@@ -169,17 +160,14 @@ export class RunReader {
     }
   }
 
-  /** See {@link receiptOf}. */
   receipt(): Promise<unknown> {
     return receiptOf(this.path);
   }
 
-  /** Where the reply of a unit is kept, for a person. */
   placeOf({ intent }: Unit): string {
     return `page ${intent.n} in ${journalOf(this.path)}`;
   }
 
-  /** The kept reply of a settled unit, checked. */
   protected replyOf(unit: Unit, source: Source): Buffer {
     const body = source(unit.replyAt, unit.settled?.follows ?? 0);
     if (checksum(body) === unit.settled?.crc) return body;
@@ -214,7 +202,6 @@ export class Run extends RunReader {
     for (const record of records) apply(this.state, record);
   }
 
-  /** The number of the next unit; every call gives another one. */
   nextNumber(): number {
     this.#lastNumber = Math.max(this.#lastNumber + 1, this.state.nextN);
     return this.#lastNumber;
@@ -230,7 +217,6 @@ export class Run extends RunReader {
     this.state.units.set(unit.intent.n, unit);
   }
 
-  /** What was appended for later is needed now. */
   hurry(): void {
     this.#log.hurry();
   }

@@ -26,10 +26,7 @@ export interface Spend {
 /** Of runs that were removed: a file for each, so that one that is damaged hides nothing of the others. */
 const removedFolder = (folder: string): string => join(folder, ".removed");
 
-/**
- * What every run in a folder spent from a time on, removed ones included.
- * @param since epoch milliseconds
- */
+/** What every run in a folder spent from a time on, removed ones included. @param since epoch milliseconds */
 export async function readSpend(folder: string, since = 0): Promise<Spend> {
   const runs: RunSpend[] = [];
   const damaged: string[] = [];
@@ -82,7 +79,6 @@ function spendOf(path: string, plan: Plan, since: number): { readonly spend: Run
   return { spend: of(daysOf(state.spent, since)), ...(problem === undefined ? {} : { problem }) };
 }
 
-/** Writes down what a run spent, before it is removed. */
 export async function keepSpend(disk: Disk, folder: string, plan: Plan): Promise<void> {
   const { spend } = spendOf(join(folder, plan.id), plan, 0);
   if (spend.days.length === 0) return;
