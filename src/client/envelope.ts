@@ -1,8 +1,7 @@
-import { type Credits, parseCredits, ZERO } from "../contract/money.ts";
+import { type Credits, parseCredits } from "../contract/money.ts";
 import { harmlessLine } from "../contract/text.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
-import { rowsOfResult } from "./rows.ts";
 import type { ReplyMeta } from "./types.ts";
 import type { RawReply } from "./wire.ts";
 
@@ -10,8 +9,6 @@ import type { RawReply } from "./wire.ts";
 export interface Unwrapped {
   /** `result`, or undefined where it was not needed to look into it (see {@link unwrapPage}). */
   readonly result: unknown;
-  /** Whether the envelope said what the call cost. */
-  readonly costKnown: boolean;
   readonly meta: ReplyMeta;
 }
 
@@ -51,7 +48,7 @@ function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number)
     status: reply.status,
     requestId: requestIdOf(reply),
     elapsedMs,
-    creditsUsed: fields.used ?? ZERO,
+    creditsUsed: fields.used,
     creditsRemaining: fields.remaining,
     notices: fields.notices,
     datasetVersion: header(reply.headers, "x-dataset-version"),
@@ -104,7 +101,6 @@ export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapp
   };
   return {
     result: envelope.result,
-    costKnown: fields.used !== undefined,
     meta: metaOf(reply, fields, now, elapsedMs),
   };
 }
@@ -127,17 +123,10 @@ export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unw
         remaining: creditsOf(tail[2] ?? ""),
         notices: [],
       };
-      return { result: undefined, costKnown: true, meta: metaOf(reply, fields, now, elapsedMs) };
+      return { result: undefined, meta: metaOf(reply, fields, now, elapsedMs) };
     }
   }
-  const unwrapped = unwrap(reply, now, elapsedMs);
-  if (unwrapped.costKnown) return unwrapped;
-  // Out of contract. The standard price is the best that can be booked, and it is said.
-  const rows = rowsOfResult(unwrapped.result)?.length ?? (unwrapped.result === null ? 0 : 1);
-  const notice = "the service did not say what this call cost; booked as 1 credit a row";
-  const { meta } = unwrapped;
-  const creditsUsed = parseCredits(rows) ?? ZERO;
-  return { ...unwrapped, meta: { ...meta, creditsUsed, notices: [...meta.notices, notice] } };
+  return unwrap(reply, now, elapsedMs);
 }
 
 function refuseRedirect(reply: RawReply): void {

@@ -125,11 +125,13 @@ class HttpClient implements ServiceClient {
     const { headers, body } = reply;
     const told = typeof result === "object" && result !== null && !Array.isArray(result) ? result : {};
     const { total, total_count, total_results, next_cursor, cursor } = told as Readonly<Record<string, unknown>>;
-    const next = next_cursor ?? cursor;
+    const next = next_cursor === undefined ? cursor : next_cursor;
     return {
       body,
       meta,
-      nextCursor: header(headers, "x-next-cursor") ?? (typeof next === "string" && next !== "" ? next : undefined),
+      nextCursor:
+        header(headers, "x-next-cursor") ??
+        (next === null || (typeof next === "string" && next !== "") ? next : undefined),
       total: whole(header(headers, "x-total-count") ?? total ?? total_count ?? total_results),
       replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
     };

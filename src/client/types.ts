@@ -36,7 +36,8 @@ export interface ReplyMeta {
   readonly requestId: string | undefined;
   /** Milliseconds from send to the last byte. */
   readonly elapsedMs: number;
-  readonly creditsUsed: Credits;
+  /** Undefined where it did not say, out of contract. */
+  readonly creditsUsed: Credits | undefined;
   readonly creditsRemaining: Credits | undefined;
   /** `detail` of a success: notices. */
   readonly notices: readonly string[];
@@ -110,7 +111,8 @@ export interface PagePosition {
 export interface PageReply {
   readonly body: Buffer;
   readonly meta: ReplyMeta;
-  readonly nextCursor: string | undefined;
+  /** Null: it said that there is no next page; undefined: it said nothing. */
+  readonly nextCursor: string | null | undefined;
   /** `X-Total-Count` where the service tells. */
   readonly total: number | undefined;
   /** The stored reply of an earlier attempt (`Idempotent-Replayed`). */

@@ -3,16 +3,20 @@ import type { Pacer } from "../client/pacing.ts";
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
+import type { Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
+import { otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { Clock, Wait, Wall } from "./order.ts";
-import { asLost, smallerPage } from "./refusal.ts";
+import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "./refusal.ts";
 import type { Remaining } from "./remaining.ts";
 import type { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
 
 /** Attempts at one page before the service counts as failed. */
 const ATTEMPTS = 10;
+/** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
+const MOST_SIZES = 10;
 
 export interface AttemptOptions extends Clock {
   readonly client: ServiceClient;
@@ -38,6 +42,8 @@ export class Attempts {
   readonly #remaining: Remaining;
   readonly #settlement: Settlement;
   #wall: Wall | undefined;
+  /** Sizes of pages that were refused since the last reply. */
+  #refusedSizes = 0;
   #lowered = false;
   #lowering = 0;
 
@@ -75,6 +81,7 @@ export class Attempts {
         continue;
       }
       this.#lowered = false;
+      this.#refusedSizes = 0;
       return this.#settlement.receive(flown, reply);
     }
   }
@@ -146,19 +153,30 @@ export class Attempts {
       await this.#lowerToBalance(flown, error);
       return true;
     }
-    if (status !== 422 && status !== 413) return false;
+    if (status !== 400 && status !== 422 && status !== 413) return false;
     const text = detail.join("; ");
-    if (status === 422 && /depth|deep|reaches row|goes to row|beyond/i.test(text)) {
+    if (status !== 413 && isTooDeep(text)) {
       this.#wall ??= { offset, detail: text };
       this.#remaining.cut(target, offset);
       await this.#settlement.giveUp(unit, "deeper than the service goes", false);
       return true;
     }
-    if (status !== 413 && !/per[_ -]?page|page[_ -]?size|limit/i.test(text)) return false;
-    const max = smallerPage(text, perPage);
-    if (max === undefined) return false;
-    await this.#settlement.lowerPerPage(max);
-    await this.#settlement.giveUp(unit, `more than ${max} rows a page`);
+    if (isOtherPaging(text)) throw otherPaging(text);
+    return this.#resized(unit, status === 413 ? `page size: ${text}` : text, perPage);
+  }
+
+  /** A refusal that may be about the size of a page: goes on with another. @returns whether it was */
+  async #resized(unit: Unit, text: string, perPage: number): Promise<boolean> {
+    const refusal = sizeRefusal(text, perPage, this.#remaining.sizes.accepted);
+    if (refusal === undefined || ++this.#refusedSizes > MOST_SIZES) return false;
+    if ("atMost" in refusal) {
+      this.#remaining.refuse(perPage);
+      await this.#settlement.lowerPerPage(refusal.atMost);
+    } else {
+      this.#remaining.refuse(perPage, refusal.atLeast);
+      this.#options.onNotice?.(`the service gives no page of ${perPage} profiles; going on with larger ones`);
+    }
+    await this.#settlement.giveUp(unit, `no page of ${perPage} rows`);
     return true;
   }
 

@@ -8,6 +8,10 @@ import type { Flight, Flown } from "./flight.ts";
 export interface BudgetOptions {
   /** Credits a row. */
   readonly price: Credits;
+  /** Whether the service told that price: else it is a guess, and the first row that is paid for tells. */
+  readonly priceKnown: boolean;
+  /** The cap that the user set; undefined: what was quoted was agreed to. */
+  readonly maxCredits: Credits | undefined;
   /** The most that a run may cost in all its sessions, uncertain credits included; undefined: only `maxRows` counts. */
   readonly cap: Credits | undefined;
   /** The most rows that a run may buy in all its sessions; undefined: as many as there are. */
@@ -32,6 +36,8 @@ export class Budget {
   #keeping: Credits = ZERO;
   #balance: Credits | undefined;
   #sure = false;
+  #price: Credits;
+  #priceKnown: boolean;
 
   /** @param spent what the journal adds up to, kept up to date by its owner */
   constructor(options: BudgetOptions, spent: RunState, flight: Flight) {
@@ -39,10 +45,23 @@ export class Budget {
     this.#spent = spent;
     this.#flight = flight;
     this.#balance = options.balance;
+    this.#price = options.price;
+    this.#priceKnown = options.priceKnown;
   }
 
   get price(): Credits {
-    return this.#options.price;
+    return this.#price;
+  }
+
+  get priceKnown(): boolean {
+    return this.#priceKnown;
+  }
+
+  /** Where nobody told the price, the first charge does. */
+  learnPrice(used: Credits, rows: number): void {
+    if (this.#priceKnown || rows === 0) return;
+    this.#priceKnown = true;
+    this.#price = credits((used + BigInt(rows) - 1n) / BigInt(rows));
   }
 
   /** Balance as far as known: what the service told last, less what was charged since. */
@@ -75,12 +94,20 @@ export class Budget {
 
   /** Rows that may still be asked for. */
   rowRoom(): number {
-    const { maxRows, price } = this.#options;
+    const { maxRows } = this.#options;
     const room = this.room();
-    const affordable = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, price);
+    const affordable = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, this.price);
     if (maxRows === undefined) return affordable;
     // A page that is being written counts whole: how many rows it has is known only once it was read.
     return Math.min(affordable, maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows);
+  }
+
+  /** Rows that the user's own cap leaves room for. */
+  wholeRoom(): number {
+    const { cap, maxCredits } = this.#options;
+    const room = this.room();
+    if (maxCredits === undefined || cap === undefined || room === undefined) return Number.POSITIVE_INFINITY;
+    return affordableRows(credits(room + maxCredits - cap), this.price);
   }
 
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */

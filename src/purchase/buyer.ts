@@ -13,10 +13,11 @@ import { Budget, type BudgetOptions } from "./budget.ts";
 import { diskFull } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
-import { type Ask, nextPage } from "./next-page.ts";
+import { type Ask, type Next, nextPage } from "./next-page.ts";
 import type { BuyProgress, BuyResult, Clock } from "./order.ts";
 import { restore } from "./recovery.ts";
 import { Remaining } from "./remaining.ts";
+import { Repeats } from "./repeats.ts";
 import { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
 
@@ -62,16 +63,24 @@ export class Buyer {
   readonly #options: BuyerOptions;
   readonly #flight = new Flight();
   readonly #remaining: Remaining;
+  readonly #repeats = new Repeats();
+  #indivisible = false;
   readonly #budget: Budget;
   readonly #buffer: ReorderBuffer;
   readonly #settlement: Settlement;
   readonly #attempts: Attempts;
   /** Units whose intents are written ahead, so that a free slot is used at once and their sync is shared with a page's. */
   readonly #ready: Ready[] = [];
+  /** Whether what earlier sessions bought was handed on, as far as it could be. */
+  #isLive = false;
   #disk: { readonly free: number; readonly at: number; readonly written: number } | undefined;
 
   constructor(options: BuyerOptions) {
-    const { run, source, commit, interrupted } = options;
+    const { run, source, interrupted } = options;
+    const commit = (page: Page, unit: Unit): Promise<void> => {
+      if (!this.#isLive) this.#repeats.see(unit, page);
+      return options.commit(page, unit);
+    };
     const flight = this.#flight;
     const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
     const remaining = new Remaining(source, run.plan.paging, perPage);
@@ -79,7 +88,7 @@ export class Buyer {
     const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
     const budget = new Budget(options, run.state, flight);
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted }, flight);
-    const parts = { flight, remaining, budget, buffer };
+    const parts = { flight, remaining, budget, buffer, repeats: this.#repeats };
     const settlement = new Settlement({ ...options, onSettled: () => this.#progress(undefined) }, parts);
     const onWait = (wait: BuyProgress["wait"]): void => this.#progress(wait);
     this.#options = options;
@@ -104,6 +113,7 @@ export class Buyer {
     try {
       await restore(run.state, { flight, budget: this.#budget, remaining: this.#remaining, settlement }, now());
       await this.#buffer.commitKept();
+      this.#isLive = true;
       const committing = this.#buffer.commitAll();
       await this.#feed().catch((error: unknown) => flight.stop(error));
       await this.#dropReady();
@@ -117,6 +127,10 @@ export class Buyer {
     if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
     if (flight.stopped) throw flight.failure;
     return {
+      repeated: this.#repeats.repeated,
+      missing: this.#remaining.missing,
+      least: this.#indivisible ? this.#remaining.sizes.least : undefined,
+      price: this.#budget.price,
       ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
       wall: this.#attempts.wall,
       movedTo: settlement.movedTo,
@@ -163,8 +177,10 @@ export class Buyer {
         this.#ready.shift();
         await this.#launch(first);
       } else if (first !== undefined || why === "wait") await this.#flight.change();
-      else if (why === "end") return;
-      else if (why === "broke") await this.#askBalance();
+      else if (why === "end" || why === "indivisible") {
+        this.#indivisible = why === "indivisible";
+        return;
+      } else if (why === "broke") await this.#askBalance();
     }
   }
 
@@ -172,7 +188,7 @@ export class Buyer {
    * Writes intents ahead: one until the first reply was looked at, then one for each page in flight.
    * @returns why there are no more of them
    */
-  async #prepare(): Promise<"enough" | "wait" | "end" | "broke"> {
+  async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
     const { concurrency, enough } = this.#options;
     while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
       const resumed = this.#flight.nextWaiting();
@@ -180,16 +196,32 @@ export class Buyer {
         await this.#resume(resumed);
         continue;
       }
-      const moving = !this.#flight.isEmpty;
-      if (enough?.() === true) return moving ? "wait" : "end";
-      const busy = this.#flight.busyTargets(this.#remaining.paging === "cursor");
-      const limits = { rows: this.#budget.rowRoom(), covered: this.#budget.covered(), moving, busy };
-      const { paging, perPage } = this.#remaining;
-      const next = nextPage({ paging, perPage, open: () => this.#remaining.open() }, limits);
+      const next = enough?.() === true ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
       if (typeof next === "string") return next;
       await this.#intend(next);
     }
     return "enough";
+  }
+
+  #next(): Next {
+    const flight = this.#flight;
+    const budget = this.#budget;
+    const remaining = this.#remaining;
+    const { proven, repeated } = this.#repeats;
+    const turns = repeated ? "no" : proven ? "yes" : "unknown";
+    const { paging, perPage, sizes } = remaining;
+    return nextPage(
+      { paging, perPage, sizes, turns, open: () => remaining.open() },
+      {
+        rows: budget.rowRoom(),
+        covered: budget.covered(),
+        whole: budget.wholeRoom(),
+        priced: budget.priceKnown,
+        moving: !flight.isEmpty,
+        busy: flight.busyTargets(paging === "cursor" || turns === "unknown"),
+        proving: flight.isBeyondFirst,
+      },
+    );
   }
 
   /** A unit of an earlier session: its intent is on the disk already. */
@@ -201,8 +233,9 @@ export class Buyer {
 
   async #intend(ask: Ask): Promise<void> {
     const { run, now } = this.#options;
-    const hold = creditText(this.#budget.priceOf(ask.perPage));
-    const unit = newUnit({ t: "intent", n: run.nextNumber(), ...ask, key: randomUUID(), hold, at: now() });
+    const { most, ...position } = ask;
+    const hold = creditText(this.#budget.priceOf(most));
+    const unit = newUnit({ t: "intent", n: run.nextNumber(), ...position, key: randomUUID(), hold, at: now() });
     const flown = this.#flight.add(unit, false);
     this.#remaining.take(ask);
     try {
@@ -272,7 +305,8 @@ export class Buyer {
   #isOutdated(flown: Flown): boolean {
     const { intent } = flown.unit;
     if (flown.sent) return false;
-    if (intent.perPage > this.#remaining.perPage || this.#remaining.isPastEnd(intent)) return true;
+    if (intent.perPage > this.#remaining.perPage || this.#repeats.repeated || this.#remaining.isPastEnd(intent))
+      return true;
     return !this.#budget.covers(flown) || this.#options.enough?.() === true;
   }
 

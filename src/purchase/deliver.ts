@@ -35,14 +35,14 @@ export interface Bought {
  */
 export async function deliver(
   { run, quote, distinct, bought, sink }: Bought,
-  options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete" | "overwrite">,
+  options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete" | "overwrite" | "maxCredits">,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
   { disk, now, onNotice }: Pick<ExportDeps, "disk" | "now" | "onNotice">,
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed);
-  const receipt = buildReceipt({ run, quote, distinct, bought, finishedAt: now() });
+  const receipt = buildReceipt({ run, quote, distinct, bought, maxCredits: options.maxCredits, finishedAt: now() });
   const mayReplace = options.overwrite || continued;
   const copyReceipt = async (copy: Receipt): Promise<void> => {
     if (options.receipt === undefined) return;

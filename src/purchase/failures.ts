@@ -26,6 +26,27 @@ export const priceMoved = (used: Credits, rows: number, expected: Credits): CliE
     `the service charged ${formatCredits(used)} credits for ${rows} profiles that were quoted at ${formatCredits(expected)}`,
   );
 
+export const impossibleCharge = (used: Credits): CliError =>
+  incomplete(
+    "impossible_charge",
+    `the service says that it charged ${formatCredits(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
+  );
+
+export const cursorTooLong = (length: number): CliError =>
+  incomplete(
+    "cursor_too_long",
+    `the service's cursor of the next page is ${length} characters long: it cannot be kept`,
+  );
+
+export const otherPaging = (detail: string): CliError =>
+  new CliError({
+    code: "other_paging",
+    category: "service",
+    exitCode: EXIT.service,
+    message: `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
+    hint: "headcount doctor finds out how it pages",
+  });
+
 export const datasetMoved = (from: string | null, to: string): CliError =>
   incomplete(
     "dataset_moved",

@@ -12,7 +12,11 @@ export interface Flown {
   readonly phase: Phase;
   /** Whether any attempt may have reached the service. */
   readonly sent: boolean;
+  /** Whether no other call was in flight at any moment since it was asked for. */
+  readonly alone: boolean;
 }
+
+const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
 
 /** The units in flight with their holds, those of an earlier session that wait for their turn, and the stop of it all. */
 export class Flight {
@@ -63,7 +67,7 @@ export class Flight {
 
   /** @param sent whether an earlier session may have asked for it */
   add(unit: Unit, sent: boolean): Flown {
-    const flown = { unit, hold: creditsOf(unit.intent.hold), phase: "ready" as Phase, sent };
+    const flown = { unit, hold: creditsOf(unit.intent.hold), phase: "ready" as Phase, sent, alone: true };
     this.#units.set(unit.intent.n, flown);
     return flown;
   }
@@ -71,6 +75,9 @@ export class Flight {
   turn({ unit }: Flown, phase: Phase): void {
     const flown = this.#units.get(unit.intent.n);
     if (flown !== undefined) flown.phase = phase;
+    if (this.count("flying", "doubt") > 1) {
+      for (const one of this.#units.values()) if (isAsked(one)) one.alone = false;
+    }
     this.signal();
   }
 
@@ -131,6 +138,12 @@ export class Flight {
       if (withKept || phase !== "keeping") targets.add(unit.intent.target);
     }
     return targets;
+  }
+
+  /** Whether a page that is not the first of its target is in flight. */
+  get isBeyondFirst(): boolean {
+    for (const { unit } of this.#units.values()) if (unit.intent.offset > 0) return true;
+    return false;
   }
 
   /** Whether anything before this unit in the output is in flight or waits for its turn. */

@@ -1,12 +1,15 @@
 import type { Dialect } from "../client/types.ts";
 import { pageSize } from "./paging.ts";
-import type { Open } from "./remaining.ts";
+import type { Open, Sizes } from "./remaining.ts";
 
 /** What is known of what is left to buy. */
 export interface State {
   readonly paging: Dialect["paging"];
   /** The largest page to ask for, as far as is known. */
   readonly perPage: number;
+  readonly sizes: Sizes;
+  /** Whether a second page was seen to be another than the first, and none to come again. */
+  readonly turns: "unknown" | "yes" | "no";
   /** What is open, in the order of the output. */
   readonly open: () => Iterable<Open>;
 }
@@ -17,10 +20,16 @@ export interface Limits {
   readonly rows: number;
   /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
   readonly covered: number | undefined;
-  /** Whether anything is in flight, or waits to be asked for again: what it brings may change all this. */
+  /** Rows that the user's own cap leaves room for; infinite where there is none. */
+  readonly whole: number;
+  /** Whether it is known what a row costs: until then one row is asked for, and nothing beside it. */
+  readonly priced: boolean;
+  /** Whether anything is in flight: what it brings may change all this. */
   readonly moving: boolean;
-  /** Targets of which something is in flight or waits to be asked for again. */
+  /** Targets of which something is in flight. */
   readonly busy: ReadonlySet<number>;
+  /** Whether a page that is not the first of its target is in flight. */
+  readonly proving: boolean;
 }
 
 /** Rows to ask for. */
@@ -28,23 +37,68 @@ export interface Ask {
   readonly target: number;
   readonly offset: number;
   readonly perPage: number;
+  /** Rows that can come. */
+  readonly most: number;
   readonly cursor?: string;
 }
 
-/** `wait`: what is in flight decides; `end`: nothing is left or allowed; `broke`: the balance is thought to be used up. */
-export type Next = Ask | "wait" | "end" | "broke";
+/**
+ * `wait`: what is in flight decides; `end`: nothing is left or allowed; `broke`: the balance is thought to be used up;
+ * `indivisible`: less is left or allowed than the smallest page that the service gives.
+ */
+export type Next = Ask | "wait" | "end" | "broke" | "indivisible";
 
 /** What to ask for next: the first rows that are open, as many in one page as service, limits and balance allow. */
-export function nextPage({ paging, perPage, open }: State, { rows, covered, moving, busy }: Limits): Next {
+export function nextPage(state: State, limits: Limits): Next {
+  const { rows, moving, busy } = limits;
   const idle = moving ? "wait" : "end";
-  if (rows < 1) return idle;
-  for (const { target, from, left, sequential, cursor } of open()) {
+  if (rows < 1 || state.turns === "no" || (moving && !limits.priced)) return idle;
+  const perPage = limits.priced ? state.perPage : 1;
+  const covered = limits.covered ?? Number.POSITIVE_INFINITY;
+  let indivisible = false;
+  for (const open of state.open()) {
+    const { target, from, left, sequential, cursor } = open;
     if (cursor === null || (sequential && busy.has(target))) continue;
+    if (from > 0 && state.turns === "unknown" && (limits.proving || busy.has(target))) continue;
     // A smaller page now, or a whole one once it is known what is in flight costs.
-    if (covered !== undefined && covered < Math.min(rows, perPage, left) && moving) return "wait";
-    if (covered !== undefined && covered < 1) return "broke";
-    const size = pageSize(paging, from, Math.min(left, rows, covered ?? left), perPage);
-    return { target, offset: from, perPage: size, ...(cursor === undefined ? {} : { cursor }) };
+    if (covered < Math.min(rows, perPage, left) && moving) return "wait";
+    if (covered < 1) return "broke";
+    const size = sizeOf(state, { ...open, allowed: Math.min(left, rows, covered), perPage, whole: limits.whole });
+    if (size === undefined) indivisible = true;
+    else
+      return {
+        target,
+        offset: from,
+        perPage: size,
+        most: Math.min(size, left),
+        ...(cursor === undefined ? {} : { cursor }),
+      };
   }
-  return idle;
+  return indivisible && !moving ? "indivisible" : idle;
+}
+
+interface Room extends Pick<Open, "from" | "left"> {
+  readonly allowed: number;
+  readonly perPage: number;
+  readonly whole: number;
+}
+
+/** The size of a page that begins at `from`; undefined where the service gives none that fits. */
+function sizeOf(
+  { paging, sizes: { least, refused, accepted } }: State,
+  { from, left, allowed, perPage, whole }: Room,
+): number | undefined {
+  const natural = pageSize(paging, from, allowed, perPage);
+  const fits = (size: number): boolean =>
+    size >= least && size <= perPage && !refused.has(size) && (paging !== "page" || from % size === 0);
+  if (fits(natural)) return natural;
+  const known = [...accepted].filter(fits).sort((a, b) => a - b);
+  const smaller = known.findLast((size) => size <= allowed);
+  if (smaller !== undefined) return smaller;
+  // A page that is larger than what is left of the target costs no more than that; but nothing is staked on it beyond a cap.
+  if (left > allowed) return undefined;
+  const larger = known.find((size) => size > allowed && size <= whole);
+  if (larger !== undefined) return larger;
+  for (let size = allowed + 1; size <= Math.min(perPage, whole); size++) if (fits(size)) return size;
+  return undefined;
 }

@@ -1,5 +1,5 @@
 import type { AccountView } from "../client/types.ts";
-import { type Credits, ZERO } from "../contract/money.ts";
+import { type Credits, credits, ZERO } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
 import type { RunState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
@@ -21,6 +21,8 @@ const MAX_COUNTS = 100;
 export interface Offer {
   /** Rows that a target has, or has at most; null where no free count tells. */
   readonly matches: number | null;
+  /** What the free counts told of each company; undefined where not all of them were counted. */
+  readonly counts?: readonly number[] | undefined;
   readonly datasetVersion: string | null;
 }
 
@@ -28,26 +30,29 @@ export interface Offer {
 export async function offerOf(target: Target, account: AccountView, deps: ExportDeps): Promise<Offer> {
   const { seller, interrupted } = deps;
   if (target.kind !== "search") {
-    return { matches: await countOf(target, deps), datasetVersion: account.datasetVersion ?? null };
+    return { ...(await countCompanies(target, deps)), datasetVersion: account.datasetVersion ?? null };
   }
   const { count, meta } = await seller.client.count(target.filters, interrupted);
   return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
 }
 
-/** How many rows a list of companies can bring at most; null where no free count tells. */
-async function countOf(target: Target, { seller, interrupted }: ExportDeps): Promise<number | null> {
-  if (target.kind === "enrich") return target.companies.length;
-  if (target.kind !== "employees") return null;
-  const { companies, perCompany } = target;
-  const most = perCompany === null ? null : perCompany * companies.length;
-  if (companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url")) return most;
-  let sum = 0;
-  for (const { value } of companies) {
-    const { count } = await seller.client.count({ company_network_url: value }, interrupted);
-    // Nobody may mean that the service does not know the company at all; only asking for one person tells.
-    sum += Math.min(Math.max(count, 1), perCompany ?? Number.POSITIVE_INFINITY);
+/** How many rows a list of companies can bring at most. */
+async function countCompanies(
+  target: Exclude<Target, { kind: "search" }>,
+  { seller, interrupted }: ExportDeps,
+): Promise<Pick<Offer, "matches" | "counts">> {
+  const { companies } = target;
+  if (target.kind === "enrich") return { matches: companies.length };
+  const each = target.perCompany ?? Number.POSITIVE_INFINITY;
+  if (companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url")) {
+    return { matches: target.perCompany === null ? null : each * companies.length };
   }
-  return sum;
+  const counts: number[] = [];
+  for (const { value } of companies) {
+    counts.push((await seller.client.count({ company_network_url: value }, interrupted)).count);
+  }
+  // Nobody may mean that the service does not know the company at all; only asking for one person tells.
+  return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
 }
 
 export const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
@@ -58,6 +63,20 @@ export const perPageOf = (
   { seller }: Pick<ExportDeps, "seller">,
 ): number => Math.min(perPage ?? PER_PAGE_MAX, account.perPageMax ?? seller.client.dialect.perPageMax ?? PER_PAGE_MAX);
 
+/** Whether the account tells what a target costs. */
+export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
+  !unknownCosts.includes(PAID_CALLS[target.kind].call);
+
+/** What earlier sessions of a run spent. */
+export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> {
+  /** What a row cost. */
+  readonly price?: Credits | undefined;
+}
+
+export function spentOf({ rows, settled, uncertain }: RunState): Spent {
+  return { rows, settled, uncertain, price: rows === 0 ? undefined : credits(settled / BigInt(rows)) };
+}
+
 /** The quote for a target. @param spent what earlier sessions of the run bought */
 export function quoteFor(
   target: Target,
@@ -65,16 +84,19 @@ export function quoteFor(
   account: AccountView,
   options: Pick<ExportOptions, "limit" | "maxCredits" | "perPage">,
   deps: Pick<ExportDeps, "seller" | "onNotice">,
-  spent: Pick<RunState, "rows" | "settled" | "uncertain"> = { rows: 0, settled: ZERO, uncertain: ZERO },
+  spent: Spent = { rows: 0, settled: ZERO, uncertain: ZERO },
 ): Quote {
-  const { call } = PAID_CALLS[target.kind];
-  if (account.unknownCosts.includes(call)) {
-    deps.onNotice(`warning: the account does not tell what ${call} costs; counted as 1 credit`);
+  const isKnown = isPriceKnown(target, account);
+  if (!isKnown && spent.price === undefined) {
+    const { call } = PAID_CALLS[target.kind];
+    deps.onNotice(
+      `warning: the account does not tell what ${call} costs; counted as 1 credit until the first row tells`,
+    );
   }
   return makeQuote({
     target,
     matches,
-    price: priceFor(target, account),
+    price: isKnown ? priceFor(target, account) : (spent.price ?? priceFor(target, account)),
     balance: account.balance,
     limit: options.limit,
     maxCredits: options.maxCredits,

@@ -7,6 +7,7 @@ import type { Guard } from "../output/publish.ts";
 import type { RowsTable } from "../output/table.ts";
 import type { Disk } from "../runs/disk.ts";
 import type { Quote } from "./quote.ts";
+import type { Missing } from "./remaining.ts";
 
 export interface Clock {
   readonly now: () => number;
@@ -42,6 +43,13 @@ export interface BuyResult {
   /** `all`: nothing is left to ask for. `limit`: the rows or credits allowed are used up. */
   readonly ended: "all" | "limit";
   readonly wall: Wall | undefined;
+  /** Whether the service gave a page twice. */
+  readonly repeated: boolean;
+  readonly missing: Missing;
+  /** The smallest page that the service gives, where what was left was less than that. */
+  readonly least: number | undefined;
+  /** Credits a row, as they were charged where nobody told them beforehand. */
+  readonly price: Credits;
   /** The dataset version that a reply named instead of the run's. */
   readonly movedTo: string | undefined;
   /** Rows of the segment as the last reply told; undefined where no reply did. */

@@ -15,7 +15,7 @@ import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
 import { ending, fileExists } from "./failures.ts";
-import { checkSame, identityOf, offerOf, perPageOf, quoteFor } from "./offer.ts";
+import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf } from "./offer.ts";
 import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
 import { consentedCap, type Quote, requireBalance } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
@@ -58,8 +58,8 @@ export async function runExport(
         if (path !== undefined && (await exists(path))) throw fileExists(path);
       }
     }
-    const { matches, datasetVersion } = await offerOf(target, account, deps);
-    const spent = open === undefined ? undefined : (await store.open(open.id)).state;
+    const { matches, counts, datasetVersion } = await offerOf(target, account, deps);
+    const spent = open === undefined ? undefined : spentOf((await store.open(open.id)).state);
     const quote = quoteFor(target, matches, account, options, deps, spent);
     if (options.dryRun) return { kind: "quoted", quote };
     await checkRows(quote.rows, output, options, "; nothing was spent");
@@ -71,6 +71,7 @@ export async function runExport(
       dataset_version: datasetVersion,
       unit_price: creditText(quote.unitPrice),
       matches,
+      ...(counts === undefined ? {} : { counts }),
       paging: seller.client.dialect.paging,
       view: { format: options.format, fields: options.fields ?? null, excel: options.excel, raw: options.raw },
       per_page: options.perPage ?? null,
@@ -156,7 +157,7 @@ async function continueRun(
     const earlier = inherit ? before : undefined;
     const limit = options.limit ?? earlier?.limit ?? undefined;
     const maxCredits = options.maxCredits ?? (earlier?.maxCredits == null ? undefined : creditsOf(earlier.maxCredits));
-    const quote = quoteFor(plan.target, plan.matches, account, { ...options, limit, maxCredits }, deps, state);
+    const quote = quoteFor(plan.target, plan.matches, account, { ...options, limit, maxCredits }, deps, spentOf(state));
     await checkRows(quote.rows, output, options, "; nothing more was spent");
     requireBalance(quote, plan.target);
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
@@ -268,16 +269,17 @@ function buy(
     client: seller.client,
     pacer: seller.pacer,
     maxWaitMs: seller.maxWaitMs,
-    source: sourceOf(target, seller.client, quote),
+    source: sourceOf(run.plan, seller.client, quote),
     price: quote.unitPrice,
+    priceKnown: isPriceKnown(target, account) || run.state.rows > 0,
+    maxCredits: options.maxCredits,
     maxRows: quote.rows,
     perPage: perPageOf(options, account, deps),
     concurrency: options.concurrency,
     honoursKeys: datasetVersion !== null,
     balance: account.balance,
     commit: async (page) => sink.write(distinct.take(page)),
-    // One page that comes again may be a slip. Two are a service that does not turn pages: it would sell the same rows for ever.
-    enough: () => target.kind === "search" && distinct.repeatedPages > 1,
+    enough: () => target.kind === "search" && distinct.repeatedPages > 0,
   });
   return buyer.buy();
 }

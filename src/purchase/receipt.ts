@@ -1,6 +1,5 @@
-import { creditsToNumber, formatCredits } from "../contract/money.ts";
+import { type Credits, creditsToNumber, formatCredits } from "../contract/money.ts";
 import type { Distinct } from "../output/distinct.ts";
-import { creditsOf } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import type { BuyResult } from "./order.ts";
 import type { Bound, Quote } from "./quote.ts";
@@ -53,15 +52,19 @@ export interface ReceiptInput {
   readonly quote: Quote;
   readonly distinct: Distinct;
   readonly bought: BuyResult;
+  /** The cap that the user set. */
+  readonly maxCredits: Credits | undefined;
   /** Epoch milliseconds. */
   readonly finishedAt: number;
 }
 
-export function buildReceipt({ run, quote, distinct, bought, finishedAt }: ReceiptInput): Receipt {
+export function buildReceipt(input: ReceiptInput): Receipt {
+  const { run, quote, distinct, bought, finishedAt } = input;
   const { plan, state } = run;
   const { target } = plan;
   const { balance } = bought;
-  const shortfall = whyShort(run, quote, distinct, bought);
+  const isWhole = quote.bound === "matches" || quote.bound === "companies";
+  const shortfall = whyShort(input);
   return {
     run: run.id,
     command: plan.command,
@@ -78,13 +81,12 @@ export function buildReceipt({ run, quote, distinct, bought, finishedAt }: Recei
     distinct: distinct.distinct,
     duplicates: distinct.duplicates,
     misses: state.misses,
-    unit_cost: creditsToNumber(creditsOf(plan.unit_price)),
+    unit_cost: creditsToNumber(bought.price),
     credits: creditsToNumber(state.settled),
     uncertain_credits: creditsToNumber(state.uncertain),
     foreign_credits: creditsToNumber(state.foreign),
     balance: balance === undefined ? null : creditsToNumber(balance),
-    complete:
-      shortfall === null && (quote.bound === "matches" || quote.bound === "companies" || bought.ended === "all"),
+    complete: shortfall === null && (bought.ended === "all" || (isWhole && state.rows >= quote.rows)),
     shortfall,
     dataset_version: plan.dataset_version,
     started: plan.created_at,
@@ -94,26 +96,46 @@ export function buildReceipt({ run, quote, distinct, bought, finishedAt }: Recei
 }
 
 /** Rows that were wanted and did not come, or came twice: in a plain sentence. */
-function whyShort(run: Run, quote: Quote, distinct: Distinct, bought: BuyResult): string | null {
-  const { state, plan } = run;
-  if (bought.wall !== undefined) {
-    return `the service does not go deeper than row ${bought.wall.offset} of this segment ("${bought.wall.detail}"): ${state.rows} of ${quote.rows} rows came; split the segment by another filter`;
+function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
+  const { rows } = run.state;
+  const { wall, least, missing, price } = bought;
+  const came = `${rows} of ${quote.rows} rows came`;
+  if (wall !== undefined) {
+    return `the service does not go deeper than row ${wall.offset} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
-  // Employees and companies are counted at most roughly beforehand: what comes is what there is.
-  if (plan.target.kind !== "search") return uncertainCap(run, quote, bought);
-  if (distinct.repeatedPages > 0) {
-    return `the service gave ${distinct.repeatedPages === 1 ? "a page" : `${distinct.repeatedPages} pages`} twice: ${distinct.distinct} different profiles in ${state.rows} rows; the repeated ones are paid for, and written once`;
-  }
-  if (distinct.duplicates > 0) {
-    return `${distinct.duplicates} of ${state.rows} rows came twice and were paid for: ${distinct.distinct} different profiles of ${quote.rows}`;
+  const twice = cameTwice(run, quote, distinct, bought);
+  if (twice !== null) return twice;
+  if (least !== undefined) {
+    return `the service gives no page that is as small as what is left to buy, but ${least} rows or more: ${came}; a limit or cap with room for whole pages ends whole`;
   }
   if (quote.bound === "depth") {
     return `the service gives at most ${quote.rows} of the ${quote.matches} profiles of this segment; split it by another filter to get the rest`;
   }
   const uncertain = uncertainCap(run, quote, bought);
   if (uncertain !== null) return uncertain;
-  if (state.rows >= quote.rows) return null;
-  return `the service gave ${state.rows} of the ${quote.rows} profiles that it counted; nothing was charged for the missing ${quote.rows - state.rows}`;
+  const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
+  // The user's own cap was reached: that is done, and said.
+  if (isDearer && maxCredits !== undefined) return null;
+  if (isDearer) {
+    return `a row costs ${formatCredits(price)} credits, which the account did not tell, and not the ${formatCredits(quote.unitPrice)} that were agreed to: ${came}`;
+  }
+  if (missing.unsure > 0) {
+    return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${rows} profiles that came, nobody knows`;
+  }
+  const fewer = run.plan.target.kind === "search" ? quote.rows - rows : missing.rows;
+  if (fewer <= 0) return null;
+  return `the service gave ${rows} of the ${rows + fewer} profiles that it counted; nothing was charged for the missing ${fewer}`;
+}
+
+function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: BuyResult): string | null {
+  const pages = Math.max(distinct.repeatedPages, Number(bought.repeated));
+  // A person may work for two companies, and a list may name one twice.
+  const isOne = plan.target.kind === "search" || plan.target.companies.length === 1;
+  if (bought.repeated || (isOne && pages > 0)) {
+    return `the service gave ${pages === 1 ? "a page" : `${pages} pages`} twice: ${distinct.distinct} different profiles in ${state.rows} rows; the repeated ones are paid for, and written once; headcount doctor tells how the service pages`;
+  }
+  if (!isOne || distinct.duplicates === 0) return null;
+  return `${distinct.duplicates} of ${state.rows} rows came twice and were paid for: ${distinct.distinct} different profiles of ${quote.rows}`;
 }
 
 function uncertainCap({ state }: Run, quote: Quote, bought: BuyResult): string | null {

@@ -13,9 +13,36 @@ export function asLost(error: unknown): LostReplyError | undefined {
   return new LostReplyError(error.message, "NOT_THE_API", true, error);
 }
 
-/** The page size to go on with after a refusal: the bound that the message names, else half. */
-export function smallerPage(message: string, perPage: number): number | undefined {
-  const named = [...message.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((n) => n >= 1 && n < perPage);
-  const bound = named.length === 0 ? Math.floor(perPage / 2) : Math.max(...named);
-  return bound >= 1 ? bound : undefined;
+/** What a refusal says of a page: the bound that its size must keep. */
+export type SizeRefusal = { readonly atMost: number } | { readonly atLeast: number };
+
+const SIZE = /per[_ -]?page|page[_ -]?size|\bsize\b|\blimit\b/i;
+const AMOUNT = /less than|greater than|at most|at least|exceed|too (large|big|small|high|low)|max|min|between|one of/i;
+
+/** Whether a refusal is about rows too far from the beginning. */
+export const isTooDeep = (text: string): boolean => /depth|deep|reaches row|goes to row|beyond/i.test(text);
+
+/** Whether a refusal says that the service knows no page numbers, or counts them otherwise. */
+export const isOtherPaging = (text: string): boolean =>
+  /\bpage\b(?![_ -]?size)/i.test(text.replace(/per[_ -]page/gi, "")) &&
+  /unknown|unexpected|unrecogni[sz]ed|extra|not (allowed|permitted|supported)|unsupported/i.test(text);
+
+/**
+ * The page size to go on with after a refusal, by the numbers that the message names.
+ * @param asked the size that was refused
+ * @param accepted sizes that the service gave before: a smaller one is refused for being small
+ * @returns undefined where the refusal is not about the size of a page
+ */
+export function sizeRefusal(text: string, asked: number, accepted: ReadonlySet<number>): SizeRefusal | undefined {
+  const named = [...text.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((number) => number >= 1);
+  const smaller = named.filter((number) => number < asked);
+  const larger = named.filter((number) => number > asked);
+  if (!SIZE.test(text) && !AMOUNT.test(text)) return undefined;
+  if ([...accepted].some((size) => size > asked))
+    return { atLeast: larger.length > 0 ? Math.min(...larger) : asked + 1 };
+  const small = /at least|greater than|too (small|low)|minimum/i.test(text) && !/between|less than|at most/i.test(text);
+  if (smaller.length > 0 && !small) return { atMost: Math.max(...smaller) };
+  if (larger.length > 0) return { atLeast: Math.min(...larger) };
+  if (!SIZE.test(text) && !/too (large|big|high)|exceed/i.test(text)) return undefined;
+  return asked > 1 ? { atMost: Math.floor(asked / 2) } : undefined;
 }

@@ -5,10 +5,12 @@ import { below, joined, type Range, without } from "./paging.ts";
 /** What must be known of the targets of a run before the first call. */
 export interface Targets {
   readonly targets: number;
-  /** Rows of a target where they are known or bounded before the first call; undefined: as many as there are. */
+  /** The most rows of a target that are wanted; undefined: as many as there are. */
   size(target: number): number | undefined;
-  /** Whether all rows of that size are expected: then a short page may only mean that the service gives smaller pages. */
-  readonly expectsAll: boolean;
+  /** Rows that a target has, as the free count says; undefined where nobody counted. */
+  count(target: number): number | undefined;
+  /** Whether a total that comes with a page is known to be the target's, and not the page's own length. */
+  readonly trusted: boolean;
 }
 
 /** The first rows of a target that are still to be asked for. */
@@ -24,13 +26,36 @@ export interface Open {
 }
 
 type Position = Pick<IntentRecord, "target" | "offset" | "perPage">;
+type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss">;
 
 interface TargetState {
   readonly left: readonly Range[];
   /** It has no rows from here on. */
   readonly end: number;
-  /** Whether a reply told how many rows it has, so that several of its pages can be in flight. */
-  readonly told: boolean;
+  /** Rows that came. */
+  readonly rows: number;
+  /** Rows that it has in all, as a reply told. */
+  readonly told?: number;
+  /** Rows of its first page where those were fewer than asked for and nothing says whether they are all. */
+  readonly short?: number;
+  /** Its last page was whole, and nothing leads on or says that it was the last. */
+  readonly unsure?: boolean;
+}
+
+/** Sizes of pages, as the service took or refused them. */
+export interface Sizes {
+  /** No smaller page is given. */
+  readonly least: number;
+  readonly accepted: ReadonlySet<number>;
+  readonly refused: ReadonlySet<number>;
+}
+
+/** What a target fell short of. */
+export interface Missing {
+  /** Rows that a count or a reply told of, and that did not come. */
+  readonly rows: number;
+  /** Targets of which nobody said whether they have more. */
+  readonly unsure: number;
 }
 
 /**
@@ -46,6 +71,11 @@ export class Remaining {
   /** The cursor that leads to an offset of a target, by `target:offset`. */
   readonly #cursors = new Map<string, string>();
   #nextTarget = 0;
+  /** The most rows that one page had. */
+  #largest = 0;
+  #least = 1;
+  readonly #accepted = new Set<number>();
+  readonly #refused = new Set<number>();
   #perPage: number;
 
   constructor(source: Targets, paging: Dialect["paging"], perPage: number) {
@@ -57,6 +87,16 @@ export class Remaining {
   /** The largest page to ask for, as far as is known. */
   get perPage(): number {
     return this.#perPage;
+  }
+
+  get sizes(): Sizes {
+    return { least: this.#least, accepted: this.#accepted, refused: this.#refused };
+  }
+
+  /** The service refused a page for its size. @param least the smallest that it gives, where it is known */
+  refuse(size: number, least = 1): void {
+    this.#refused.add(size);
+    this.#least = Math.max(this.#least, least);
   }
 
   lowerPerPage(rows: number): void {
@@ -76,12 +116,12 @@ export class Remaining {
   }
 
   *#openOf(target: number): Generator<Open> {
-    const { left, told } = this.#stateOf(target);
+    const { left } = this.#stateOf(target);
     const [first] = left;
     if (first === undefined) return;
     const { from, to } = first;
     const cursor = this.paging === "cursor" && from > 0 ? (this.#cursors.get(`${target}:${from}`) ?? null) : undefined;
-    const sequential = this.paging === "cursor" || !(told || this.#source.expectsAll);
+    const sequential = this.paging === "cursor" || this.#expected(target) === undefined;
     yield { target, from, left: to - from, sequential, cursor };
   }
 
@@ -108,26 +148,54 @@ export class Remaining {
     return offset >= this.#stateOf(target).end;
   }
 
-  /** What a settled page teaches: where its target ends, how its pages go on, how large they are. */
-  learn({ target, offset, perPage }: Position, { rows, total, next }: SettledRecord): void {
+  /**
+   * What a settled page teaches: where its target ends, how its pages go on, how large they are. A page that is shorter than
+   * was asked for is the last one only where that is said: by a count, a total, the lack of a cursor, an empty page after it,
+   * or by a larger page before it. Otherwise the service may just give smaller pages, and the rest is asked for.
+   */
+  learn(position: Position, { rows, total, next, miss }: Taught): void {
+    const { target, offset, perPage } = position;
     const end = offset + rows;
-    if (total !== undefined) {
-      this.#change(target, (state) => ({ ...state, told: true }));
-      this.cut(target, total);
+    if (rows > 0) this.#accepted.add(perPage);
+    const larger = this.#largest > rows;
+    this.#largest = Math.max(this.#largest, rows);
+    this.#change(target, (state) => ({ ...state, rows: state.rows + rows }));
+    if (miss === true) this.#tell(target, 0);
+    else if (total !== undefined && (this.#source.trusted || total > end || (total === end && offset > 0))) {
+      this.#tell(target, total);
     }
-    if (this.paging === "cursor") {
-      if (next === undefined) this.cut(target, end);
-      else this.#cursors.set(`${target}:${end}`, next);
-    }
-    if (rows >= perPage || this.isPastEnd({ target, offset: end })) return;
-    // Fewer than asked for: the end, unless the service gives smaller pages than it was asked for and says nothing. With page
-    // numbers that can be put right at the first page only: later ones would begin at other rows than was thought.
-    const mayBeClamped = this.#source.expectsAll && rows > 0 && (this.paging !== "page" || offset === 0);
-    if (!mayBeClamped) this.cut(target, end);
+    if (typeof next === "string") this.#cursors.set(`${target}:${end}`, next);
+    const expected = this.#expected(target);
+    const more = expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
+    const isShort = rows < perPage;
+    if (this.paging === "cursor" && typeof next !== "string") {
+      this.#change(target, (state) => ({ ...state, unsure: more === undefined && !isShort }));
+      this.cut(target, end);
+    } else if (rows === 0 || more === false) this.cut(target, end);
+    else if (!isShort) this.#clampedAt(target, offset, perPage);
+    // With page numbers only the first page can be put right: later ones would begin at other rows than was thought.
+    else if (this.paging === "page" && offset > 0) {
+      this.cut(target, end);
+      this.#clampedAt(target, offset, perPage);
+    } else if (more === undefined && (larger || this.#source.trusted)) this.cut(target, end);
     else {
-      if (offset === 0) this.lowerPerPage(rows);
+      if (offset === 0 && more === true) this.lowerPerPage(rows);
+      else if (offset === 0) this.#change(target, (state) => ({ ...state, short: rows }));
       this.giveBack({ target, offset: end, perPage: perPage - rows });
     }
+  }
+
+  /** What of the targets did not come although it was told of; what is still open, or not wanted, is not missing. */
+  get missing(): Missing {
+    let rows = 0;
+    let unsure = 0;
+    for (const [target, state] of this.#states) {
+      const expected = Math.min(this.#expected(target) ?? 0, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
+      const open = below(state.left, expected).reduce((sum, { from, to }) => sum + to - from, 0);
+      rows += Math.max(0, expected - state.rows - open);
+      if (state.unsure === true) unsure++;
+    }
+    return { rows, unsure };
   }
 
   /** Whether rows before these are still to be asked for. */
@@ -139,11 +207,33 @@ export class Remaining {
     return (this.#firstUnbegun() ?? target) < target;
   }
 
+  /** Rows that a target is said to have: by a reply, else by the count. */
+  #expected(target: number): number | undefined {
+    return this.#states.get(target)?.told ?? this.#source.count(target);
+  }
+
+  /** A reply told how many rows a target has: perhaps more, or fewer, than were counted. */
+  #tell(target: number, total: number): void {
+    const end = Math.min(total, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
+    this.#change(target, (state) => {
+      const counted = this.#source.count(target) ?? Number.MAX_SAFE_INTEGER;
+      const left = end > counted && state.told === undefined ? joined(state.left, counted, end) : state.left;
+      return { ...state, told: total, end: Math.min(state.end, end), left: below(left, end) };
+    });
+  }
+
+  /** A page after a short one had rows: so the short one was all that the service gives at once. */
+  #clampedAt(target: number, offset: number, perPage: number): void {
+    const { short } = this.#stateOf(target);
+    if (short !== undefined && offset > 0 && perPage <= short) this.lowerPerPage(short);
+  }
+
   #stateOf(target: number): TargetState {
     const known = this.#states.get(target);
     if (known !== undefined) return known;
-    const to = this.#source.size(target) ?? Number.MAX_SAFE_INTEGER;
-    return { left: to > 0 ? [{ from: 0, to }] : [], end: Number.MAX_SAFE_INTEGER, told: false };
+    const most = Number.MAX_SAFE_INTEGER;
+    const to = Math.min(this.#source.size(target) ?? most, this.#source.count(target) ?? most);
+    return { left: to > 0 ? [{ from: 0, to }] : [], end: most, rows: 0 };
   }
 
   #change(target: number, change: (state: TargetState) => TargetState): void {
@@ -156,7 +246,7 @@ export class Remaining {
   /** The first target that was not begun and may have rows. */
   #firstUnbegun(): number | undefined {
     const { targets } = this.#source;
-    const isPast = (target: number): boolean => this.#states.has(target) || this.#source.size(target) === 0;
+    const isPast = (target: number): boolean => this.#states.has(target) || this.#stateOf(target).left.length === 0;
     while (this.#nextTarget < targets && isPast(this.#nextTarget)) this.#nextTarget++;
     return this.#nextTarget < targets ? this.#nextTarget : undefined;
   }

@@ -4,13 +4,14 @@ import { type Credits, formatCredits, ZERO } from "../contract/money.ts";
 import { kindOf } from "../output/distinct.ts";
 import { Page } from "../output/page.ts";
 import type { RecordKind } from "../output/values.ts";
-import { creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
+import { creditsOf, creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import type { Budget } from "./budget.ts";
-import { datasetMoved, pageTooLong, priceMoved, unreadablePage } from "./failures.ts";
+import { cursorTooLong, datasetMoved, impossibleCharge, pageTooLong, priceMoved, unreadablePage } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
 import type { Remaining } from "./remaining.ts";
+import type { Repeats } from "./repeats.ts";
 
 export interface SettlementOptions {
   readonly run: Run;
@@ -28,6 +29,7 @@ export interface SettlementParts {
   readonly budget: Budget;
   readonly remaining: Remaining;
   readonly buffer: ReorderBuffer;
+  readonly repeats: Repeats;
 }
 
 /** Puts on the disk what happened, before anything is built on it: replies and what settles them, amounts, refusals. */
@@ -37,6 +39,8 @@ export class Settlement {
   readonly #budget: Budget;
   readonly #remaining: Remaining;
   readonly #buffer: ReorderBuffer;
+  readonly #repeats: Repeats;
+  readonly #kind: RecordKind;
   /** Work that nobody waits for at once. */
   readonly #side = new Set<Promise<void>>();
   #honoursKeys: boolean;
@@ -45,13 +49,16 @@ export class Settlement {
   #total: number | undefined;
   #rowBytes = 1_200;
   #written = 0;
+  #guesses = 0;
 
-  constructor(options: SettlementOptions, { flight, budget, remaining, buffer }: SettlementParts) {
+  constructor(options: SettlementOptions, { flight, budget, remaining, buffer, repeats }: SettlementParts) {
     this.#options = options;
     this.#flight = flight;
     this.#budget = budget;
     this.#remaining = remaining;
     this.#buffer = buffer;
+    this.#repeats = repeats;
+    this.#kind = kindOf(options.run);
     this.#honoursKeys = options.honoursKeys;
   }
 
@@ -92,6 +99,7 @@ export class Settlement {
 
   /** A unit that an earlier session settled. */
   restore(unit: Unit, settled: SettledRecord): void {
+    this.#budget.learnPrice(creditsOf(settled.used), settled.rows);
     this.#learn(unit, settled);
     this.#buffer.add(unit, undefined);
     this.#hasLooked = true;
@@ -100,25 +108,27 @@ export class Settlement {
   /** A paid reply came: it is kept, handed on, and looked at. */
   async receive(flown: Flown, reply: PageReply): Promise<void> {
     const { unit } = flown;
-    const { creditsUsed: used, creditsRemaining: remaining, datasetVersion, requestId } = reply.meta;
+    const { creditsUsed, creditsRemaining: remaining, datasetVersion, requestId } = reply.meta;
     const { replayed } = reply;
+    // A negative charge is none: it would make room in the cap for others.
+    const charged = creditsUsed !== undefined && creditsUsed < 0n ? ZERO : creditsUsed;
+    const atMost = charged ?? flown.hold;
     this.#flight.markSent(flown);
     if (replayed) this.#honoursKeys = true;
-    const alone = this.#flight.count("flying", "doubt") === 1;
     // The slot is free: the next request goes out before this page is converted. It is on the wire two turns later.
     this.#flight.turn(flown, "keeping");
-    this.#budget.keeping(used);
+    this.#budget.keeping(atMost);
     // With others in flight, or for a stored reply, the balance told is not the one of now.
-    const foreign = this.#budget.charge({ used, told: remaining }, alone && !replayed);
+    const foreign = this.#budget.charge({ used: atMost, told: remaining }, flown.alone && !replayed);
     if (foreign > 0n) this.#aside(this.bookForeign(foreign));
     await turn();
     await turn();
-    const kind = kindOf(this.#options.run);
-    const { page, problem } = read(reply.body, kind);
+    const { page, problem } = read(reply.body, this.#kind);
     const rows = page?.length ?? 0;
-    // Some services answer a look-up that found nothing with a success: free, as a 404 is.
-    const miss = kind === "company" && page?.length === 0 && used === ZERO;
+    const used = charged ?? (page === undefined ? flown.hold : this.#budget.priceOf(rows));
     try {
+      // Some services answer a look-up that found nothing with a success: free, as a 404 is.
+      const miss = this.#kind === "company" && page !== undefined && rows === 0 && used === 0n;
       await this.#settle(
         unit,
         {
@@ -130,17 +140,21 @@ export class Settlement {
           ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
           ...(requestId === undefined ? {} : { requestId }),
           ...(replayed ? { replayed: true } : {}),
-          ...(miss ? { miss } : {}),
+          ...(miss ? { miss: true } : {}),
         },
         reply.body,
       );
     } finally {
-      this.#budget.kept(used);
+      this.#budget.kept(atMost);
     }
+    if (charged === undefined) this.#sayGuess();
+    else this.#budget.learnPrice(charged, rows);
     this.#written += reply.body.length;
     if (rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
+    if (page !== undefined) this.#repeats.see(unit, page);
     this.#finish(flown, page);
-    this.#check(unit, rows, used, problem);
+    if (creditsUsed !== undefined && creditsUsed < 0n) this.#flight.stop(impossibleCharge(creditsUsed));
+    else this.#check(unit, rows, used, problem);
     this.#flight.signal();
   }
 
@@ -185,8 +199,7 @@ export class Settlement {
   /** Keeps a reply, and learns from it. */
   async #settle(unit: Unit, told: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {
     const { run, now } = this.#options;
-    const record: SettledRecord = { t: "settled", n: unit.intent.n, ...told, at: now() };
-    await run.settle(record, body);
+    const record = await run.settle({ t: "settled", n: unit.intent.n, ...told, at: now() }, body);
     this.#learn(unit, record);
     this.#options.onSettled();
   }
@@ -194,7 +207,8 @@ export class Settlement {
   /** What a settled page teaches: of its target, of the dataset, of the segment's size. */
   #learn({ intent }: Unit, settled: SettledRecord): void {
     const { datasetVersion } = this.#options;
-    const { total, version } = settled;
+    const { total, version, cursorLength } = settled;
+    if (cursorLength !== undefined) this.#flight.stop(cursorTooLong(cursorLength));
     if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#movedTo = version;
     if (total !== undefined) this.#total = total;
     this.#remaining.learn(intent, settled);
@@ -205,6 +219,11 @@ export class Settlement {
     this.#buffer.add(unit, page);
     this.#hasLooked = true;
     this.#flight.remove(unit);
+  }
+
+  #sayGuess(): void {
+    if (this.#guesses++ > 0) return;
+    this.#options.onNotice?.("warning: the service does not say what a call cost; booked at the price of the quote");
   }
 
   #aside(work: Promise<void>): void {

@@ -1,5 +1,5 @@
 import type { CompanyQuery, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
-import type { Target } from "../runs/plan.ts";
+import type { Plan } from "../runs/plan.ts";
 import type { Quote } from "./quote.ts";
 import type { Targets } from "./remaining.ts";
 
@@ -11,31 +11,41 @@ export interface Source extends Targets {
 }
 
 /** How the units of a run are asked for. */
-export function sourceOf(target: Target, client: ServiceClient, quote: Quote): Source {
+export function sourceOf(
+  { target, counts, dataset_version: version }: Plan,
+  client: ServiceClient,
+  quote: Quote,
+): Source {
+  // Only our own service names the version of its dataset, and its totals are known.
+  const trusted = version !== null;
   switch (target.kind) {
     case "search":
       return {
         targets: 1,
         size: () => Math.min(quote.matches ?? Number.MAX_SAFE_INTEGER, quote.depth ?? Number.MAX_SAFE_INTEGER),
         call: (_, position, options) => client.searchPage(target.filters, position, options),
+        count: () => quote.matches ?? undefined,
+        trusted,
         missing: false,
-        expectsAll: true,
       };
     case "employees":
       return {
         targets: target.companies.length,
         size: () => target.perCompany ?? undefined,
         call: (index, position, options) => client.employeesPage(companyAt(target.companies, index), position, options),
+        // Nobody counted may be a company that is not known: asking tells.
+        count: (index) => counts?.[index] || undefined,
+        trusted,
         missing: true,
-        expectsAll: false,
       };
     case "enrich":
       return {
         targets: target.companies.length,
         size: () => 1,
         call: (index, _, options) => client.enrich(companyAt(target.companies, index), options),
+        count: () => undefined,
+        trusted,
         missing: true,
-        expectsAll: true,
       };
   }
 }

@@ -35,7 +35,10 @@ export interface SettledRecord extends LogRecord {
   readonly rows: number;
   readonly used: CreditText;
   readonly remaining?: CreditText;
-  readonly next?: string;
+  /** The cursor of the next page; null: the service said that there is none. */
+  readonly next?: string | null;
+  /** The length of the next page's cursor where it was too long to be kept: the run cannot go on from here. */
+  readonly cursorLength?: number;
   readonly version?: string;
   readonly requestId?: string;
   readonly replayed?: boolean;
@@ -247,6 +250,24 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "done":
       state.done = record;
   }
+}
+
+/** No word of a service is longer in a journal: a line has to be shorter than its readers bear. */
+const LONGEST_WORD = 16_384;
+
+/** A record without words of a service that are absurdly long: a cursor of that kind is dropped and said, others are cut. */
+export function bounded(record: SettledRecord): SettledRecord {
+  const { next, version, requestId, ...rest } = record;
+  return {
+    ...rest,
+    ...(next === undefined
+      ? {}
+      : next !== null && next.length > LONGEST_WORD
+        ? { cursorLength: next.length }
+        : { next }),
+    ...(version === undefined ? {} : { version: version.slice(0, LONGEST_WORD) }),
+    ...(requestId === undefined ? {} : { requestId: requestId.slice(0, LONGEST_WORD) }),
+  };
 }
 
 function spend(state: RunState, kind: Spending["kind"], amount: Credits, at: number, rows = 0): void {

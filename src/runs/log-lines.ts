@@ -43,6 +43,9 @@ export const checksum = (data: Buffer | string): string => hex(crc32(data));
 export function encodeLine(record: LogRecord, from?: number): string {
   const body = JSON.stringify(record).slice(0, -1);
   const marked = from === undefined ? body : `${body},"from":${from}`;
+  // What no reader would take as a line must not be written as one.
+  if (marked.length > LONGEST_LINE / 4)
+    throw new RangeError(`a line of ${marked.length} characters is too long for a log`);
   return `${marked},"sum":"${checksum(marked)}"}\n`;
 }
 

@@ -33,6 +33,8 @@ export interface Plan {
   readonly unit_price: CreditText;
   /** People that matched at the time of the quote; null where no free count tells. */
   readonly matches: number | null;
+  /** The same for each company of a list, where each was counted. */
+  readonly counts?: readonly number[];
   readonly paging: Dialect["paging"];
   readonly output: string | null;
   readonly view: SavedView;

@@ -6,6 +6,7 @@ import { CliError, EXIT } from "../errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import {
   apply,
+  bounded,
   type JournalRecord,
   type RunState,
   replay,
@@ -222,7 +223,8 @@ export class Run extends RunReader {
   }
 
   /** A reply with the record that settles it: both are on the disk when this resolves, or neither counts. */
-  async settle(record: SettledRecord, body: Buffer | undefined): Promise<SettledRecord> {
+  async settle(settled: SettledRecord, body: Buffer | undefined): Promise<SettledRecord> {
+    const record = bounded(settled);
     if (body === undefined || body.length === 0) {
       await this.append(record);
       return record;

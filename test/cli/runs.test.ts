@@ -283,6 +283,22 @@ describe("runs export", () => {
     expect(readdirSync(context.cwd).filter((name) => name.includes("out"))).toEqual([]);
   });
 
+  test("a cursor of megabytes does not make the page that it came with unreadable", async () => {
+    const { run, context } = setUp();
+    const store = new RunStore(context.env.HEADCOUNT_STATE_DIR ?? "", new Disk());
+    const made = await store.create(plan(context), NOW, { ...context, what: "the run" });
+    await made.append({ t: "intent", n: 1, target: 0, offset: 0, perPage: 1, key: "k", hold: "1", at: NOW });
+    const reply = Buffer.from(`{"result":[{"id":"p1"}],"next_cursor":"${"c".repeat(5 << 20)}"}`);
+    const page = { t: "settled", n: 1, rows: 1, used: "1", at: NOW } as const;
+    await made.settle({ ...page, next: "c".repeat(5 << 20), version: "v".repeat(5 << 20) }, reply);
+    await made.append({ t: "learned", perPageMax: 1 });
+    await made.close();
+    expect((await run("export", made.id)).stdout).toBe('{"id":"p1"}\n');
+    const { state } = await store.open(made.id);
+    expect(state.units.get(1)?.settled).toMatchObject({ cursorLength: 5 << 20 });
+    expect(state.units.get(1)?.settled?.next).toBeUndefined();
+  });
+
   test("wrong options are refused before anything is written", async () => {
     const { run, context } = setUp();
     await makeRun(context, { done: true });

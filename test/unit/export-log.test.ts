@@ -60,6 +60,16 @@ describe("a checksummed log", () => {
     );
   });
 
+  test("no line is written that no reader would take as one", async () => {
+    const path = file();
+    const { log } = await Log.open<Entry>(new Disk(), path, "test");
+    await log.append({ t: "x", n: 1 });
+    await expect(log.append({ t: "x", n: 2, text: "x".repeat(2 << 20) })).rejects.toThrow("too long for a log");
+    await log.append({ t: "x", n: 3, text: "\u0000".repeat(100_000) });
+    await log.close();
+    expect(numbers(path)).toEqual([1, 3]);
+  });
+
   test("a full disk rejects the append and leaves the log sound", async () => {
     const path = file();
     let full = false;

@@ -12,6 +12,17 @@ interface Ask {
   readonly perPage: number;
 }
 
+const FREE: Limits = {
+  rows: Number.POSITIVE_INFINITY,
+  covered: undefined,
+  whole: Number.POSITIVE_INFINITY,
+  priced: true,
+  moving: false,
+  busy: new Set(),
+  proving: false,
+};
+const TURNING = { sizes: { least: 1, accepted: new Set<number>(), refused: new Set<number>() }, turns: "yes" } as const;
+
 interface World {
   readonly paging: Dialect["paging"];
   /** Rows of each target. */
@@ -32,8 +43,9 @@ function buyAll(world: World): { readonly got: number[][]; readonly asks: Ask[] 
   const random = seeded(world.seed);
   const source = {
     targets: rows.length,
-    size: (target: number) => (counted ? rows[target] : undefined),
-    expectsAll: counted,
+    size: () => undefined,
+    count: (target: number) => (counted ? rows[target] : undefined),
+    trusted: false,
   };
   const remaining = new Remaining(source, paging, perPage);
   const got: number[][] = rows.map(() => []);
@@ -44,9 +56,10 @@ function buyAll(world: World): { readonly got: number[][]; readonly asks: Ask[] 
     const allowed = settledOnce ? concurrency : 1;
     const room = settledOnce ? 1 + Math.floor(random() * 3 * perPage) : Number.MAX_SAFE_INTEGER;
     const busy = new Set(flying.map(({ target }) => target));
-    const limits = { rows: room, covered: undefined, moving: flying.length > 0, busy };
+    const limits = { ...FREE, rows: room, moving: flying.length > 0, busy };
     const open = () => remaining.open();
-    const ask = flying.length < allowed ? nextPage({ paging, perPage: remaining.perPage, open }, limits) : "wait";
+    const state = { ...TURNING, paging, perPage: remaining.perPage, open };
+    const ask = flying.length < allowed ? nextPage(state, limits) : "wait";
     if (typeof ask !== "string" && (flying.length === 0 || random() < 0.7)) {
       remaining.take(ask);
       flying.push(ask);
@@ -129,11 +142,13 @@ describe("what remains", () => {
 describe("the next page", () => {
   const one = { target: 0, from: 0, left: 260, sequential: false, cursor: undefined };
   const state = (...open: Partial<Open>[]): State => ({
+    ...TURNING,
     paging: "page",
     perPage: 100,
     open: () => open.map((each) => ({ ...one, ...each })),
   });
-  const limits: Limits = { rows: Number.POSITIVE_INFINITY, covered: undefined, moving: false, busy: new Set() };
+  const limits = FREE;
+  const LEAST = { least: 50, accepted: new Set([100]), refused: new Set([25]) };
   const moving = { ...limits, moving: true };
 
   test.each<[string, State, Limits, unknown]>([
@@ -156,6 +171,40 @@ describe("the next page", () => {
     ["a balance that what is in flight may leave", state(one), { ...moving, covered: 50 }, "wait"],
     ["a cursor that nothing told", state({ ...one, from: 7, cursor: null }), limits, "end"],
     ["one page after the other", state({ ...one, sequential: true }), { ...moving, busy: new Set([0]) }, "wait"],
+    ["the second page", { ...state({ ...one, from: 100 }), turns: "unknown" }, limits, { offset: 100 }],
+    [
+      "no third page beside it",
+      { ...state({ ...one, from: 200 }), turns: "unknown" },
+      { ...moving, proving: true },
+      "wait",
+    ],
+    [
+      "no second page beside the first",
+      { ...state({ ...one, from: 100 }), turns: "unknown" },
+      { ...moving, busy: new Set([0]) },
+      "wait",
+    ],
+    ["nothing more where a page came again", { ...state(one), turns: "no" }, limits, "end"],
+    ["one row where nobody told the price", state(one), { ...limits, priced: false }, { perPage: 1 }],
+    ["nothing beside that row", state(one), { ...moving, priced: false }, "wait"],
+    [
+      "a whole page for the end of a target",
+      { ...state({ ...one, from: 200, left: 37 }), sizes: LEAST },
+      limits,
+      { perPage: 100, most: 37 },
+    ],
+    [
+      "no more of it than a cap allows",
+      { ...state({ ...one, from: 200, left: 37 }), sizes: LEAST },
+      { ...limits, whole: 49 },
+      "indivisible",
+    ],
+    [
+      "nothing where a limit leaves less",
+      { ...state({ ...one, from: 200 }), sizes: LEAST },
+      { ...limits, rows: 20 },
+      "indivisible",
+    ],
     [
       "another target meanwhile",
       state({ ...one, sequential: true }, { ...one, target: 3 }),
@@ -177,9 +226,9 @@ describe("the next page", () => {
     });
     fc.assert(
       fc.property(any, ({ from, left, perPage, rows, covered, moving, paging }) => {
-        const given = { paging, perPage, open: () => [{ ...one, from, left }] };
-        const next = nextPage(given, { rows, covered, moving, busy: new Set() });
-        expect(nextPage(given, { rows, covered, moving, busy: new Set() })).toEqual(next);
+        const given = { ...TURNING, paging, perPage, open: () => [{ ...one, from, left }] };
+        const next = nextPage(given, { ...FREE, rows, covered, moving });
+        expect(nextPage(given, { ...FREE, rows, covered, moving })).toEqual(next);
         if (typeof next === "string") return;
         expect(next.perPage).toBeGreaterThanOrEqual(1);
         expect(next.perPage).toBeLessThanOrEqual(Math.min(left, perPage, rows, covered ?? rows));

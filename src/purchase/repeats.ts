@@ -1,0 +1,45 @@
+import { crc32 } from "node:zlib";
+import type { Page } from "../output/page.ts";
+import type { Unit } from "../runs/journal.ts";
+
+/**
+ * Whether a service turns its pages. One that knows no paging, or another than was thought, gives the same rows again and
+ * again, and is paid for them each time: the second page of a target is asked for alone, and looked at before the third.
+ */
+export class Repeats {
+  #proven = false;
+  #repeated = false;
+  /** The rows of the first page that was seen of each target, until a second page was another. */
+  readonly #first = new Map<number, Set<string>>();
+  /** Each page that was seen of a target. */
+  readonly #pages = new Map<number, Set<string>>();
+
+  /** A page came that was another than the one before it. */
+  get proven(): boolean {
+    return this.#proven;
+  }
+
+  /** A page came again. */
+  get repeated(): boolean {
+    return this.#repeated;
+  }
+
+  /** Looks at a page, once. */
+  see({ intent: { target } }: Unit, page: Page): void {
+    if (page.length === 0) return;
+    const nameOf = (index: number): string => page.identity(index) ?? page.text(index);
+    const mark = `${page.length} ${crc32(nameOf(0))} ${crc32(nameOf(page.length - 1))}`;
+    const pages = this.#pages.get(target) ?? new Set();
+    if (pages.has(mark)) this.#repeated = true;
+    this.#pages.set(target, pages.add(mark));
+    if (this.#proven) return;
+    const names = Array.from({ length: page.length }, (_, index) => nameOf(index));
+    const first = this.#first.get(target);
+    if (first === undefined) this.#first.set(target, new Set(names));
+    else if (names.every((name) => first.has(name))) this.#repeated = true;
+    else {
+      this.#proven = true;
+      this.#first.clear();
+    }
+  }
+}
