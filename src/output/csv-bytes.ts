@@ -1,15 +1,23 @@
 import { type Cells, COMMA, ESCAPED, HAS_COMMA, isInteger, OPEN_OBJECT, QUOTE, viewOf } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
-// What spreadsheets run as a formula: these characters and their full-width forms, also behind leading white space.
-const FORMULA = /^\s*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/;
+// What spreadsheets run as a formula: these characters and their full-width forms, also behind what they trim or do not show: white
+// space, controls, invisible format characters.
+const FORMULA = /^[\s\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
 // The first bytes that may begin such a text: the general code looks then.
 const LOOK = new Uint8Array(256);
-for (const byte of [...Buffer.from(" =+-@"), 0xc2, 0xe1, 0xe2, 0xe3, 0xef]) LOOK[byte] = 1;
+for (const byte of Buffer.from(" =+-@\u007f")) LOOK[byte] = 1;
+for (const [from, to] of [
+  [0xc2, 0xc2],
+  [0xd8, 0xe3],
+  [0xef, 0xf4],
+] as const)
+  LOOK.fill(1, from, to + 1);
 const NEEDS_QUOTES = /[",\r\n]/;
 // `null` as a little-endian number.
 const NULL = 0x6c6c756e;
 const BOOLEANS = ["true", "false"].map((word) => Buffer.from(word));
+const SEMICOLON = 0x3b;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
@@ -21,34 +29,49 @@ function isFormula(text: string): boolean {
 }
 
 /**
- * One cell, quoted where it needs it. A text that a spreadsheet might run gets a leading apostrophe, a number never.
- * @param raw without that guard
+ * Against formulas: `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a
+ * tab or a line break, at which Excel splits lines where commas are decimal. (A line `sep=,` would tell it to use the comma, but
+ * then it takes UTF-8 for something else.)
  */
-export function cellText(cell: Cell, raw: boolean): string {
+export type FormulaGuard = "none" | "start" | "inside";
+
+const RUN_AND_FORMULA = /([;\s\p{Cc}\p{Cf}"]+)([=+\-@\uff1d\uff0b\uff0d\uff20]?)/gu;
+
+function guarded(text: string, guard: FormulaGuard): string {
+  if (guard === "none") return text;
+  const begun = isFormula(text) ? `'${text}` : text;
+  if (guard === "start") return begun;
+  return begun.replace(RUN_AND_FORMULA, (match, run: string, formula: string) =>
+    formula === "" || !/[;\t\r\n]/.test(run) ? match : `${run}'${formula}`,
+  );
+}
+
+/** One cell, quoted where it needs it. A number is never guarded. */
+export function cellText(cell: Cell, guard: FormulaGuard): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
-  const text = raw || !isFormula(cell) ? cell : `'${cell}`;
+  const text = guarded(cell, guard);
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** One row without its line break. A lone empty cell would be an empty line, which readers skip: the row would be lost. */
-export const lineText = (cells: readonly Cell[], raw: boolean): string =>
-  cells.map((cell) => cellText(cell, raw)).join(",") || (cells.length === 1 ? '""' : "");
+export const lineText = (cells: readonly Cell[], guard: FormulaGuard): string =>
+  cells.map((cell) => cellText(cell, guard)).join(",") || (cells.length === 1 ? '""' : "");
 
 /**
  * CSV from the bytes of a reply, without strings: what is plain is copied from one buffer into another, what is not goes through
  * `cellText`. A test holds both ways equal. The buffer is used again for the next page.
  */
 export class CsvBytes {
-  readonly #raw: boolean;
+  readonly #guard: FormulaGuard;
   readonly #lineBreak: string;
   #out = Buffer.allocUnsafeSlow(1 << 16);
   #view = viewOf(this.#out);
   #length = 0;
 
-  constructor(raw: boolean, crlf: boolean) {
-    this.#raw = raw;
-    this.#lineBreak = crlf ? "\r\n" : "\n";
+  constructor(guard: FormulaGuard, lineBreak: string) {
+    this.#guard = guard;
+    this.#lineBreak = lineBreak;
   }
 
   /** Forgets what was written. */
@@ -67,7 +90,7 @@ export class CsvBytes {
   }
 
   line(cells: readonly Cell[]): void {
-    this.text(lineText(cells, this.#raw) + this.#lineBreak);
+    this.text(lineText(cells, this.#guard) + this.#lineBreak);
   }
 
   /**
@@ -82,7 +105,7 @@ export class CsvBytes {
   row({ bytes, view, keys, marks }: Cells, at: number, size: number, sources: Int32Array, nested: boolean): boolean {
     const base = at * keys.length * 2;
     const width = sources.length;
-    const raw = this.#raw;
+    const guard = this.#guard;
     if (marks[base] === -1 || width === 0) return false;
     // No plain cell is longer than its JSON.
     const room = size + width + 4;
@@ -101,7 +124,8 @@ export class CsvBytes {
       const first = bytes[start] as number;
       let plain = true;
       if (first === QUOTE) {
-        plain = (mark & ESCAPED) === 0 && (raw || LOOK[bytes[start + 1] as number] === 0);
+        plain = (mark & ESCAPED) === 0 && (guard === "none" || LOOK[bytes[start + 1] as number] === 0);
+        if (guard === "inside" && bytes.subarray(start, end).includes(SEMICOLON)) plain = false;
         if (plain) {
           // With a comma in it the JSON string, quotes and all, is the cell.
           const quoted = (mark & HAS_COMMA) !== 0;
@@ -126,7 +150,7 @@ export class CsvBytes {
         continue;
       }
       this.#length = to;
-      this.text(cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), raw));
+      this.text(cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), guard));
       this.#reserve(room);
       out = this.#out;
       outView = this.#view;

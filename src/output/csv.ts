@@ -1,5 +1,5 @@
 import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
-import { CsvBytes, lineText } from "./csv-bytes.ts";
+import { CsvBytes, type FormulaGuard, lineText } from "./csv-bytes.ts";
 import type { Page, View } from "./page.ts";
 import type { Cells } from "./scan.ts";
 import {
@@ -16,7 +16,7 @@ import {
 const BOM = "\ufeff";
 
 export interface CsvStyle {
-  /** BOM and CRLF. */
+  /** BOM, CRLF, and the guard inside of texts. */
   readonly excel?: boolean | undefined;
   /** No formula guard. */
   readonly raw?: boolean | undefined;
@@ -26,11 +26,17 @@ export interface CsvStyle {
 export function csvDocument(
   columns: readonly string[],
   rows: readonly (readonly Cell[])[],
-  { excel = false, raw = false }: CsvStyle = {},
+  style: CsvStyle = {},
 ): string {
-  const lineBreak = excel ? "\r\n" : "\n";
-  return (excel ? BOM : "") + [columns, ...rows].map((cells) => lineText(cells, raw) + lineBreak).join("");
+  const guard = guardOf(style);
+  const lineBreak = lineBreakOf(style);
+  const text = [columns, ...rows].map((cells) => lineText(cells, guard) + lineBreak).join("");
+  return style.excel === true ? BOM + text : text;
 }
+
+const guardOf = ({ excel, raw }: CsvStyle): FormulaGuard =>
+  raw === true ? "none" : excel === true ? "inside" : "start";
+const lineBreakOf = ({ excel }: CsvStyle): string => (excel === true ? "\r\n" : "\n");
 
 export interface CsvOptions extends CsvStyle {
   readonly kind: RecordKind;
@@ -55,7 +61,7 @@ export class CsvView implements View {
 
   constructor(options: CsvOptions) {
     this.#options = options;
-    this.#out = new CsvBytes(options.raw === true, options.excel === true);
+    this.#out = new CsvBytes(guardOf(options), lineBreakOf(options));
     if (options.columns !== undefined) this.#fix(options.columns);
   }
 

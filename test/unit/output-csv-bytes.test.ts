@@ -56,7 +56,10 @@ const string = fc
       fc.string({ maxLength: 30 }),
       fc
         .array(
-          fc.constantFrom(..."=+-@ ,\"'\\/\n\r\t;aZ0é＝＋\u00a0\u2003\ufeff\u3000\u1680ह漢😀\ud800\udc00", INVALID),
+          fc.constantFrom(
+            ..."=+-@ ,\"'\\/\n\r\t;aZ0é＝＋\u00a0\u2003\ufeff\u3000\u1680ह漢😀\u0001\u007f\u0085\u00ad\u061c\u200b\u2060\u08e2\u{1bca0}אع\ud800\udc00",
+            INVALID,
+          ),
           {
             maxLength: 9,
           },

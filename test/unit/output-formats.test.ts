@@ -286,7 +286,29 @@ describe("csv", () => {
   });
 
   test("formulas are guarded, also behind spaces and in full width, in headers too; not with --raw", () => {
-    const formulas = ["=1+1", "+1", "-1", "@x", "\tx", "\rx", "＝1", "＋1", "－1", "＠x", "  =1", "\n=1", "\u00a0=1"];
+    const formulas = [
+      "=1+1",
+      "+1",
+      "-1",
+      "@x",
+      "\tx",
+      "\rx",
+      "＝1",
+      "＋1",
+      "－1",
+      "＠x",
+      "  =1",
+      "\n=1",
+      "\u00a0=1",
+      "\u0001=1",
+      "\u200b=1",
+      "\u00ad+1",
+      "\u2060-1",
+      "\u007f@x",
+      "\u0085=1",
+      "\u061c=1",
+      " \u200b\u0007 =1",
+    ];
     const harmless = ["a=b", "1-2", "'=1", "x@y.com", "—", "0", "", "#REF", "é=1", '"=1'];
     for (const text of formulas) {
       expect(parse(render("csv", [page({ id: text })])), JSON.stringify(text)).toEqual([["id"], [`'${text}`]]);
@@ -295,6 +317,29 @@ describe("csv", () => {
     for (const text of harmless) expect(parse(render("csv", [page({ id: text })]))).toEqual([["id"], [text]]);
     expect(render("csv", [page({ "=cmd": 1 })])).toBe("'=cmd\n1\n");
     expect(render("csv", [page({ id: ["=1", "b"] })])).toBe("id\n'=1; b\n");
+  });
+
+  test("with --excel also what a spreadsheet may cut out of a text is guarded: behind semicolons, tabs and line breaks", () => {
+    const cut: Readonly<Record<string, string>> = {
+      "x;=1+1": "x;'=1+1",
+      "x\t@a;b; -1": "x\t'@a;b; '-1",
+      "x\n\u200b=1": "x\n\u200b'=1",
+      'x;"=1+1': "x;\"'=1+1",
+      ";=1": ";'=1",
+      "=1;=2": "'=1;'=2",
+      "a - b = c; d": "a - b = c; d",
+    };
+    for (const [text, safe] of Object.entries(cut)) {
+      for (const rows of [page({ id: text }), page({ id: "x" }, { id: text })]) {
+        const read = (options: object): string | undefined =>
+          parse(render("csv", [rows], options), { bom: true }).at(-1)?.[0];
+        expect(read({ excel: true })).toBe(safe);
+        expect(read({ excel: true, raw: true })).toBe(text);
+      }
+    }
+    expect(render("csv", [page({ id: "x;=1" })])).toBe("id\nx;=1\n");
+    const hostile = `x${"\n ;".repeat(200_000)}`;
+    expect(render("csv", [page({ id: hostile })], { excel: true })).toContain(hostile);
   });
 
   test("the header is written once, also for an empty run", () => {
