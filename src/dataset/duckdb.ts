@@ -23,7 +23,7 @@ export function machineResources(): Resources {
 /** An in-memory DuckDB to which database files are attached. `spill` is where sorts and joins go that exceed the memory. */
 export async function startDuckDb(resources: Resources, spill?: string): Promise<DuckDBInstance> {
   const { DuckDBInstance } = await import("@duckdb/node-api");
-  return DuckDBInstance.create(":memory:", {
+  const instance = await DuckDBInstance.create(":memory:", {
     threads: String(resources.threads),
     memory_limit: `${Math.floor(resources.memoryBytes / 2 ** 20)}MiB`,
     // Nothing is ever fetched over a network, nor loaded from outside the package.
@@ -31,6 +31,11 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
     autoload_known_extensions: "false",
     ...(spill === undefined ? {} : { temp_directory: spill }),
   });
+  // Else a time with an offset is read as that of the machine's zone.
+  const connection = await instance.connect();
+  await connection.run("SET GLOBAL TimeZone = 'UTC'");
+  connection.closeSync();
+  return instance;
 }
 
 /** A DuckDB that is open, with a first connection. */

@@ -89,7 +89,7 @@ describe("headcount service map and import", () => {
   const csv = `Person ID;Full Name;jobTitle;Dept;Connections
 1;Ada Lovelace;Engineer;sales;500
 2;Grace Hopper;Admiral;Navy;many
-3;Edsger Dijkstra;Professor;Navy;
+3;Edsger Dijkstra;Professor;Navy
 `;
 
   test("from a foreign file to a dataset with the map that was proposed", async () => {
@@ -114,14 +114,15 @@ describe("headcount service map and import", () => {
     ]);
     expect(plain).toMatchObject({ code: 0, stdout: "" });
     expect(plain.stderr).toMatch(/^Imported 2 people in [\d.]+ s, [\d,]+ rows\/s/);
-    expect(plain.stderr).toContain("\nRefused 1 rows of people: bad_integer 1\n");
+    expect(plain.stderr).toContain("\nRefused 1 rows of people: broken_line 1\n");
     expect(plain.stderr).toContain(`\nRefused rows, with reasons: ${join(folder, "demo/import-rejects.ndjson")}\n`);
     expect(plain.stderr).toContain("\nDepartments read as Other: 1, such as Navy (1)\n");
     const rejected = join(folder, "demo/import-rejects.ndjson");
     expect(JSON.parse(await readFile(rejected, "utf8"))).toMatchObject({
       file: "x.csv",
-      reason: "bad_integer",
-      row: { id: "2" },
+      line: 4,
+      reason: "broken_line",
+      row: "3;Edsger Dijkstra;Professor;Navy",
     });
     expect((await stat(rejected)).mode & 0o077).toBe(0);
     const json = await headcount(folder, [
@@ -141,10 +142,13 @@ describe("headcount service map and import", () => {
     ]);
     expect(JSON.parse(json.stdout)).toEqual({
       version: expect.any(String),
-      people: { files: 1, rows: 3, taken: 2, refused: 1, reasons: { bad_integer: 1 } },
-      companies: { files: 0, rows: 0, taken: 0, refused: 0, reasons: {}, derived: 0 },
+      people: {
+        ...{ files: 1, rows: 3, taken: 2, refused: 1, reasons: { broken_line: 1 } },
+        read: [{ file: "x.csv", format: "csv", rows: 3, encoding: "utf-8", delimiter: ";", skipped_lines: 0 }],
+      },
+      companies: { files: 0, rows: 0, taken: 0, refused: 0, reasons: {}, read: [], derived: 0 },
       departments: { unknown: 1, missing: 0, examples: [{ value: "Navy", people: 1 }] },
-      cleared: {},
+      cleared: { "people.connections": { values: 1, examples: [{ value: "many", rows: 1 }] } },
       rejects: join(folder, "bad.ndjson"),
       seconds: expect.any(Number),
     });

@@ -2,22 +2,14 @@ import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, EXIT } from "../../errors.ts";
 import { checkFields, collectColumns, noRowHas, publishedFields } from "../../output/columns.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
 import type { Rendering } from "../../output/formats.ts";
-import { checkOutput, exists, type FileFacts, FileOutput, type Output, StreamOutput } from "../../output/output.ts";
-import { Disk } from "../../runs/disk.ts";
 import type { RunReader } from "../../runs/run.ts";
 import { Printer } from "../../terminal/printer.ts";
-import {
-  addGuardOptions,
-  addViewOptions,
-  type GuardFlags,
-  readGuard,
-  readView,
-  type ViewFlags,
-} from "../export-options.ts";
+import { addGuardOptions, addViewOptions, type GuardFlags, readView, type ViewFlags } from "../export-options.ts";
+import { writePages } from "../write-pages.ts";
 import { openStore } from "./store.ts";
 
 interface ExportRunOptions extends ViewFlags, GuardFlags {
@@ -59,9 +51,22 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
     fields: await fieldsOf(run, view.fields, options.allFields === true && view.format === "table"),
     table: view.format === "table" ? await printer.rowsTable() : undefined,
   };
-  const { rows, file } = await write(run, view.output, rendering, options, context);
+  const { rows, file, missing } = await writePages(
+    () => distinctPages(run),
+    view.output,
+    rendering,
+    options,
+    `${run.id}-export`,
+    context,
+  );
+  for (const field of missing) printer.note(noRowHas(field));
   if (!finished) {
-    printer.say(`run ${run.id} is unfinished: this is what it has so far; headcount resume ${run.id} goes on`);
+    const { ended } = run.state;
+    printer.say(
+      ended?.how === "stale"
+        ? `run ${run.id} is stale: this is all that it has; ${ended.why}`
+        : `run ${run.id} is unfinished: this is what it has so far; headcount resume ${run.id} goes on`,
+    );
   }
   if (file === undefined) return;
   if (printer.json) {
@@ -76,40 +81,6 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   }
   const what = rendering.kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
   printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
-}
-
-async function write(
-  run: RunReader,
-  target: string | undefined,
-  rendering: Rendering,
-  options: ExportRunOptions,
-  context: Context,
-): Promise<{ readonly rows: number; readonly file: FileFacts | undefined }> {
-  const guard = readGuard(options);
-  let output: Output;
-  if (target === undefined) output = new StreamOutput(context.stdout, rendering, guard, context.interrupted);
-  else {
-    const path = await checkOutput(target);
-    if (options.overwrite !== true && (await exists(path))) {
-      throw usageError(`${options.output} exists`, "add --overwrite, or choose another name with -o", "file_exists");
-    }
-    output = await FileOutput.open(path, `${run.id}-export-${context.pid}`, rendering, guard, new Disk());
-  }
-  let rows = 0;
-  try {
-    for await (const page of distinctPages(run)) {
-      context.interrupted.throwIfAborted();
-      rows += page.length;
-      await output.write(page);
-    }
-    const file = await output.prepare(() => distinctPages(run));
-    await output.publish();
-    for (const field of output.missing) new Printer(context, options).note(noRowHas(field));
-    return { rows, file };
-  } catch (error) {
-    await output.abort();
-    throw error;
-  }
 }
 
 /** The pinned columns, checked against what was bought where they are no published ones. */
@@ -132,5 +103,5 @@ const notFinished = ({ id, state }: RunReader): CliError =>
     category: "incomplete",
     exitCode: EXIT.incomplete,
     message: `run ${id} is not finished: it has ${counted(state.rows, "row")}${state.ended === undefined ? "" : `; ${state.ended.why}`}`,
-    hint: `headcount resume ${id} goes on`,
+    hint: state.ended?.how === "stale" ? "the same command again begins anew" : `headcount resume ${id} goes on`,
   });

@@ -1,13 +1,39 @@
+import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { grouped } from "../../contract/text.ts";
-import { CliError, EXIT } from "../../errors.ts";
+import { CliError, EXIT, usageError } from "../../errors.ts";
 import type { GlobalOptions } from "../../options.ts";
-import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
+import { type FolderOptions, folderOf, serviceError, wholeNumber } from "./folder.ts";
 
 interface Progress {
   readonly phase: "read" | "sort" | "records" | "lookups" | "copy";
   readonly done: number;
   readonly total: number;
+}
+
+/** How text files are to be read. */
+export interface TextFlags {
+  readonly encoding?: string;
+  readonly skipLines?: string;
+}
+
+export const addTextFlags = (command: Command): Command =>
+  command
+    .option("--encoding <name>", "what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)")
+    .option("--skip-lines <n>", "lines of CSV before the header (default: told by the file)");
+
+/** @throws CliError where they are none */
+export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: string; skipLines?: number } {
+  let label: string | undefined;
+  try {
+    label = encoding === undefined ? undefined : new TextDecoder(encoding).encoding;
+  } catch {
+    throw usageError(`--encoding "${encoding}" is not known`, "for example --encoding windows-1252, or utf-16le");
+  }
+  return {
+    ...(label !== undefined && { encoding: label }),
+    ...(skipLines !== undefined && { skipLines: wholeNumber("--skip-lines", skipLines, 0, 1_000) }),
+  };
 }
 
 /** What a command hands to a build of a dataset. */
@@ -73,6 +99,16 @@ export function inputError(error: unknown): unknown {
       exitCode: EXIT.service,
       message: error.message,
       hint: "check that every server of the address runs and lets you in, then import again",
+      cause: error,
+    });
+  }
+  if (error.name === "TooManyRefusedError") {
+    return new CliError({
+      code: "too_many_refused",
+      category: "incomplete",
+      exitCode: EXIT.incomplete,
+      message: error.message,
+      hint: "mend the rows, or raise --max-refused",
       cause: error,
     });
   }

@@ -4,20 +4,20 @@ import { harmless } from "../../contract/text.ts";
 import type { Suggestion } from "../../dataset/build/suggest.ts";
 import { usageError } from "../../errors.ts";
 import { type GlobalOptions, offering } from "../../options.ts";
-import { inputError } from "./build.ts";
+import { addTextFlags, inputError, type TextFlags, textOptions } from "./build.ts";
 import { serviceError } from "./folder.ts";
 
-interface MapOptions extends GlobalOptions {
+interface MapOptions extends GlobalOptions, TextFlags {
   readonly suggest?: string;
   readonly kind?: string;
 }
 
 export function register(service: Command, context: Context): void {
-  service
+  const command = service
     .command("map")
     .summary("propose a column map for a file")
     .description(
-      "Propose a column map for --map of `service import`, from the header of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
+      "Propose a column map for --map of `service import`, from the header and the first values of a file. The map goes to stdout, what it would read from the first five rows to stderr.",
     )
     .option("--suggest <file>", "a Parquet, CSV or NDJSON file")
     .addOption(
@@ -25,7 +25,8 @@ export function register(service: Command, context: Context): void {
         kind: "list",
         values: ["people", "companies"],
       }),
-    )
+    );
+  addTextFlags(command)
     .addHelpText(
       "after",
       `
@@ -43,10 +44,11 @@ async function run(options: MapOptions, context: Context): Promise<void> {
   if (kind !== undefined && kind !== "people" && kind !== "companies") {
     throw usageError(`--kind takes people or companies, not "${kind}"`);
   }
+  const text = textOptions(options);
   let suggestion: Suggestion;
   try {
     const { suggestFor } = await import("../../dataset/build/suggest.ts");
-    suggestion = await suggestFor(suggest, context.cwd, kind);
+    suggestion = await suggestFor(suggest, context.cwd, kind, text);
   } catch (error) {
     throw inputError(serviceError(error, context.cwd));
   }
@@ -54,7 +56,8 @@ async function run(options: MapOptions, context: Context): Promise<void> {
     context.stdout.write(`${JSON.stringify(suggestion)}\n`);
     return;
   }
-  context.stdout.write(`${JSON.stringify({ [suggestion.kind]: suggestion.map }, null, 2)}\n`);
+  const values = Object.keys(suggestion.values).length === 0 ? {} : { values: suggestion.values };
+  context.stdout.write(`${JSON.stringify({ [suggestion.kind]: suggestion.map, ...values }, null, 2)}\n`);
   if (!options.quiet) context.stderr.write(preview(suggestion));
 }
 

@@ -42,7 +42,7 @@ export interface BuildOptions {
 export interface Source {
   readonly name: string;
   readonly version: string;
-  readonly stage: (connection: DuckDBConnection) => Promise<void>;
+  readonly stage: (connection: DuckDBConnection, scratch: string) => Promise<void>;
   /** Asked once the lock is held: true where another process has done the work meanwhile. */
   readonly isDone?: () => Promise<boolean>;
 }
@@ -52,6 +52,8 @@ export interface Source {
  * are sorted in parts, cut where the leading keys change.
  */
 const SORT_BYTES = 4_096;
+
+const INTERRUPT_EVERY_MS = 50;
 
 /**
  * Builds a dataset version beside the current one and makes it current at the end. Whatever goes wrong before that leaves
@@ -67,7 +69,7 @@ export async function buildDataset(source: Source, options: BuildOptions): Promi
       if (await source.isDone?.()) return undefined;
       await removeUnused(options.datasetDir);
       const draft = join(options.datasetDir, newDraftName());
-      await mkdir(draft);
+      await mkdir(draft, { mode: 0o700 });
       try {
         const meta = await writeVersion(source, draft, options);
         options.signal?.throwIfAborted();
@@ -85,16 +87,17 @@ export async function buildDataset(source: Source, options: BuildOptions): Promi
 
 async function writeVersion(source: Source, draft: string, options: BuildOptions): Promise<DatasetMeta> {
   const scratch = join(draft, "scratch");
-  await mkdir(scratch);
+  await mkdir(scratch, { mode: 0o700 });
   const instance = await startDuckDb(options.resources ?? machineResources(), scratch);
+  const connection = await instance.connect();
+  const interrupts = interruptedBy(connection, options.signal);
   try {
-    const connection = await instance.connect();
     await connection.run(
       `ATTACH ${literal(join(scratch, "scratch.duckdb"))} AS scratch (STORAGE_VERSION 'latest'); USE scratch`,
     );
     await addNormalForms(connection);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
-    await source.stage(connection);
+    await source.stage(connection, scratch);
     options.signal?.throwIfAborted();
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
@@ -114,10 +117,30 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
       created_at: new Date(options.now()).toISOString(),
       source: source.name,
     };
+  } catch (error) {
+    options.signal?.throwIfAborted();
+    throw error;
   } finally {
+    interrupts.stop();
     instance.closeSync();
     await rm(scratch, { recursive: true, force: true });
   }
+}
+
+/** Ends whatever statement runs once the signal says so, and each that follows. */
+function interruptedBy(connection: DuckDBConnection, signal: AbortSignal | undefined): { stop(): void } {
+  let timer: NodeJS.Timeout | undefined;
+  const begin = (): void => {
+    connection.interrupt();
+    timer = setInterval(() => connection.interrupt(), INTERRUPT_EVERY_MS);
+  };
+  signal?.addEventListener("abort", begin, { once: true });
+  return {
+    stop() {
+      signal?.removeEventListener("abort", begin);
+      clearInterval(timer);
+    },
+  };
 }
 
 /** Companies in the order of ids, with their look-up keys. */

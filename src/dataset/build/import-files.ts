@@ -1,5 +1,5 @@
 import { stat } from "node:fs/promises";
-import { resolve } from "node:path";
+import { isAbsolute, join, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { identifier, literal } from "../duckdb.ts";
 import { InputError } from "./import-map.ts";
@@ -41,7 +41,9 @@ export async function findFiles(
     const found = await stat(path).catch(() => undefined);
     if (found || !/[*?[]/.test(name)) files.push(await inputFile(name, path));
     else {
-      const reader = await connection.runAndReadAll("SELECT file FROM glob(?) ORDER BY file", [path]);
+      // The folder that the name is relative to is no pattern.
+      const pattern = isAbsolute(name) ? name : join(literalPath(cwd), name);
+      const reader = await connection.runAndReadAll("SELECT file FROM glob(?) ORDER BY file", [pattern]);
       const paths = reader.getRowsJS().map((row) => String(row[0]));
       if (paths.length === 0) throw new InputError(`no file matches ${name}`, "quote the pattern, or check the folder");
       for (const match of paths) files.push(await inputFile(match, match));
@@ -64,8 +66,8 @@ async function inputFile(name: string, path: string): Promise<InputFile> {
   if (info.isDirectory())
     throw new InputError(`${name} is a folder, not a file`, `for all files in it: "${name}/*.parquet"`);
   const format = formatOf(name);
-  if (!info.isFile() && format === "parquet") throw new InputError(`${name} is not a regular file`);
-  if (info.isFile() && info.size === 0) throw new InputError(`${name} is empty`);
+  if (!info.isFile()) throw new InputError(`${name} is not a regular file`, "write the rows to a file first");
+  if (info.size === 0) throw new InputError(`${name} is empty`);
   return { name, path, format, bytes: info.size };
 }
 
@@ -81,77 +83,51 @@ function formatOf(name: string): FileFormat {
   return format;
 }
 
-/** A column of a file with its DuckDB type. */
+/** A column of a Parquet file with its DuckDB type. */
 export interface Column {
   readonly name: string;
   readonly type: string;
 }
 
-/** Rows of an NDJSON file that are looked at to learn its columns. */
-const HEADER_ROWS = 2_000;
+/** A path of which DuckDB expands nothing. */
+const literalPath = (path: string): string => path.replace(/[*?[]/g, (character) => `[${character}]`);
 
-/** The columns of a file. @throws InputError where it is not what its ending says */
-export async function readHeader(connection: DuckDBConnection, file: InputFile): Promise<Column[]> {
+/** A FROM clause over a Parquet file, with `file_row_number` from 0. */
+export const parquetSql = (file: InputFile): string =>
+  `read_parquet(${literal(literalPath(file.path))}, file_row_number = true)`;
+
+/** The columns of a Parquet file. @throws InputError where it is none */
+export async function parquetColumns(connection: DuckDBConnection, file: InputFile): Promise<Column[]> {
   try {
-    if (file.format === "ndjson") return await ndjsonHeader(connection, file);
-    const reader = await connection.runAndReadAll(`DESCRIBE SELECT * FROM ${readerSql(file)}`);
+    const reader = await connection.runAndReadAll(
+      `DESCRIBE SELECT * EXCLUDE (file_row_number) FROM ${parquetSql(file)}`,
+    );
     return reader.getRowsJS().map((row) => ({ name: String(row[0]), type: String(row[1]) }));
   } catch (error) {
-    if (error instanceof InputError) throw error;
-    throw new InputError(`${file.name} cannot be read as ${file.format}: ${firstLine(error)}`);
+    throw unreadable(file, error);
   }
 }
 
-async function ndjsonHeader(connection: DuckDBConnection, file: InputFile): Promise<Column[]> {
-  const lines = `(SELECT line FROM ${readerSql(file)} WHERE line IS NOT NULL LIMIT ${HEADER_ROWS})`;
-  const reader = await connection.runAndReadAll(
-    `SELECT key, min(place) FROM (
-      SELECT unnest(json_keys(line)) AS key, generate_subscripts(json_keys(line), 1) AS place
-      FROM ${lines} WHERE json_valid(line) AND json_type(line) = 'OBJECT') GROUP BY key ORDER BY 2, 1`,
-  );
-  const columns = reader.getRowsJS().map((row) => ({ name: String(row[0]), type: "JSON" }));
-  if (columns.length > 0) return columns;
-  const first = await connection.runAndReadAll(`SELECT left(ltrim(line), 1) FROM ${lines} LIMIT 1`);
-  if (first.getRowsJS()[0]?.[0] === "[") {
-    throw new InputError(
-      `${file.name} is one JSON array; one object a line is needed`,
-      `jq -c '.[]' ${file.name} > ${file.name.replace(/\.json(\.gz|\.zst)?$/, "")}.ndjson`,
-    );
-  }
-  throw new InputError(`${file.name} has no JSON object in its first ${HEADER_ROWS} lines`);
-}
+/** What went wrong with a file, in its own words. */
+export const unreadable = (file: InputFile, error: unknown): InputError =>
+  error instanceof InputError
+    ? error
+    : new InputError(`${file.name} cannot be read as ${file.format}: ${firstLine(error)}`, "the dataset is unchanged");
 
 /** Whether a DuckDB type holds more than one value. */
 export const isNested = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
 
-/** Names of the temporary tables where DuckDB keeps lines that it could not read. */
-export const REJECTS = { errors: "csv_reject_errors", scans: "csv_reject_scans" } as const;
-
-/**
- * A FROM clause over the file. CSV: the dialect is sniffed, all columns are text. NDJSON: one column `line` with the raw line, so that
- * a broken one can be shown as it is. `keepRejects` collects unreadable lines in the {@link REJECTS} tables instead of failing.
- */
-export function readerSql(file: InputFile, keepRejects = true): string {
-  const path = literal(file.path);
-  if (file.format === "parquet") return `read_parquet(${path})`;
-  const rejects = keepRejects
-    ? `, store_rejects = true, rejects_table = '${REJECTS.errors}', rejects_scan = '${REJECTS.scans}'`
-    : "";
-  if (file.format === "csv") return `read_csv(${path}, header = true, all_varchar = true${rejects})`;
-  return `read_csv(${path}, columns = {'line': 'VARCHAR'}, delim = chr(1), quote = '', escape = '', comment = '', header = false,
-    auto_detect = false${rejects})`;
-}
-
-/** The text of a field in a row of the file, before any checking; NULL where it is missing. */
-export function fieldSql(file: InputFile, column: string, types: ReadonlyMap<string, string>): string {
+/** The text of a field in a row of a Parquet file, before any checking; NULL where it is missing. */
+export function fieldSql(column: string, type: string): string {
   const name = identifier(column);
-  const type = types.get(column) ?? "VARCHAR";
   if (type === "VARCHAR") return name;
   if (isNested(type)) return `to_json(${name})::VARCHAR`;
-  if (type === "BLOB") throw new InputError(`${file.name}: column "${column}" holds bytes, not text`);
-  // Whole numbers that a writer kept as floats (a column with missing values often is) read as whole numbers.
+  // Spark and Hive write text as bytes without saying that it is UTF-8.
+  if (type === "BLOB") return `TRY(decode(${name}))`;
+  // Whole numbers that a writer kept as floats (a column with missing values often is) read as whole numbers; NaN is a missing one.
   if (type === "DOUBLE" || type === "FLOAT") {
-    return `CASE WHEN ${name} = trunc(${name}) AND abs(${name}) < 9e15 THEN ${name}::BIGINT::VARCHAR ELSE ${name}::VARCHAR END`;
+    return `CASE WHEN isnan(${name}) THEN NULL WHEN ${name} = trunc(${name}) AND abs(${name}) <= 9007199254740991
+      THEN ${name}::BIGINT::VARCHAR ELSE ${name}::VARCHAR END`;
   }
   return `${name}::VARCHAR`;
 }

@@ -1,15 +1,26 @@
+import { DEPARTMENTS } from "../../contract/departments.ts";
+import { departmentOf } from "../../contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { nearest } from "../../contract/suggest.ts";
+import { OTHER_NAMES } from "./column-names.ts";
 
 export type ImportKind = "people" | "companies";
 
 /** Our field -> the column that it is read from; null leaves the field out. Fields that are not named take the column of their own name. */
 export type ColumnMap = Readonly<Record<string, string | null>>;
 
+/** How numbers with separators are written: `1,234.0` (en) or `1.234,0` (de). */
+export type NumberStyle = "en" | "de";
+
 export interface ImportMap {
   readonly people: ColumnMap;
   readonly companies: ColumnMap;
+  /** By field: a value, in any case and spacing, and what it stands for; null for nothing. */
+  readonly values: Readonly<Record<string, Readonly<Record<string, string | null>>>>;
+  readonly numbers?: NumberStyle;
 }
+
+export const NO_MAP: ImportMap = { people: {}, companies: {}, values: {} };
 
 /** Something is wrong with what the user gave: a file, a column, a map. Says what and how to fix it. */
 export class InputError extends Error {
@@ -55,17 +66,61 @@ export function parseMap(text: string, source: string): ImportMap {
   }
   if (!isObject(value))
     throw new InputError(`${source} must hold a JSON object`, 'for example {"people": {"title": "Job Title"}}');
-  const nested = Object.keys(value).some((key) => (key === "people" || key === "companies") && isObject(value[key]));
-  if (!nested) return { people: parseColumns("people", value, source), companies: {} };
-  for (const key of Object.keys(value)) {
+  const { values, numbers, ...parts } = value;
+  const further = { values: parseValues(values ?? {}, source), ...parseNumbers(numbers, source) };
+  const nested = Object.keys(parts).some((key) => (key === "people" || key === "companies") && isObject(parts[key]));
+  if (!nested) return { people: parseColumns("people", parts, source), companies: {}, ...further };
+  for (const key of Object.keys(parts)) {
     if (key !== "people" && key !== "companies") {
-      throw new InputError(`${source}: unknown part "${key}"`, 'a map has the parts "people" and "companies"');
+      throw new InputError(
+        `${source}: unknown part "${key}"`,
+        'a map has the parts "people", "companies", "values" and "numbers"',
+      );
     }
   }
   return {
-    people: parseColumns("people", value.people ?? {}, source),
-    companies: parseColumns("companies", value.companies ?? {}, source),
+    people: parseColumns("people", parts.people ?? {}, source),
+    companies: parseColumns("companies", parts.companies ?? {}, source),
+    ...further,
   };
+}
+
+function parseNumbers(value: unknown, source: string): Pick<ImportMap, "numbers"> {
+  if (value === undefined) return {};
+  if (value === "en" || value === "de") return { numbers: value };
+  throw new InputError(
+    `${source}: "numbers" must be "en" or "de", not ${JSON.stringify(value)}`,
+    '"en" reads 1,234 as 1234, "de" reads 1.234 as 1234',
+  );
+}
+
+function parseValues(value: unknown, source: string): ImportMap["values"] {
+  const form = '{"values": {"department": {"Engineering": "Engineering and Technical"}}}';
+  if (!isObject(value)) throw new InputError(`${source}: "values" must be an object of field: {value: value}`, form);
+  const all = [...fieldsOf("people"), ...fieldsOf("companies")];
+  for (const [field, values] of Object.entries(value)) {
+    if (!all.includes(field)) throw unknownField(source, field, "people or companies", all);
+    if (!isObject(values)) throw new InputError(`${source}: the values of "${field}" must be an object`, form);
+    for (const [from, to] of Object.entries(values)) {
+      if (to !== null && typeof to !== "string") {
+        throw new InputError(`${source}: "${from}" of ${field} must become a text or null, not ${JSON.stringify(to)}`);
+      }
+      if (field === "department" && to !== null && departmentOf(to) === undefined) {
+        const near = nearest(to, DEPARTMENTS);
+        throw new InputError(
+          `${source}: "${to}" is none of the 20 departments`,
+          near === undefined ? `departments: ${DEPARTMENTS.join(", ")}` : `did you mean "${near}"?`,
+        );
+      }
+    }
+  }
+  return value as ImportMap["values"];
+}
+
+function unknownField(source: string, field: string, kind: string, fields: readonly string[]): InputError {
+  const near = nearest(field, fields);
+  const hint = near === undefined ? `fields: ${[...new Set(fields)].join(", ")}` : `did you mean "${near}"?`;
+  return new InputError(`${source}: "${field}" is no field of ${kind}`, hint);
 }
 
 function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnMap {
@@ -73,11 +128,7 @@ function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnM
   const fields = fieldsOf(kind);
   const columns: Record<string, string | null> = {};
   for (const [field, column] of Object.entries(turned(value, fields))) {
-    if (!fields.includes(field)) {
-      const near = nearest(field, fields);
-      const hint = near === undefined ? `fields: ${fields.join(", ")}` : `did you mean "${near}"?`;
-      throw new InputError(`${source}: "${field}" is no field of ${kind}`, hint);
-    }
+    if (!fields.includes(field)) throw unknownField(source, field, kind, fields);
     if (column !== null && (typeof column !== "string" || column === "")) {
       throw new InputError(
         `${source}: the column for "${field}" must be a text or null, not ${JSON.stringify(column)}`,
@@ -110,6 +161,17 @@ export const plainName = (column: string): string =>
     .toLowerCase()
     .replace(/[^\p{L}\p{N}]+/gu, "_")
     .replace(/^_+|_+$/g, "");
+
+/** Tells whether a column's plain name means something: a field, another name of one, or a column of the map. */
+export function columnNames(kind: ImportKind, map: ColumnMap): (plain: string) => boolean {
+  const mapped = Object.values(map).filter((column) => column !== null);
+  const known = new Set([
+    ...fieldsOf(kind),
+    ...fieldsOf(kind).flatMap((field) => OTHER_NAMES[field] ?? []),
+    ...mapped.map(plainName),
+  ]);
+  return (plain) => known.has(plain);
+}
 
 /** Which column each field is read from; undefined where there is none. */
 export type Columns = ReadonlyMap<string, string>;
@@ -159,112 +221,3 @@ export function findColumns(
 
 const shortList = (names: readonly string[]): string =>
   names.length === 0 ? "no columns" : `${names.slice(0, 30).join(", ")}${names.length > 30 ? ", ..." : ""}`;
-
-/** Other names that columns go by, in plain form. The first that a file has is taken. */
-const OTHER_NAMES: Readonly<Record<string, readonly string[]>> = {
-  id: ["person_id", "profile_id", "uuid", "uid", "user_id", "member_id", "company_id", "organization_id", "record_id"],
-  network_url: [
-    "profile_url",
-    "profile",
-    "profile_link",
-    "public_profile_url",
-    "person_url",
-    "url",
-    "link",
-    "profile_address",
-  ],
-  name: [
-    "full_name",
-    "fullname",
-    "display_name",
-    "person_name",
-    "contact_name",
-    "company_name",
-    "organization_name",
-    "company",
-  ],
-  first_name: ["firstname", "given_name", "forename", "first"],
-  last_name: ["lastname", "surname", "family_name", "last"],
-  headline: ["tagline", "summary", "bio", "about"],
-  title: ["job_title", "position", "role", "current_title", "occupation", "jobtitle"],
-  seniority: ["seniority_label", "job_level", "level"],
-  seniority_level: ["job_title_levels", "management_level", "level_name"],
-  functional_area: ["function", "job_function", "area", "sub_department", "sub_role"],
-  department: ["dept", "job_department", "departments", "job_title_role"],
-  industry: ["sector", "company_industry", "industry_name", "vertical"],
-  country: ["country_name", "location_country", "nation", "country_region", "hq_country"],
-  state: ["region", "province", "location_region", "state_province", "state_name", "hq_state"],
-  city: ["town", "locality", "location_locality", "city_name", "hq_city"],
-  location: ["location_name", "geo", "area_name", "address", "place", "headquarters"],
-  connections: ["connection_count", "connections_count", "num_connections", "number_of_connections"],
-  followers: ["follower_count", "followers_count", "num_followers", "number_of_followers"],
-  company_name: [
-    "company",
-    "employer",
-    "current_company",
-    "organization",
-    "organisation",
-    "job_company_name",
-    "organization_name",
-  ],
-  company_domain: [
-    "company_website",
-    "employer_domain",
-    "job_company_website",
-    "organization_domain",
-    "domain",
-    "website",
-  ],
-  company_network_url: [
-    "company_url",
-    "company_profile_url",
-    "company_profile",
-    "company_link",
-    "employer_url",
-    "profile_url",
-    "url",
-  ],
-  updated_at: [
-    "updated",
-    "last_updated",
-    "modified",
-    "modified_at",
-    "last_modified",
-    "scraped_at",
-    "timestamp",
-    "as_of",
-    "date",
-  ],
-  domain: ["website", "company_domain", "web_site", "homepage", "site", "website_url"],
-  type: ["company_type", "organization_type", "ownership"],
-  size_range: ["company_size", "size", "employee_range", "headcount_range"],
-  employee_count: ["employees", "headcount", "num_employees", "number_of_employees", "staff_count", "employees_count"],
-  founded_year: ["founded", "year_founded", "founding_year", "foundation_year"],
-  description: ["about", "summary", "overview", "company_description"],
-  specialties: ["specialities", "tags", "keywords", "specialty"],
-};
-
-/** Proposes a column for each field; every column is used once. Fields without a likely column are null. */
-export function suggestMap(kind: ImportKind, header: readonly string[]): Record<string, string | null> {
-  const plain = new Map<string, string>();
-  for (const column of header) if (!plain.has(plainName(column))) plain.set(plainName(column), column);
-  const taken = new Set<string>();
-  const map: Record<string, string | null> = {};
-  const settle = (field: string, names: readonly string[]): void => {
-    if (map[field]) return;
-    const name = names.find((candidate) => plain.has(candidate) && !taken.has(candidate));
-    if (name !== undefined) taken.add(name);
-    map[field] = name === undefined ? null : (plain.get(name) ?? null);
-  };
-  // Exact names first, so that no other field's second choice takes them.
-  for (const field of fieldsOf(kind)) settle(field, [field]);
-  for (const field of fieldsOf(kind)) settle(field, OTHER_NAMES[field] ?? []);
-  return Object.fromEntries(fieldsOf(kind).map((field) => [field, map[field] ?? null]));
-}
-
-/** Whether a header looks like people or like companies. */
-export function guessKind(header: readonly string[]): ImportKind {
-  const score = (kind: ImportKind): number =>
-    Object.values(suggestMap(kind, header)).filter((column) => column !== null).length / fieldsOf(kind).length;
-  return score("companies") > score("people") ? "companies" : "people";
-}

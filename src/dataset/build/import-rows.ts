@@ -1,17 +1,34 @@
+import { normalForm } from "../../contract/normalise.ts";
 import { literal } from "../duckdb.ts";
-import { fieldSql, type InputFile, isNested, readerSql } from "./import-files.ts";
-import { ADDRESSES, type Columns, fieldsOf, type ImportKind, INTEGERS, InputError, identityOf } from "./import-map.ts";
+import { fieldSql, type InputFile, isNested, parquetSql } from "./import-files.ts";
+import {
+  ADDRESSES,
+  type Columns,
+  fieldsOf,
+  type ImportKind,
+  type ImportMap,
+  INTEGERS,
+  InputError,
+  identityOf,
+} from "./import-map.ts";
 
 const MAX_VALUE = 100_000;
-/** A file whose header fits. */
-export interface FilePlan {
+
+/** Where rows come from: a FROM clause and its columns. */
+export interface RowSource {
   readonly file: InputFile;
+  readonly from: string;
   readonly columns: Columns;
-  readonly types: ReadonlyMap<string, string>;
 }
 
-/** The fields as text, `problem` (a reason already known) and `line` (the raw line) of each row of a CSV or Parquet file. */
-export function tableSource(kind: ImportKind, { file, columns, types }: FilePlan): string {
+/*
+ * Every source gives the fields as text, `problem` (the reason of a refusal that is known already), `detail` (its words), `text` (the
+ * line as it was) and `line` (its number).
+ */
+
+/** @param types of the columns of the file */
+export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns, types: ReadonlyMap<string, string>) {
+  const undecodable: string[] = [];
   const values = fieldsOf(kind).map((field) => {
     const column = columns.get(field);
     if (column === undefined) return `NULL::VARCHAR AS ${field}`;
@@ -22,62 +39,121 @@ export function tableSource(kind: ImportKind, { file, columns, types }: FilePlan
         "map the field to a plain column, or to null",
       );
     }
-    return `${fieldSql(file, column, types)} AS ${field}`;
+    const value = fieldSql(column, type);
+    if (type === "BLOB") {
+      const words = literal(`column "${column}" holds bytes that are not UTF-8`);
+      undecodable.push(`WHEN "${column.replaceAll('"', '""')}" IS NOT NULL AND ${value} IS NULL THEN ${words}`);
+    }
+    return `${value} AS ${field}`;
   });
-  return `SELECT ${values.join(", ")}, NULL::VARCHAR AS problem, NULL::VARCHAR AS line FROM ${readerSql(file)}`;
+  const detail = undecodable.length === 0 ? "NULL::VARCHAR" : `CASE ${undecodable.join(" ")} END`;
+  return `SELECT ${values.join(", ")}, CASE WHEN ${detail} IS NOT NULL THEN 'broken_line' END AS problem, ${detail} AS detail,
+    NULL::VARCHAR AS text, file_row_number + 1 AS line FROM ${parquetSql(file)}`;
 }
 
-/** The same of an NDJSON file; each line is taken apart once. */
-export function ndjsonSource(kind: ImportKind, { file, columns, types }: FilePlan): string {
+/** A FROM clause over a file of rows in plain form (plain-rows.ts) with these columns beside the line's own. */
+export const plainSql = (path: string, columns: readonly string[]): string =>
+  `read_csv(${literal(path)}, columns = {'line': 'BIGINT', 'detail': 'VARCHAR', 'text': 'VARCHAR', ${columns
+    .map((column) => `'${column}': 'VARCHAR'`)
+    .join(
+      ", ",
+    )}}, delim = chr(1), quote = '', escape = '', comment = '', header = false, auto_detect = false, new_line = '\\n',
+    nullstr = '', max_line_size = 4194304)`;
+
+/** Undoes the escapes of the plain form. */
+const plainText = (column: string, hasEscapes: boolean): string =>
+  hasEscapes
+    ? `replace(replace(replace(replace(${column}, chr(2) || 'n', chr(10)), chr(2) || 'r', chr(13)), chr(2) || 's', chr(1)), chr(2) || 't', chr(2))`
+    : column;
+
+/** Words that stand for "nothing" in CSV, which has no way of its own to say it. "Null" and "NA" are names of people and of a country. */
+const NOTHING = ["\\N", "NULL", "null", "N/A", "n/a", "#N/A", "NaN", "nan", "-"].map(literal).join(", ");
+/** Those of a number, a date or an address, in lower case. */
+const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-", "--"].map(literal).join(", ");
+
+export function csvRows(kind: ImportKind, path: string, columns: Columns, hasEscapes: boolean): string {
   const present = fieldsOf(kind).filter((field) => columns.has(field));
-  const item = (field: string): string => `v[${present.indexOf(field) + 1}]`;
-  const paths = present.map((field) => {
-    const column = columns.get(field) ?? "";
-    return literal(jsonPath(types.has(column) ? [column] : column.split(".")));
-  });
   const values = fieldsOf(kind).map((field) => {
     if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
-    // ->> gives a string's text, and the JSON text of everything else.
-    return `${item(field)}->>'$' AS ${field}`;
+    const value = plainText(field, hasEscapes);
+    return `CASE WHEN trim(${value}, ${WHITE}) NOT IN (${NOTHING}) THEN ${value} END AS ${field}`;
   });
-  const notText = present
-    .filter((field) => field !== "specialties")
-    .map((field) => `json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN')`);
+  return `SELECT ${values.join(", ")}, CASE WHEN detail IS NOT NULL THEN 'broken_line' END AS problem, detail,
+    ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
+}
+
+/** Each line is taken apart once. @param header the keys that the file has at the top */
+export function ndjsonRows(
+  kind: ImportKind,
+  path: string,
+  columns: Columns,
+  header: readonly string[],
+  hasEscapes: boolean,
+): string {
+  const present = fieldsOf(kind).filter((field) => columns.has(field));
+  const item = (field: string): string => `v[${present.indexOf(field) + 1}]`;
+  const columnOf = (field: string): string => columns.get(field) ?? "";
+  const paths = present.map((field) => {
+    const column = columnOf(field);
+    return literal(jsonPath(header.includes(column) ? [column] : column.split(".")));
+  });
+  // ->> gives a string's text, and the JSON text of everything else.
+  const values = fieldsOf(kind).map((field) =>
+    columns.has(field) ? `${item(field)}->>'$' AS ${field}` : `NULL::VARCHAR AS ${field}`,
+  );
+  const texts = present.filter((field) => field !== "specialties" && !isLenient(kind, field));
+  const notText = texts.map(
+    (field) =>
+      `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
+  );
+  const wrong = notText.length === 0 ? "NULL::VARCHAR" : `CASE ${notText.join(" ")} END`;
   return `SELECT ${values.join(", ")},
-      CASE WHEN line IS NULL OR trim(line, e' \\t\\r') = '' THEN 'blank' WHEN v IS NULL THEN 'broken_line'
-        WHEN ${notText.join(" OR ") || "false"} THEN 'not_text' END AS problem, line
-    FROM (SELECT line, CASE WHEN json_valid(line) AND json_type(line) = 'OBJECT'
-        THEN json_extract(line, [${paths.join(", ")}]) END AS v
-      FROM ${readerSql(file)})`;
+      CASE WHEN detail IS NOT NULL OR v IS NULL THEN 'broken_line' WHEN ${wrong} IS NOT NULL THEN 'not_text' END AS problem,
+      CASE WHEN detail IS NOT NULL THEN detail WHEN v IS NULL THEN 'no JSON object' ELSE ${wrong} END AS detail,
+      coalesce(text, json) AS text, line
+    FROM (SELECT line, detail, text, json, CASE WHEN json_valid(json) AND json_type(json) = 'OBJECT'
+        THEN json_extract(json, [${paths.join(", ")}]) END AS v
+      FROM (SELECT line, detail, ${plainText("text", hasEscapes)} AS text, ${plainText("json", hasEscapes)} AS json FROM ${plainSql(path, ["json"])}))`;
 }
 
 /** A JSON pointer (RFC 6901): any key can be written, quotes and dots in it too. */
 const jsonPath = (parts: readonly string[]): string =>
   parts.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** Rows of a source as they go into the raw table: values cleaned, the id settled, `reason` where a row is refused. */
-export function checkedSql(kind: ImportKind, source: string): string {
-  const fields = fieldsOf(kind);
-  const badInteger = INTEGERS[kind].map(
-    (field) =>
-      `(${field} IS NOT NULL AND (NOT regexp_full_match(${field}, ${WHOLE}) OR TRY_CAST(${field} AS DOUBLE) > 9007199254740991))`,
+/** Whether a value that cannot be used is left out, rather than its row. */
+const isLenient = (kind: ImportKind, field: string): boolean =>
+  field === "updated_at" || INTEGERS[kind].includes(field) || field in ADDRESSES[kind];
+
+const WHITE = "e' \\t\\r\\n'";
+
+/** A cell without the white space around it, as the map's values say; NULL where nothing is left. */
+function cleaned(kind: ImportKind, field: string, values: ImportMap["values"]): string {
+  const cell = `nullif(trim(${field}, ${WHITE}), '')`;
+  const cases = Object.entries(values[field] ?? {}).map(
+    ([from, to]) => `WHEN ${literal(normalForm(from))} THEN ${to === null || to === "" ? "NULL" : literal(to)}`,
   );
+  const mapped = cases.length === 0 ? cell : `CASE normal_form(${cell}) ${cases.join(" ")} ELSE ${cell} END`;
+  return isLenient(kind, field) ? `CASE WHEN lower(${mapped}) NOT IN (${NO_VALUE}) THEN ${mapped} END` : mapped;
+}
+
+/** Rows of a source as they go into the raw table: values cleaned, the id settled, `reason` where a row is refused. */
+export function checkedSql(kind: ImportKind, source: string, file: number, values: ImportMap["values"]): string {
+  const fields = fieldsOf(kind);
   const identity = identityOf(kind).join(", ");
-  const tooLong = fields.map((field) => `length(${field}) > ${MAX_VALUE}`);
+  const tooLong = (then: (field: string) => string): string =>
+    fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ");
   const letter = kind === "people" ? "p" : "c";
   const keys = kind === "people" ? ["network_url"] : ["company_network_url", "domain"];
   const known = keys.map((key) => `'${key} ' || ${ADDRESSES[kind][key] ?? ""}(${key})`);
   const row = fields.map((field) => `coalesce(${field}, chr(30))`).join(", chr(31), ");
   return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
         ELSE '${letter}' || left(md5(coalesce(${known.join(", ")}, 'row ' || concat(${row}))), 20) END,
-      ${fields.slice(1).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN line END
-    FROM (SELECT * EXCLUDE (problem), CASE WHEN problem IS NOT NULL THEN problem
-        WHEN coalesce(${identity}) IS NULL THEN 'no_identity'
-        WHEN ${badInteger.join(" OR ")} THEN 'bad_integer'
-        WHEN ${tooLong.join(" OR ")} THEN 'too_long' END AS reason
-      FROM (SELECT ${fields.map((field) => `${cleaned(field)} AS ${field}`).join(", ")}, problem, line FROM (${source})))`;
+      ${fields.slice(1).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN detail END,
+      CASE WHEN reason IS NOT NULL THEN text END, ${file}, line
+    FROM (SELECT * EXCLUDE (problem, detail), CASE WHEN problem IS NOT NULL THEN problem
+        WHEN coalesce(${identity}) IS NULL THEN 'no_identity' ${tooLong(() => "'too_long'")} END AS reason,
+        CASE WHEN problem IS NOT NULL THEN detail WHEN coalesce(${identity}) IS NULL THEN 'none of ${identity} has a value'
+          ${tooLong((field) => `concat('${field} has ', length(${field}), ' characters')`)} END AS detail
+      FROM (SELECT ${fields.map((field) => `${cleaned(kind, field, values)} AS ${field}`).join(", ")}, problem, detail, text, line
+        FROM (${source})))`;
 }
-
-/** A cell without the white space around it; NULL where nothing is left. */
-const cleaned = (column: string): string => `nullif(trim(${column}, e' \\t\\r\\n'), '')`;
-const WHOLE = "'[+]?[0-9]{1,15}(\\.0+)?|[+]?[0-9]{16}'";

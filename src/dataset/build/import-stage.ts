@@ -1,11 +1,28 @@
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { runWatched, scalar, toNumber } from "../duckdb.ts";
-import { checkArchive } from "./archive.ts";
 import type { BuildOptions } from "./build.ts";
-import { findFiles, firstLine, type InputFile, REJECTS, readHeader } from "./import-files.ts";
-import { fieldsOf, findColumns, type ImportKind, type ImportMap, InputError } from "./import-map.ts";
-import { checkedSql, type FilePlan, ndjsonSource, tableSource } from "./import-rows.ts";
+import { findFiles, type InputFile, parquetColumns, unreadable } from "./import-files.ts";
+import { type Columns, columnNames, fieldsOf, findColumns, type ImportKind, type ImportMap } from "./import-map.ts";
+import { checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
 import type { Reason, RejectFile } from "./rejects.ts";
+import { openTextFile, readRows, type TextFile, type TextOptions } from "./text-rows.ts";
+
+/** What a file was read as. */
+export interface FileReport {
+  readonly file: string;
+  readonly format: InputFile["format"];
+  readonly rows: number;
+  /** Of CSV and NDJSON. */
+  readonly encoding?: string;
+  /** Of CSV. */
+  readonly delimiter?: string;
+  /** Lines before the header: a title, `sep=`. */
+  readonly skipped_lines?: number;
+  /** Lines of NDJSON in which half a character became U+FFFD. */
+  readonly repaired?: number;
+}
 
 export interface TableReport {
   readonly files: number;
@@ -14,165 +31,169 @@ export interface TableReport {
   readonly taken: number;
   readonly refused: number;
   readonly reasons: Readonly<Partial<Record<Reason, number>>>;
+  readonly read: readonly FileReport[];
+}
+
+/** What reading the files of an import needs. */
+export interface Staging {
+  readonly connection: DuckDBConnection;
+  readonly map: ImportMap;
+  /** A folder for parts of files. */
+  readonly scratch: string;
+  /** What relative paths are relative to. */
+  readonly cwd: string;
+  readonly text: TextOptions;
+  readonly rejects: RejectFile;
+  readonly options: BuildOptions;
+}
+
+/** A file whose header fits. */
+interface FilePlan {
+  readonly file: InputFile;
+  readonly columns: Columns;
+  /** Of a text file. */
+  readonly text?: TextFile;
+  /** Of a Parquet file. */
+  readonly types: ReadonlyMap<string, string>;
 }
 
 /** Reads files into `raw_<kind>` (text as it came, one row a line) and marks in `reason` what is refused. */
-export async function stageTable(
-  connection: DuckDBConnection,
-  kind: ImportKind,
-  names: readonly string[],
-  map: ImportMap,
-  cwd: string,
-  rejects: RejectFile,
-  options: BuildOptions,
-): Promise<TableReport> {
-  const fields = fieldsOf(kind);
-  const raw = `raw_${kind}`;
+export async function stageTable(staging: Staging, kind: ImportKind, names: readonly string[]): Promise<TableReport> {
+  const { connection, options, cwd } = staging;
   await connection.run(
-    `CREATE TABLE ${raw} (${fields.map((field) => `${field} VARCHAR`).join(", ")}, reason VARCHAR, line VARCHAR)`,
+    `CREATE TABLE raw_${kind} (${fieldsOf(kind)
+      .map((field) => `${field} VARCHAR`)
+      .join(", ")}, reason VARCHAR, detail VARCHAR, text VARCHAR, file INTEGER, line BIGINT)`,
   );
   const files = await findFiles(connection, names, cwd);
   const plans: FilePlan[] = [];
   // All headers before the first row: a wrong column is told at once.
-  for (const file of files) {
-    const header = await readHeader(connection, file);
-    const columnNames = header.map(({ name }) => name);
-    const columns = findColumns(kind, map[kind], columnNames, file.name, file.format === "ndjson");
-    plans.push({ file, columns, types: new Map(header.map(({ name, type }) => [name, type])) });
-  }
-  const spans: Span[] = [];
-  const reasons: Partial<Record<Reason, number>> = {};
+  for (const file of files) plans.push(await planFile(staging, kind, file));
   const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  const read: FileReport[] = [];
   let bytes = 0;
-  let next = 0;
-  for (const plan of plans) {
-    const { file } = plan;
-    options.signal?.throwIfAborted();
-    await checkArchive(file.name, file.path, options.signal);
-    await dropRejects(connection);
-    const source = file.format === "ndjson" ? ndjsonSource(kind, plan) : tableSource(kind, plan);
+  let before = 0;
+  for (const [index, plan] of plans.entries()) {
+    const onBytes = (done: number): void => options.onProgress?.({ phase: "read", done: bytes + done, total });
+    let repaired = 0;
     try {
-      await runWatched(connection, `INSERT INTO ${raw} ${checkedSql(kind, source)}`, options.sleep, (part) =>
-        options.onProgress?.({ phase: "read", done: bytes + part * file.bytes, total }),
-      );
+      repaired = await (plan.text
+        ? stageText(staging, kind, plan, plan.text, index, onBytes)
+        : stageParquet(staging, kind, plan, index, onBytes));
     } catch (error) {
-      throw new InputError(
-        `${file.name} cannot be read as ${file.format}: ${firstLine(error)}`,
-        "the dataset is unchanged",
-      );
+      options.signal?.throwIfAborted();
+      throw unreadable(plan.file, error);
     }
-    const end = toNumber(await scalar(connection, `SELECT count(*) FROM ${raw}`));
-    const broken = await takeBrokenLines(connection, file, rejects);
-    reasons.broken_line = (reasons.broken_line ?? 0) + broken.length;
-    spans.push({ file, start: next, end, broken });
-    next = end;
-    bytes += file.bytes;
-    options.onProgress?.({ phase: "read", done: bytes, total });
+    bytes += plan.file.bytes;
+    onBytes(0);
+    const rows = toNumber(await scalar(connection, `SELECT count(*) FROM raw_${kind}`));
+    read.push(fileReport(plan, rows - before, repaired));
+    before = rows;
   }
-  const unread = reasons.broken_line ?? 0;
   await markDuplicates(connection, kind);
-  const blank = toNumber(await scalar(connection, `SELECT count(*) FROM ${raw} WHERE reason = 'blank'`));
   const counted = await connection.runAndReadAll(
-    `SELECT reason, count(*) FROM ${raw} WHERE reason IS NOT NULL AND reason <> 'blank' GROUP BY 1`,
+    `SELECT reason, count(*) FROM raw_${kind} WHERE reason IS NOT NULL GROUP BY 1 ORDER BY 1`,
   );
-  for (const [reason, count] of counted.getRowsJS()) {
-    const key = String(reason) as Reason;
-    reasons[key] = (reasons[key] ?? 0) + toNumber(count);
-  }
-  if (reasons.broken_line === 0) delete reasons.broken_line;
-  await writeRefused(connection, kind, fields, spans, rejects);
+  const reasons = Object.fromEntries(counted.getRowsJS().map(([reason, count]) => [String(reason), toNumber(count)]));
+  await writeRefused(staging, kind, files);
   const refused = Object.values(reasons).reduce((sum, count) => sum + count, 0);
-  const rows = next - blank + unread;
-  return { files: files.length, rows, taken: rows - refused, refused, reasons };
+  return { files: files.length, rows: before, taken: before - refused, refused, reasons, read };
 }
 
-/** Which rows of the raw table came from which file. */
-interface Span {
-  readonly file: InputFile;
-  readonly start: number;
-  readonly end: number;
-  /** Numbers of lines that are not in the raw table, rising. */
-  readonly broken: readonly number[];
+function fileReport({ file, text }: FilePlan, rows: number, repaired: number): FileReport {
+  return {
+    file: file.name,
+    format: file.format,
+    rows,
+    ...(text && { encoding: text.look.encoding }),
+    ...(text?.dialect && { delimiter: text.dialect.delimiter, skipped_lines: text.dialect.skippedLines }),
+    ...(repaired > 0 && { repaired }),
+  };
 }
 
-async function dropRejects(connection: DuckDBConnection): Promise<void> {
-  for (const table of Object.values(REJECTS)) await connection.run(`DROP TABLE IF EXISTS temp.${table}`);
-}
-
-/** Lines that the reader gave up on: to the reject file, their numbers back. */
-async function takeBrokenLines(connection: DuckDBConnection, file: InputFile, rejects: RejectFile): Promise<number[]> {
-  if (file.format === "parquet") return [];
-  const exists = await scalar(
-    connection,
-    `SELECT count(*) FROM duckdb_tables() WHERE table_name = '${REJECTS.errors}'`,
-  );
-  if (toNumber(exists) === 0) return [];
-  const lines: number[] = [];
-  // Several errors of one line are one refused row.
-  const result = await connection.stream(
-    `SELECT line, any_value(csv_line), any_value(error_message) FROM ${REJECTS.errors} GROUP BY line ORDER BY line`,
-  );
-  for await (const chunk of result) {
-    for (const [line, text, message] of chunk.getRows()) {
-      lines.push(Number(line));
-      await rejects.write({
-        file: file.name,
-        line: Number(line),
-        reason: "broken_line",
-        detail: String(message),
-        row: String(text),
-      });
-    }
+async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Promise<FilePlan> {
+  const { connection, map, options } = staging;
+  options.signal?.throwIfAborted();
+  if (file.format === "parquet") {
+    const found = await parquetColumns(connection, file);
+    const header = found.map(({ name }) => name);
+    const types = new Map(found.map(({ name, type }) => [name, type]));
+    return { file, columns: findColumns(kind, map[kind], header, file.name, false), types };
   }
-  return lines;
+  const { signal } = options;
+  const text = await openTextFile(file, columnNames(kind, map[kind]), staging.text, { signal });
+  const columns = findColumns(kind, map[kind], text.header, file.name, file.format === "ndjson");
+  return { file, columns, text, types: new Map() };
+}
+
+async function stageParquet(
+  { connection, map, options }: Staging,
+  kind: ImportKind,
+  { file, columns, types }: FilePlan,
+  index: number,
+  onBytes: (done: number) => void,
+): Promise<number> {
+  const source = checkedSql(kind, parquetRows(kind, file, columns, types), index, map.values);
+  await runWatched(connection, `INSERT INTO raw_${kind} ${source}`, options.sleep, (part) =>
+    onBytes(part * file.bytes),
+  );
+  return 0;
+}
+
+/** @returns in how many lines something was repaired */
+function stageText(
+  { connection, scratch, map, options }: Staging,
+  kind: ImportKind,
+  { columns }: FilePlan,
+  text: TextFile,
+  index: number,
+  onBytes: (done: number) => void,
+): Promise<number> {
+  const fields = fieldsOf(kind).filter((field) => columns.has(field));
+  const places = fields.map((field) => text.header.indexOf(columns.get(field) ?? ""));
+  const path = join(scratch, "rows");
+  return readRows(text, places, { signal: options.signal, onBytes }, async (rows) => {
+    const { hasEscapes } = rows;
+    await rows.flush(path);
+    const source = text.dialect
+      ? csvRows(kind, path, columns, hasEscapes)
+      : ndjsonRows(kind, path, columns, text.header, hasEscapes);
+    await connection.run(`INSERT INTO raw_${kind} ${checkedSql(kind, source, index, map.values)}`);
+    await rm(path);
+  });
 }
 
 async function markDuplicates(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
   const raw = `raw_${kind}`;
-  await connection.run(`UPDATE ${raw} SET reason = 'duplicate_id' FROM (
-      SELECT id AS shared, min(rowid) AS first FROM ${raw} WHERE reason IS NULL GROUP BY id HAVING count(*) > 1) AS twins
+  await connection.run(`UPDATE ${raw} SET reason = 'duplicate_id', detail = concat(twins.file, ' ', twins.line) FROM (
+      SELECT id AS shared, min(rowid) AS first, arg_min(file, rowid) AS file, arg_min(line, rowid) AS line
+      FROM ${raw} WHERE reason IS NULL GROUP BY id HAVING count(*) > 1) AS twins
     WHERE ${raw}.id = twins.shared AND ${raw}.rowid <> twins.first AND reason IS NULL`);
 }
 
-async function writeRefused(
-  connection: DuckDBConnection,
-  kind: ImportKind,
-  fields: readonly string[],
-  spans: readonly Span[],
-  rejects: RejectFile,
-): Promise<void> {
-  const given = fields.map((field) => `${field} := ${field}`).join(", ");
+async function writeRefused({ connection, rejects }: Staging, kind: ImportKind, files: readonly InputFile[]) {
+  const given = fieldsOf(kind).map((field) => `${field} := ${field}`);
   const result = await connection.stream(
-    `SELECT rowid, reason, line, to_json(struct_pack(${given}))::VARCHAR FROM raw_${kind}
-     WHERE reason IS NOT NULL AND reason <> 'blank' ORDER BY rowid`,
+    `SELECT file, line, reason, detail, text, id, to_json(struct_pack(${given.join(", ")}))::VARCHAR
+     FROM raw_${kind} WHERE reason IS NOT NULL ORDER BY rowid`,
   );
-  let span = 0;
   for await (const chunk of result) {
-    for (const [rowid, reason, line, row] of chunk.getRows()) {
-      const place = Number(rowid);
-      while (place >= (spans[span]?.end ?? Number.POSITIVE_INFINITY)) span++;
-      const source = spans[span];
-      if (!source) throw new Error(`row ${place} is of no file`);
-      const number = lineNumber(place - source.start + 1, source.broken);
-      const where = source.file.format === "ndjson" ? { line: number } : { row_number: place - source.start + 1 };
+    for (const [index, line, reason, detail, text, id, row] of chunk.getRows()) {
+      const file = files[Number(index)];
       await rejects.write({
-        file: source.file.name,
-        ...where,
+        file: file?.name ?? "",
+        ...(file?.format === "parquet" ? { row_number: Number(line) } : { line: Number(line) }),
         reason: String(reason) as Reason,
-        row: typeof line === "string" ? line : withoutNulls(String(row)),
+        detail: reason === "duplicate_id" ? twinWords(String(id), String(detail), files) : String(detail),
+        row: typeof text === "string" ? text : withoutNulls(String(row)),
       });
     }
   }
 }
 
-/** The number of the nth line that is not among the broken ones. */
-function lineNumber(nth: number, broken: readonly number[]): number {
-  let line = nth;
-  for (const number of broken) {
-    if (number > line) break;
-    line++;
-  }
-  return line;
+function twinWords(id: string, place: string, files: readonly InputFile[]): string {
+  const [file, line] = place.split(" ").map(Number);
+  return `id "${id}" is that of line ${line} of ${files[file ?? 0]?.name}`;
 }
 
 const withoutNulls = (json: string): unknown =>

@@ -2,7 +2,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { DEPARTMENTS } from "../../contract/departments.ts";
 import { normalForm } from "../../contract/normalise.ts";
 import { literal, scalar, toNumber } from "../duckdb.ts";
-import { ADDRESSES, fieldsOf, type ImportKind, INTEGERS } from "./import-map.ts";
+import { ADDRESSES, fieldsOf, type ImportKind, INTEGERS, type NumberStyle } from "./import-map.ts";
 
 /** Departments that are not one of the 20, or missing: they became "Other". */
 export interface DepartmentReport {
@@ -26,37 +26,75 @@ export async function departmentReport(connection: DuckDBConnection): Promise<De
   return { unknown: total, missing, examples };
 }
 
-/** `2025-03-01`, a timestamp with or without offset, or an epoch in seconds or milliseconds. */
+/** `2025-03-01`, a timestamp with or without offset (then UTC), or an epoch in seconds or milliseconds. */
 const timestampSql = `strftime(coalesce(
   CASE WHEN regexp_full_match(updated_at, '[0-9]{9,10}') THEN make_timestamp(updated_at::BIGINT * 1000000)
     WHEN regexp_full_match(updated_at, '[0-9]{12,13}') THEN make_timestamp(updated_at::BIGINT * 1000) END,
   CASE WHEN regexp_full_match(updated_at, '[0-9]{4}-[0-9]{2}-[0-9]{2}.*') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
 ), '%Y-%m-%dT%H:%M:%SZ')`;
 
-export async function clearedReport(connection: DuckDBConnection, kind: ImportKind): Promise<Record<string, number>> {
-  const cleared: Record<string, number> = {};
-  const checks = { ...ADDRESSES[kind], updated_at: "" };
-  for (const [field, form] of Object.entries(checks)) {
-    const usable = form === "" ? timestampSql : `${form}(${field})`;
-    const count = toNumber(
-      await scalar(
-        connection,
-        `SELECT count(*) FROM raw_${kind} WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usable} IS NULL`,
-      ),
+/**
+ * A whole number from 0 to 9007199254740991, else NULL. One separator before exactly three digits may be of thousands or of decimals, and
+ * is taken for neither unless the map says which; two such groups, spaces and apostrophes are of thousands, other zeros are decimals.
+ */
+function wholeSql(field: string, numbers: NumberStyle | undefined): string {
+  const digits = (pattern: string, kept: string): string =>
+    `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${kept}, '[^0-9]', '', 'g')`;
+  const group = (separator: string, times: string): string => `[0-9]{1,3}(${separator}[0-9]{3})${times}`;
+  const before = (mark: string): string => `split_part(${field}, '${mark}', 1)`;
+  const shapes = [digits("[0-9]+", field), digits(group("[ \u00a0\u202f''\u2019]", "+"), field)];
+  if (numbers === "en") shapes.push(digits(`([0-9]+|${group(",", "+")})([.]0+)?`, before(".")));
+  else if (numbers === "de") shapes.push(digits(`([0-9]+|${group("[.]", "+")})(,0+)?`, before(",")));
+  else {
+    shapes.push(digits(group(",", "{2,}"), field), digits(group("[.]", "{2,}"), field));
+    for (const mark of [".", ","]) {
+      const zeros = `([0-9]+[${mark}](0{1,2}|0{4,})|(0|[0-9]{4,})[${mark}]000)`;
+      shapes.push(digits(zeros, before(mark)));
+    }
+  }
+  const number = `TRY_CAST(CASE ${shapes.join(" ")} END AS BIGINT)`;
+  return `CASE WHEN ${number} <= 9007199254740991 THEN ${number} END`;
+}
+
+/** Values that were left out because they cannot be used: an address without a host, a date that is none, `500+` for a number. */
+export interface ClearedReport {
+  readonly values: number;
+  /** The most frequent. */
+  readonly examples: readonly { readonly value: string; readonly rows: number }[];
+}
+
+/** By table and field, such as `people.connections`; only fields with such values. */
+export async function clearedReport(
+  connection: DuckDBConnection,
+  kind: ImportKind,
+  numbers: NumberStyle | undefined,
+): Promise<Record<string, ClearedReport>> {
+  const cleared: Record<string, ClearedReport> = {};
+  const checks: Record<string, string> = { updated_at: timestampSql };
+  for (const [field, form] of Object.entries(ADDRESSES[kind])) checks[field] = `${form}(${field})`;
+  for (const field of INTEGERS[kind]) checks[field] = wholeSql(field, numbers);
+  for (const [field, usable] of Object.entries(checks)) {
+    const found = await connection.runAndReadAll(
+      `SELECT ${field}, count(*), sum(count(*)) OVER ()::BIGINT FROM raw_${kind}
+       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usable} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5`,
     );
-    if (count > 0) cleared[`${kind}.${field}`] = count;
+    const rows = found.getRowsJS();
+    if (rows.length === 0) continue;
+    const examples = rows.map(([value, count]) => ({ value: String(value).slice(0, 200), rows: toNumber(count) }));
+    cleared[`${kind}.${field}`] = { values: toNumber(rows[0]?.[2]), examples };
   }
   return cleared;
 }
 
+/** The first word of a name and the rest, whatever white space is between them: U+3000 in Japanese, U+00A0 in French. */
+const NAME_PARTS = "'(?s)^[\\s\\p{Z}]*([^\\s\\p{Z}]+)[\\s\\p{Z}]*(.*?)[\\s\\p{Z}]*$'";
+
 /** `staged_people` and `staged_companies` from the raw rows that are taken. */
-export async function typedTables(connection: DuckDBConnection): Promise<void> {
-  const integer = (field: string): string => `TRY_CAST(regexp_replace(${field}, '\\.0+$|^[+]', '', 'g') AS BIGINT)`;
+export async function typedTables(connection: DuckDBConnection, numbers: NumberStyle | undefined): Promise<void> {
   const people: Readonly<Record<string, string>> = {
     name: "coalesce(name, nullif(concat_ws(' ', first_name, last_name), ''))",
-    first_name: "CASE WHEN first_name IS NULL AND last_name IS NULL THEN split_part(name, ' ', 1) ELSE first_name END",
-    last_name:
-      "CASE WHEN first_name IS NULL AND last_name IS NULL THEN nullif(trim(substr(name, length(split_part(name, ' ', 1)) + 1)), '') ELSE last_name END",
+    first_name: `CASE WHEN first_name IS NULL AND last_name IS NULL THEN regexp_extract(name, ${NAME_PARTS}, 1) ELSE first_name END`,
+    last_name: `CASE WHEN first_name IS NULL AND last_name IS NULL THEN nullif(regexp_extract(name, ${NAME_PARTS}, 2), '') ELSE last_name END`,
     department: departmentSql,
     location: "coalesce(location, nullif(concat_ws(', ', city, state, country), ''))",
   };
@@ -74,7 +112,7 @@ export async function typedTables(connection: DuckDBConnection): Promise<void> {
     const columns = fieldsOf(kind).map((field) => {
       const address = ADDRESSES[kind][field];
       if (special[field] !== undefined) return `${special[field]} AS ${field}`;
-      if (INTEGERS[kind].includes(field)) return `${integer(field)} AS ${field}`;
+      if (INTEGERS[kind].includes(field)) return `${wholeSql(field, numbers)} AS ${field}`;
       if (address === "domain_form") return `domain_form(${field}) AS ${field}`;
       if (address === "address_form")
         return `CASE WHEN address_form(${field}) IS NOT NULL THEN ${field} END AS ${field}`;

@@ -3,10 +3,11 @@ import { resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { newVersion } from "../layout.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
-import { firstLine } from "./import-files.ts";
-import { type ImportMap, InputError, parseMap } from "./import-map.ts";
-import { stageTable, type TableReport } from "./import-stage.ts";
+import { findFiles, firstLine } from "./import-files.ts";
+import { type ImportMap, InputError, NO_MAP, parseMap } from "./import-map.ts";
+import { type Staging, stageTable, type TableReport } from "./import-stage.ts";
 import {
+  type ClearedReport,
   clearedReport,
   type DepartmentReport,
   departmentReport,
@@ -14,8 +15,9 @@ import {
   typedTables,
 } from "./import-values.ts";
 import { RejectFile } from "./rejects.ts";
+import type { TextOptions } from "./text-rows.ts";
 
-export interface ImportInput {
+export interface ImportInput extends TextOptions {
   /** Files or patterns; at least one. */
   readonly people: readonly string[];
   /** Where there are none, companies are derived from people. */
@@ -26,6 +28,10 @@ export interface ImportInput {
   readonly cwd: string;
   /** Where refused rows go, as NDJSON; written only where there are any. */
   readonly rejects: string;
+  /** How many rows of all may be refused: a number of rows, or a share from 0 to 1. No limit where neither is given. */
+  readonly maxRefused?: { readonly rows: number } | { readonly share: number };
+  /** Only reads and checks; the dataset stays as it is. */
+  readonly dryRun?: boolean;
 }
 
 export interface ImportReport {
@@ -34,31 +40,38 @@ export interface ImportReport {
   /** `derived` is how many were made from people, where no company file is given. */
   readonly companies: TableReport & { readonly derived: number };
   readonly departments: DepartmentReport;
-  /** Values that were left out because they cannot be used (an address without a host, a date that is none), by field. */
-  readonly cleared: Readonly<Record<string, number>>;
+  /** Values that were left out because they cannot be used, by table and field. */
+  readonly cleared: Readonly<Record<string, ClearedReport>>;
   /** Where the refused rows are, or null where there are none. */
   readonly rejects: string | null;
 }
 
+/** More rows are refused than the import may refuse; the old dataset stays. */
+export class TooManyRefusedError extends Error {
+  override readonly name = "TooManyRefusedError";
+}
+
+/** Ends a build that is not to be published. */
+class DryRunEnd extends Error {}
+
 /**
  * Replaces the dataset of a folder by the people and companies of files (Parquet, CSV, NDJSON). Rows that cannot be taken go to the
  * reject file with the reason; the old dataset stays until the new one is whole.
- * @throws InputError where a file, a column or the map is wrong, or no row can be taken
+ * @throws InputError where a file, a column or the map is wrong, or no row can be taken; TooManyRefusedError
  */
 export async function importDataset(input: ImportInput, options: BuildOptions): Promise<ImportReport> {
-  const map = input.map === undefined ? { people: {}, companies: {} } : await readMap(input.map, input.cwd);
+  const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const version = newVersion(options.now());
   let report: ImportReport | undefined;
-  await buildDataset(
-    {
-      name: "import",
-      version,
-      stage: async (connection) => {
-        report = await stageFiles(connection, input, map, version, options);
-      },
-    },
-    options,
-  );
+  const stage = async (connection: DuckDBConnection, scratch: string): Promise<void> => {
+    report = await stageFiles(connection, scratch, input, map, version, options);
+    if (input.dryRun) throw new DryRunEnd();
+  };
+  try {
+    await buildDataset({ name: "import", version, stage }, options);
+  } catch (error) {
+    if (!(error instanceof DryRunEnd)) throw error;
+  }
   if (!report) throw new Error("nothing was imported");
   return report;
 }
@@ -78,31 +91,29 @@ async function readMap(name: string, cwd: string): Promise<ImportMap> {
 
 async function stageFiles(
   connection: DuckDBConnection,
+  scratch: string,
   input: ImportInput,
   map: ImportMap,
   version: string,
   options: BuildOptions,
 ): Promise<ImportReport> {
-  const rejects = new RejectFile(resolve(input.cwd, input.rejects), options.datasetDir);
+  const path = resolve(input.cwd, input.rejects);
+  const files = await findFiles(connection, [...input.people, ...input.companies], input.cwd);
+  const rejects = await RejectFile.at(path, options.datasetDir, [
+    ...files.map((file) => file.path),
+    ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)]),
+  ]);
+  const staging: Staging = { connection, map, scratch, cwd: input.cwd, text: input, rejects, options };
   try {
-    const people = await stageTable(connection, "people", input.people, map, input.cwd, rejects, options);
-    const companies = await stageTable(connection, "companies", input.companies, map, input.cwd, rejects, options);
-    if (people.taken === 0) {
-      const path = await rejects.finish();
-      const why = Object.entries(people.reasons).map(([reason, count]) => `${reason} ${count}`);
-      throw new InputError(
-        people.rows === 0
-          ? `no rows in ${input.people.join(", ")}`
-          : `none of ${people.rows} rows of people can be taken: ${why.join(", ")}`,
-        path === null ? undefined : `the rows and reasons are in ${path}; the dataset is unchanged`,
-      );
-    }
+    const people = await stageTable(staging, "people", input.people);
+    const companies = await stageTable(staging, "companies", input.companies);
+    await checkRefused(input, people, companies, rejects);
     const departments = await departmentReport(connection);
     const cleared = {
-      ...(await clearedReport(connection, "people")),
-      ...(await clearedReport(connection, "companies")),
+      ...(await clearedReport(connection, "people", map.numbers)),
+      ...(await clearedReport(connection, "companies", map.numbers)),
     };
-    await typedTables(connection);
+    await typedTables(connection, map.numbers);
     const derived = input.companies.length > 0 ? 0 : await deriveCompanies(connection);
     return {
       version,
@@ -116,4 +127,25 @@ async function stageFiles(
     await rejects.abandon();
     throw error;
   }
+}
+
+/** @throws InputError where nobody is left, TooManyRefusedError where the input's limit is passed */
+async function checkRefused(
+  input: ImportInput,
+  people: TableReport,
+  companies: TableReport,
+  rejects: RejectFile,
+): Promise<void> {
+  const refused = people.refused + companies.refused;
+  const rows = people.rows + companies.rows;
+  const { maxRefused } = input;
+  const most = maxRefused && ("rows" in maxRefused ? maxRefused.rows : Math.floor(maxRefused.share * rows));
+  if (people.taken > 0 && (most === undefined || refused <= most)) return;
+  const reasons = [people, companies].flatMap((table) => Object.entries(table.reasons));
+  const why = reasons.map(([reason, count]) => `${reason} ${count}`).join(", ");
+  const place = await rejects.finish();
+  const hint = place === null ? undefined : `the rows and reasons are in ${place}; the dataset is unchanged`;
+  if (people.rows === 0) throw new InputError(`no rows in ${input.people.join(", ")}`);
+  if (people.taken === 0) throw new InputError(`none of ${people.rows} rows of people can be taken: ${why}`, hint);
+  throw new TooManyRefusedError(`${refused} of ${rows} rows are refused, ${most} may be: ${why}; ${hint}`);
 }

@@ -1,12 +1,20 @@
+import { DEPARTMENTS } from "../../contract/departments.ts";
+import { departmentOf } from "../../contract/filters.ts";
+import { canonicalDomain } from "../../contract/normalise.ts";
+import { nearest } from "../../contract/suggest.ts";
 import { machineResources, startDuckDb } from "../duckdb.ts";
-import { fieldSql, findFiles, readerSql, readHeader } from "./import-files.ts";
-import { guessKind, type ImportKind, InputError, suggestMap } from "./import-map.ts";
+import { OTHER_NAMES } from "./column-names.ts";
+import { fieldSql, findFiles, type InputFile, parquetColumns, parquetSql } from "./import-files.ts";
+import { columnNames, fieldsOf, type ImportKind, InputError, plainName } from "./import-map.ts";
+import { firstRows, openTextFile, type TextOptions } from "./text-rows.ts";
 
 export interface Suggestion {
   readonly file: string;
   readonly kind: ImportKind;
   /** Our field -> the column of the file, or null where none is likely. */
   readonly map: Readonly<Record<string, string | null>>;
+  /** Departments of the file that are none of the 20, and the nearest of these. */
+  readonly values: { readonly department?: Readonly<Record<string, string>> };
   /** Columns that no field takes. */
   readonly unused: readonly string[];
   /** The first rows as they would be read: field -> text, or null. */
@@ -15,53 +23,143 @@ export interface Suggestion {
 
 const ROWS = 5;
 const LONGEST = 200;
+/** Rows whose values are looked at. */
+const LOOKED_AT = 500;
 
 /**
- * Proposes a column map for a file from its header, with its first five rows.
+ * Proposes a column map for a file from its header and its first values, with its first five rows.
  * @param kind what the rows are; guessed from the header where it is not given
  * @throws InputError where the file cannot be read
  */
-export async function suggestFor(name: string, cwd: string, kind?: ImportKind): Promise<Suggestion> {
+export async function suggestFor(
+  name: string,
+  cwd: string,
+  kind?: ImportKind,
+  text: TextOptions = {},
+): Promise<Suggestion> {
+  const { file, header, rows } = await sampleOf(name, cwd, text);
+  const guessed = kind ?? guessKind(header);
+  const map = { ...suggestMap(guessed, header) };
+  const columnOf = (column: string): string[] =>
+    rows.map((row) => textOf(row[header.indexOf(column)]) ?? "").filter((value) => value !== "");
+  for (const column of header.filter((other) => !Object.values(map).includes(other))) {
+    const field = fieldByValues(guessed, columnOf(column));
+    if (field !== undefined && map[field] === null) map[field] = column;
+  }
+  const taken = header.filter((column) => Object.values(map).includes(column));
+  return {
+    file: file.name,
+    kind: guessed,
+    map,
+    values: guessed === "people" && map.department ? departmentValues(columnOf(map.department)) : {},
+    unused: header.filter((column) => !taken.includes(column)),
+    rows: rows.slice(0, ROWS).map((row) => rowOf(map, header, row)),
+  };
+}
+
+interface Sample {
+  readonly file: InputFile;
+  readonly header: readonly string[];
+  readonly rows: readonly (readonly unknown[])[];
+}
+
+async function sampleOf(name: string, cwd: string, text: TextOptions): Promise<Sample> {
   const instance = await startDuckDb(machineResources());
   try {
     const connection = await instance.connect();
     const [file] = await findFiles(connection, [name], cwd);
     if (!file) throw new InputError(`no file matches ${name}`);
-    const header = await readHeader(connection, file);
-    const names = header.map((column) => column.name);
-    const guessed = kind ?? guessKind(names);
-    const map = suggestMap(guessed, names);
-    const types = new Map(header.map((column) => [column.name, column.type]));
-    const taken = names.filter((column) => Object.values(map).includes(column));
-    const rows: Record<string, string | null>[] = [];
-    if (file.format === "ndjson") {
-      const source = `SELECT line FROM ${readerSql(file)} WHERE json_valid(line) AND json_type(line) = 'OBJECT' LIMIT ${ROWS}`;
-      const reader = await connection.runAndReadAll(source);
-      for (const [line] of reader.getRowsJS()) rows.push(rowOf(map, JSON.parse(String(line))));
-    } else {
-      const columns = taken.map((column) => fieldSql(file, column, types)).join(", ") || "NULL";
-      const reader = await connection.runAndReadAll(`SELECT ${columns} FROM ${readerSql(file)} LIMIT ${ROWS}`);
-      for (const cells of reader.getRowsJS()) {
-        rows.push(rowOf(map, Object.fromEntries(taken.map((column, index) => [column, cells[index]]))));
-      }
+    if (file.format !== "parquet") {
+      const known = columnNames("people", {});
+      const opened = await openTextFile(file, (plain) => known(plain) || columnNames("companies", {})(plain), text, {});
+      return { file, header: opened.header, rows: firstRows(opened, LOOKED_AT) };
     }
-    const unused = names.filter((column) => !taken.includes(column));
-    return { file: file.name, kind: guessed, map, unused, rows };
+    const columns = await parquetColumns(connection, file);
+    const cells = columns.map((column) => fieldSql(column.name, column.type)).join(", ");
+    const reader = await connection.runAndReadAll(`SELECT ${cells} FROM ${parquetSql(file)} LIMIT ${LOOKED_AT}`);
+    return { file, header: columns.map((column) => column.name), rows: reader.getRowsJS() };
   } finally {
     instance.closeSync();
   }
 }
 
-function rowOf(
-  map: Readonly<Record<string, string | null>>,
-  values: Readonly<Record<string, unknown>>,
-): Record<string, string | null> {
-  const row: Record<string, string | null> = {};
-  for (const [field, column] of Object.entries(map)) {
-    if (column === null) continue;
-    const value = values[column];
-    if (value === undefined || value === null) row[field] = null;
-    else row[field] = (typeof value === "string" ? value : JSON.stringify(value)).slice(0, LONGEST);
-  }
-  return row;
+const textOf = (value: unknown): string | null => {
+  if (value === undefined || value === null) return null;
+  return (typeof value === "string" ? value : JSON.stringify(value)).slice(0, LONGEST);
+};
+
+const rowOf = (map: Readonly<Record<string, string | null>>, header: readonly string[], row: readonly unknown[]) =>
+  Object.fromEntries(
+    Object.entries(map)
+      .filter(([, column]) => column !== null)
+      .map(([field, column]) => [field, textOf(row[header.indexOf(column ?? "")])]),
+  );
+
+/** Proposes a column for each field by name; every column is used once. Fields without a likely column are null. */
+export function suggestMap(kind: ImportKind, header: readonly string[]): Record<string, string | null> {
+  const plain = new Map<string, string>();
+  for (const column of header) if (!plain.has(plainName(column))) plain.set(plainName(column), column);
+  const taken = new Set<string>();
+  const map: Record<string, string | null> = {};
+  const settle = (field: string, names: readonly string[]): void => {
+    if (map[field]) return;
+    const name = names.find((candidate) => plain.has(candidate) && !taken.has(candidate));
+    if (name !== undefined) taken.add(name);
+    map[field] = name === undefined ? null : (plain.get(name) ?? null);
+  };
+  // Exact names first, so that no other field's second choice takes them.
+  for (const field of fieldsOf(kind)) settle(field, [field]);
+  for (const field of fieldsOf(kind)) settle(field, OTHER_NAMES[field] ?? []);
+  return Object.fromEntries(fieldsOf(kind).map((field) => [field, map[field] ?? null]));
 }
+
+/** Whether a header looks like people or like companies. */
+function guessKind(header: readonly string[]): ImportKind {
+  const score = (kind: ImportKind): number =>
+    Object.values(suggestMap(kind, header)).filter((column) => column !== null).length / fieldsOf(kind).length;
+  return score("companies") > score("people") ? "companies" : "people";
+}
+
+/** The field that most of a column's values look like: addresses of people and companies, domains, departments. */
+function fieldByValues(kind: ImportKind, values: readonly string[]): string | undefined {
+  const most = (test: (value: string) => boolean): boolean =>
+    values.length > 0 && values.filter(test).length > values.length * 0.6;
+  if (kind === "people" && most((value) => /^\S+\/in\/[^/\s]+\/?/i.test(value))) return "network_url";
+  if (most((value) => /^\S+\/(company|organization)\/[^/\s]+\/?/i.test(value))) return "company_network_url";
+  if (kind === "people" && most((value) => departmentOf(value) !== undefined)) return "department";
+  const isDomain = (value: string): boolean =>
+    !/[@\s]/.test(value) && /\.[a-z]{2,}$/.test(canonicalDomain(value) ?? "");
+  if (most(isDomain)) return kind === "people" ? "company_domain" : "domain";
+  return undefined;
+}
+
+/** Words that name a department by one of its words, or nearly. */
+function departmentValues(values: readonly string[]): Suggestion["values"] {
+  const found: Record<string, string> = {};
+  for (const value of new Set(values)) {
+    if (departmentOf(value) !== undefined) continue;
+    const near = SHORT_DEPARTMENTS[value.trim().toLowerCase()] ?? beginning(value) ?? nearest(value, DEPARTMENTS);
+    if (near !== undefined) found[value] = near;
+  }
+  return Object.keys(found).length === 0 ? {} : { department: found };
+}
+
+const beginning = (value: string): string | undefined => {
+  const plain = value.trim().toLowerCase();
+  const named = DEPARTMENTS.filter((name) => plain.length > 3 && name.toLowerCase().split(" ").includes(plain));
+  return named.length === 1 ? named[0] : undefined;
+};
+
+const SHORT_DEPARTMENTS: Readonly<Record<string, string>> = {
+  hr: "Human Resources",
+  people: "Human Resources",
+  it: "Engineering and Technical",
+  tech: "Engineering and Technical",
+  "r&d": "Research",
+  ops: "Operations",
+  finance: "Finance & Accounting",
+  accounting: "Finance & Accounting",
+  support: "Customer Service",
+  admin: "Administrative",
+  executive: "C-Suite",
+};

@@ -1,42 +1,10 @@
-import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
-import { Writable } from "node:stream";
-import { pipeline } from "node:stream/promises";
-import { createGunzip } from "node:zlib";
-import { InputError } from "./import-map.ts";
-
-/**
- * Makes sure that a packed file is whole. DuckDB reads a gzip or zstd file that was cut off in transfer as if it ended there,
- * without an error: rows would be missing and nobody would know.
- * @param name as the user wrote it
- * @throws InputError where the file is cut off or damaged
- */
-export async function checkArchive(name: string, path: string, signal?: AbortSignal): Promise<void> {
-  let whole = true;
-  if (/\.gz$/i.test(name)) whole = await isWholeGzip(path, signal);
-  else if (/\.zst$/i.test(name)) whole = await isWholeZstd(path);
-  if (!whole) throw new InputError(`${name} is cut off or damaged`, "fetch or pack it again; the dataset is unchanged");
-}
-
-/** gzip carries a checksum and a length at its end: unpacking checks both. */
-async function isWholeGzip(path: string, signal?: AbortSignal): Promise<boolean> {
-  const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  try {
-    await pipeline(createReadStream(path, { highWaterMark: 1 << 20 }), createGunzip({ chunkSize: 1 << 20 }), nowhere, {
-      ...(signal && { signal }),
-    });
-    return true;
-  } catch (error) {
-    if (error instanceof Error && "code" in error && /^Z_/.test(String(error.code))) return false;
-    throw error;
-  }
-}
 
 const FRAME = 0xfd2fb528;
 const SKIPPABLE = 0x184d2a50;
 
 /** Walks the frames and blocks of a zstd file (RFC 8878, 3.1) without unpacking: they have to end where the file ends. */
-async function isWholeZstd(path: string): Promise<boolean> {
+export async function isWholeZstd(path: string): Promise<boolean> {
   const file = await open(path, "r");
   try {
     const { size } = await file.stat();

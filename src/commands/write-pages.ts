@@ -1,0 +1,49 @@
+import type { Context } from "../context.ts";
+import { usageError } from "../errors.ts";
+import type { Rendering } from "../output/formats.ts";
+import { checkOutput, exists, type FileFacts, FileOutput, type Output, StreamOutput } from "../output/output.ts";
+import type { Page } from "../output/page.ts";
+import { Disk } from "../runs/disk.ts";
+import { type GuardFlags, readGuard } from "./export-options.ts";
+
+/**
+ * Writes rows that are owned already to a file, which appears once it is whole, or to stdout.
+ * @param pages all of them; asked for again where a file has to be written again
+ * @param target absolute path; undefined: stdout
+ * @param name keeps two unfinished files apart
+ * @returns `missing`: fields that were asked for and that no row has
+ * @throws CliError exit 2 where the file exists and is not to be replaced
+ */
+export async function writePages(
+  pages: () => AsyncIterable<Page>,
+  target: string | undefined,
+  rendering: Rendering,
+  flags: GuardFlags,
+  name: string,
+  context: Context,
+): Promise<{ readonly rows: number; readonly file: FileFacts | undefined; readonly missing: readonly string[] }> {
+  const guard = readGuard(flags);
+  let output: Output;
+  if (target === undefined) output = new StreamOutput(context.stdout, rendering, guard, context.interrupted);
+  else {
+    const path = await checkOutput(target);
+    if (flags.overwrite !== true && (await exists(path))) {
+      throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
+    }
+    output = await FileOutput.open(path, `${name}-${context.pid}`, rendering, guard, new Disk());
+  }
+  let rows = 0;
+  try {
+    for await (const page of pages()) {
+      context.interrupted.throwIfAborted();
+      rows += page.length;
+      await output.write(page);
+    }
+    const file = await output.prepare(pages);
+    await output.publish();
+    return { rows, file, missing: output.missing };
+  } catch (error) {
+    await output.abort();
+    throw error;
+  }
+}

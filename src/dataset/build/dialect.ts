@@ -1,0 +1,113 @@
+import { CsvScanner, cellText } from "./csv-scanner.ts";
+import { plainName } from "./import-map.ts";
+
+/** How a CSV file is read. Quotes are `"`, doubled inside; there are no comments. */
+export interface Dialect {
+  readonly delimiter: string;
+  /** Lines before the header that are not read: `sep=`, a title. */
+  readonly skippedLines: number;
+  /** The header's cells; each name once. */
+  readonly header: readonly string[];
+}
+
+const DELIMITERS = [",", ";", "\t", "|"];
+/** Records of each piece that are looked at. */
+const LOOKED_AT = 1_000;
+/** Lines that are searched for a header after a title. */
+const TITLE_LINES = 10;
+
+/**
+ * Decides the delimiter by the shape of the records all over the file, and where the header is.
+ * @param pieces the beginning of the file, then whole lines from later on
+ * @param isKnown whether a column's name (in plain form) means something
+ * @param skip lines to skip before the header, where somebody says so
+ */
+export function dialectOf(pieces: readonly Buffer[], isKnown: (plain: string) => boolean, skip?: number): Dialect {
+  const [head = Buffer.alloc(0), ...later] = pieces;
+  const said = skip === undefined ? /^"?sep=([^\r\n"])"?\r?\n/i.exec(head.toString("latin1", 0, 20))?.[1] : undefined;
+  const skipped = skip ?? (said === undefined ? 0 : 1);
+  const body = afterLines(head, skipped);
+  const candidates = (said === undefined ? DELIMITERS : [said]).map((delimiter) => {
+    const first = recordsOf(body, delimiter);
+    const sizes = [first, ...later.map((piece) => recordsOf(piece, delimiter))].flatMap((rows) =>
+      rows.map((cells) => cells.length),
+    );
+    const title = said === undefined && skip === undefined ? titleLines(first, isKnown) : 0;
+    const header = first[title] ?? [];
+    const { size, share } = mostCommon(sizes.slice(title));
+    const fits = size === header.length || sizes.length === 1;
+    const known = header.filter((name) => isKnown(plainName(name))).length;
+    return { delimiter, title, header, score: (size > 1 ? share : 0) * (fits ? 2 : 1) + (known > 1 ? 1 : 0), size };
+  });
+  const best = candidates.reduce((a, b) => (b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a));
+  const titleEnd = best.title === 0 ? 0 : linesBefore(body, best.delimiter, best.title);
+  return { delimiter: best.delimiter, skippedLines: skipped + titleEnd, header: distinct(best.header) };
+}
+
+/** Where the lines after the first few begin. */
+export function afterLines(bytes: Buffer, lines: number): Buffer {
+  let at = 0;
+  for (let line = 0; line < lines; line++) {
+    while (at < bytes.length && bytes[at] !== 0x0a && bytes[at] !== 0x0d) at++;
+    at += bytes[at] === 0x0d && bytes[at + 1] === 0x0a ? 2 : 1;
+  }
+  return bytes.subarray(Math.min(at, bytes.length));
+}
+
+/** The cells of the first records. A record that the piece cuts off is left out where there are others. */
+export function recordsOf(piece: Buffer, delimiter: string, most = LOOKED_AT): string[][] {
+  const records: string[][] = [];
+  const scanner = new CsvScanner(delimiter);
+  const take = (): boolean => {
+    if (scanner.problem === undefined) {
+      records.push(Array.from({ length: scanner.cells }, (_, index) => cellText(scanner, index).trim()));
+    }
+    return records.length < most;
+  };
+  scanner.push(piece, false, take);
+  if (records.length < 2) scanner.push(Buffer.alloc(0), true, take);
+  return records;
+}
+
+function mostCommon(sizes: readonly number[]): { size: number; share: number } {
+  const counts = new Map<number, number>();
+  for (const size of sizes) counts.set(size, (counts.get(size) ?? 0) + 1);
+  const [size = 0, count = 0] = [...counts].reduce((a, b) => (b[1] > a[1] ? b : a), [0, 0]);
+  return { size, share: count / Math.max(sizes.length, 1) };
+}
+
+/** How many records before the header are a title: one cell with text, no known name, and a header further on. */
+function titleLines(records: readonly (readonly string[])[], isKnown: (plain: string) => boolean): number {
+  const isTitle = (cells: readonly string[]): boolean => {
+    const filled = cells.filter((cell) => cell !== "");
+    return filled.length <= 1 && !filled.some((cell) => isKnown(plainName(cell)));
+  };
+  const isHeader = (cells: readonly string[]): boolean =>
+    cells.length > 1 && cells.filter((cell) => isKnown(plainName(cell))).length > 0;
+  const header = records.slice(0, TITLE_LINES).findIndex((cells) => !isTitle(cells));
+  const found = header < 0 ? undefined : records[header];
+  return found && isHeader(found) ? header : 0;
+}
+
+function linesBefore(body: Buffer, delimiter: string, records: number): number {
+  const scanner = new CsvScanner(delimiter);
+  let seen = 0;
+  let lines = 0;
+  scanner.push(body, true, () => {
+    lines = scanner.line - 1;
+    return seen++ < records;
+  });
+  return lines;
+}
+
+/** Names as a table needs them: none empty, none twice. */
+function distinct(header: readonly string[]): string[] {
+  const taken = new Set<string>();
+  return header.map((given, index) => {
+    const name = given === "" ? `column${index + 1}` : given;
+    let own = name;
+    for (let copy = 1; taken.has(own); copy++) own = `${name}_${copy}`;
+    taken.add(own);
+    return own;
+  });
+}

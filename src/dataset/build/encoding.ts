@@ -1,0 +1,110 @@
+import { isAscii, isUtf8 } from "node:buffer";
+import type { InputFile } from "./import-files.ts";
+import { bytesOf, type ReadingOptions, withoutMark } from "./text-file.ts";
+
+/** What a text file is written in, and pieces from all over it, decoded to UTF-8. */
+export interface Look {
+  readonly encoding: string;
+  /** The beginning first, then whole lines from later on. */
+  readonly pieces: readonly Buffer[];
+}
+
+/** More than the longest line. */
+const HEAD = 2_200_000;
+const PIECE = 64 * 1024;
+const MOST_PIECES = 16;
+
+/** Reads all of a file to tell its encoding (UTF-8, UTF-16, Windows-1252), unless that is given, and takes samples on the way. */
+export async function lookAt(file: InputFile, encoding: string | undefined, options: ReadingOptions): Promise<Look> {
+  const judge = new EncodingJudge();
+  let head = Buffer.alloc(0);
+  let later: Buffer[] = [];
+  let every = 1;
+  let chunks = 0;
+  for await (const chunk of bytesOf(file, options)) {
+    if (head.length < HEAD) head = Buffer.concat([head, chunk.subarray(0, HEAD - head.length)]);
+    else if (chunks++ % every === 0) {
+      later.push(Buffer.from(chunk.subarray(0, PIECE)));
+      if (later.length > MOST_PIECES) {
+        later = later.filter((_, index) => index % 2 === 0);
+        every *= 2;
+      }
+    }
+    if (encoding === undefined) judge.take(chunk);
+  }
+  const found = encoding ?? markOf(head) ?? judge.verdict();
+  const decoded = (bytes: Buffer): Buffer =>
+    found === "utf-8" ? withoutMark(bytes) : Buffer.from(new TextDecoder(found).decode(bytes));
+  const pieces = [decoded(head), ...later.map((bytes) => fromLineStart(decoded(bytes)))];
+  return { encoding: found, pieces: pieces.filter((piece) => piece.length > 0) };
+}
+
+const fromLineStart = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf("\n") + 1);
+
+/** UTF-16 by its mark, or by the zero bytes that it makes of plain text. */
+function markOf(head: Buffer): string | undefined {
+  if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
+  if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
+  const zeros = [0, 0];
+  const size = Math.min(head.length, 2_000);
+  for (let at = 0; at < size; at++) if (head[at] === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
+  const [even = 0, odd = 0] = zeros;
+  if (odd > size / 4 && even === 0) return "utf-16le";
+  if (even > size / 4 && odd === 0) return "utf-16be";
+  return undefined;
+}
+
+/** Counts lines that are UTF-8 with more than ASCII, that are not, and that read well as Windows-1252. */
+class EncodingJudge {
+  #rest = Buffer.alloc(0);
+  #utf8 = 0;
+  #other = 0;
+  #windows = 0;
+
+  take(chunk: Buffer): void {
+    const cut = chunk.lastIndexOf(0x0a) + 1;
+    if (cut === 0 && this.#rest.length < 1 << 22) {
+      this.#rest = Buffer.concat([this.#rest, chunk]);
+      return;
+    }
+    this.#judge(Buffer.concat([this.#rest, chunk.subarray(0, cut)]));
+    this.#rest = Buffer.from(chunk.subarray(cut));
+  }
+
+  verdict(): string {
+    this.#judge(this.#rest);
+    const damaged = this.#other === 0 || this.#other < this.#utf8 || this.#windows < this.#other * 0.9;
+    return damaged ? "utf-8" : "windows-1252";
+  }
+
+  #judge(bytes: Buffer): void {
+    if (isUtf8(bytes)) {
+      if (!isAscii(bytes)) this.#utf8++;
+      return;
+    }
+    for (let at = 0; at < bytes.length; ) {
+      const end = bytes.indexOf(0x0a, at);
+      const line = bytes.subarray(at, end < 0 ? bytes.length : end);
+      at += line.length + 1;
+      if (isAscii(line)) continue;
+      if (isUtf8(line)) this.#utf8++;
+      else {
+        this.#other++;
+        if (readsAsWindows1252(line)) this.#windows++;
+      }
+    }
+  }
+}
+
+const isLetter = (byte: number): boolean => (byte >= 0x41 && byte <= 0x5a) || (byte >= 0x61 && byte <= 0x7a);
+/** Quotes, dashes, the euro sign and the like, which stand anywhere. */
+const SIGNS = new Set([0x80, 0x85, 0x91, 0x92, 0x93, 0x94, 0x95, 0x96, 0x97, 0x99, 0xa0, 0xab, 0xb0, 0xb7, 0xbb]);
+
+/** Accented letters beside plain ones, as in Western names; Cyrillic in another code page has none of these beside it. */
+function readsAsWindows1252(line: Buffer): boolean {
+  return line.every((byte, at) => {
+    if (byte < 0x80 || SIGNS.has(byte)) return true;
+    const isAccented = (byte >= 0xc0 && byte !== 0xd7 && byte !== 0xf7) || [0x8a, 0x8e, 0x9a, 0x9e].includes(byte);
+    return isAccented && (isLetter(line[at - 1] ?? 0) || isLetter(line[at + 1] ?? 0));
+  });
+}

@@ -1,0 +1,99 @@
+import { isUtf8 } from "node:buffer";
+import { open } from "node:fs/promises";
+import { CELL, type CsvScanner, LONGEST } from "./csv-scanner.ts";
+
+/*
+ * The plain form in which rows of text files are handed to DuckDB: one row a line, cells apart by U+0001, no quotes, so that there is
+ * nothing to guess. Line feeds, returns, U+0001 and U+0002 within a cell are U+0002 and a letter.
+ */
+
+const SEPARATOR = 1;
+const ESCAPE = 2;
+const LETTERS: Readonly<Record<number, number>> = { 10: 0x6e, 13: 0x72, 1: 0x73, 2: 0x74 };
+/** Bytes of a line that cannot be taken which are kept for the reject file. */
+const SHOWN = 2_000;
+
+/** Collects rows in memory and appends them to a file. */
+export class PlainRows {
+  #out = Buffer.allocUnsafe(4 << 20);
+  #at = 0;
+  #escaped = false;
+
+  get bytes(): number {
+    return this.#at;
+  }
+
+  /** Whether any cell has an escape, so that they have to be undone. */
+  get hasEscapes(): boolean {
+    return this.#escaped;
+  }
+
+  /** A row of the record that the scanner is at: the cells at these places. */
+  addRecord(scanner: CsvScanner, places: readonly number[], isValid: boolean): void {
+    const { data, start, end } = scanner;
+    const problem = scanner.problem ?? (isValid || isUtf8(data.subarray(start, end)) ? undefined : "not UTF-8");
+    this.#begin(scanner.line, problem, data.subarray(start, end));
+    for (const place of places) {
+      this.#out[this.#at++] = SEPARATOR;
+      if (problem === undefined) {
+        this.#copy(data, scanner.starts[place] ?? 0, scanner.ends[place] ?? 0, scanner.forms[place] === CELL.doubled);
+      }
+    }
+    this.#out[this.#at++] = 0x0a;
+  }
+
+  /** A row with one cell: a line as it is. */
+  addLine(line: number, text: Buffer, problem: string | undefined): void {
+    this.#begin(line, problem, text);
+    this.#out[this.#at++] = SEPARATOR;
+    if (problem === undefined) this.#copy(text, 0, text.length, false);
+    this.#out[this.#at++] = 0x0a;
+  }
+
+  /** The number of the line, what is wrong with it, and then its text. */
+  #begin(line: number, problem: string | undefined, text: Buffer): void {
+    // Every byte may need an escape.
+    const most = this.#at + 2 * Math.min(text.length, LONGEST) + 16_384;
+    if (most > this.#out.length) {
+      const grown = Buffer.allocUnsafe(2 * most);
+      this.#out.copy(grown, 0, 0, this.#at);
+      this.#out = grown;
+    }
+    this.#at += this.#out.write(String(line), this.#at, "latin1");
+    this.#out[this.#at++] = SEPARATOR;
+    if (problem !== undefined) this.#at += this.#out.write(problem, this.#at);
+    this.#out[this.#at++] = SEPARATOR;
+    if (problem === undefined) return;
+    const shown = Buffer.from(text.toString("utf8", 0, SHOWN).toWellFormed());
+    this.#copy(shown, 0, shown.length, false);
+  }
+
+  #copy(data: Buffer, start: number, end: number, doubled: boolean): void {
+    const out = this.#out;
+    let at = this.#at;
+    for (let index = start; index < end; index++) {
+      const byte = data[index] ?? 0;
+      if (byte > 13 || !(byte in LETTERS)) {
+        out[at++] = byte;
+        if (doubled && byte === 0x22) index++;
+      } else {
+        out[at++] = ESCAPE;
+        out[at++] = LETTERS[byte] ?? 0;
+        this.#escaped = true;
+      }
+    }
+    this.#at = at;
+  }
+
+  /** Writes what is collected to a file that is not there yet, and begins anew. */
+  async flush(path: string): Promise<void> {
+    const file = await open(path, "wx", 0o600);
+    try {
+      await file.writeFile(this.#out.subarray(0, this.#at));
+    } finally {
+      await file.close();
+    }
+    this.#at = 0;
+    this.#escaped = false;
+  }
+}

@@ -1,0 +1,83 @@
+import { createReadStream } from "node:fs";
+import { pipeline } from "node:stream";
+import { createGunzip } from "node:zlib";
+import type { InputFile } from "./import-files.ts";
+import { InputError } from "./import-map.ts";
+import { isWholeZstd } from "./zstd.ts";
+
+/** Bytes of a file that are read at once. */
+const CHUNK = 1 << 20;
+
+export interface ReadingOptions {
+  readonly signal?: AbortSignal | undefined;
+  /** Told how many bytes of the file, packed as it is, were read in all. */
+  readonly onBytes?: ((bytes: number) => void) | undefined;
+}
+
+/**
+ * The bytes of a text file, unpacked where it ends in .gz or .zst, however many members or frames it has.
+ * @throws InputError where a packed file is cut off or damaged
+ */
+export async function* bytesOf(file: InputFile, options: ReadingOptions = {}): AsyncGenerator<Buffer> {
+  const { signal, onBytes } = options;
+  const source = createReadStream(file.path, { highWaterMark: CHUNK, ...(signal && { signal }) });
+  let bytes = 0;
+  source.on("data", (chunk) => {
+    bytes += chunk.length;
+    onBytes?.(bytes);
+  });
+  source.pause();
+  try {
+    if (/\.gz$/i.test(file.name)) {
+      const gunzip = createGunzip({ chunkSize: CHUNK });
+      // What goes wrong reaches whoever reads.
+      pipeline(source, gunzip, () => undefined);
+      yield* gunzip;
+    } else if (/\.zst$/i.test(file.name)) yield* unpackedZstd(file, source);
+    else yield* source;
+  } catch (error) {
+    if (!isDamage(error)) throw error;
+    throw new InputError(`${file.name} is cut off or damaged`, "fetch or pack it again; the dataset is unchanged");
+  } finally {
+    source.destroy();
+  }
+}
+
+class DamagedArchive extends Error {}
+
+const isDamage = (error: unknown): boolean =>
+  error instanceof DamagedArchive || (error instanceof Error && "code" in error && /^Z_/.test(String(error.code)));
+
+/** Node has zstd from 22.15 only. The frames are walked first: an unpacker takes a file that was cut off for a shorter one. */
+async function* unpackedZstd(file: InputFile, source: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  if (!(await isWholeZstd(file.path))) throw new DamagedArchive();
+  const { Decompress } = await import("fzstd");
+  const parts: Buffer[] = [];
+  const unpacker = new Decompress((part) => parts.push(Buffer.from(part)));
+  for await (const chunk of source) {
+    try {
+      unpacker.push(chunk);
+    } catch {
+      throw new DamagedArchive();
+    }
+    yield* parts.splice(0);
+  }
+}
+
+/** The bytes of a text file as UTF-8 without a byte-order mark. @param encoding a label of the WHATWG Encoding Standard */
+export async function* utf8Of(file: InputFile, encoding: string, options: ReadingOptions = {}): AsyncGenerator<Buffer> {
+  if (encoding !== "utf-8") {
+    const decoder = new TextDecoder(encoding);
+    for await (const chunk of bytesOf(file, options)) yield Buffer.from(decoder.decode(chunk, { stream: true }));
+    yield Buffer.from(decoder.decode());
+    return;
+  }
+  let first = true;
+  for await (const chunk of bytesOf(file, options)) {
+    yield first ? withoutMark(chunk) : chunk;
+    first = false;
+  }
+}
+
+export const withoutMark = (bytes: Buffer): Buffer =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;

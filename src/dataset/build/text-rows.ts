@@ -1,0 +1,228 @@
+import { isUtf8 } from "node:buffer";
+import { CsvScanner, LONGEST } from "./csv-scanner.ts";
+import { afterLines, type Dialect, dialectOf, recordsOf } from "./dialect.ts";
+import { type Look, lookAt } from "./encoding.ts";
+import type { InputFile } from "./import-files.ts";
+import { InputError } from "./import-map.ts";
+import { PlainRows } from "./plain-rows.ts";
+import { type ReadingOptions, utf8Of } from "./text-file.ts";
+
+/** Bytes of rows that are handed over at once. */
+const PART = 32 << 20;
+/** Lines of an NDJSON file that are looked at to learn its columns. */
+const HEADER_LINES = 2_000;
+
+/** How somebody says that text files are to be read, where they do not want it told from the files. */
+export interface TextOptions {
+  /** A label of the WHATWG Encoding Standard. */
+  readonly encoding?: string | undefined;
+  /** Lines before the header of CSV. */
+  readonly skipLines?: number | undefined;
+}
+
+/** A text file that was looked at: what it is written in, and its columns. */
+export interface TextFile {
+  readonly file: InputFile;
+  readonly look: Look;
+  /** Absent for NDJSON. */
+  readonly dialect?: Dialect;
+  readonly header: readonly string[];
+}
+
+/** Looks at all of a CSV or NDJSON file. @throws InputError where it cannot be read, or has no columns */
+export async function openTextFile(
+  file: InputFile,
+  isKnown: (plain: string) => boolean,
+  text: TextOptions,
+  options: ReadingOptions,
+): Promise<TextFile> {
+  const look = await lookAt(file, text.encoding, options);
+  if (file.format === "ndjson") return { file, look, header: ndjsonHeader(file, look) };
+  const dialect = dialectOf(look.pieces, isKnown, text.skipLines);
+  if (dialect.header.some((name) => name.includes("\ufffd"))) {
+    throw new InputError(
+      `the header of ${file.name} is not ${look.encoding}`,
+      "name its encoding: --encoding windows-1252",
+    );
+  }
+  return { file, look, dialect, header: dialect.header };
+}
+
+function ndjsonHeader(file: InputFile, look: Look): string[] {
+  const columns = new Map<string, number>();
+  const lines = (look.pieces[0] ?? Buffer.alloc(0)).toString().split("\n", HEADER_LINES);
+  for (const line of lines) {
+    const value = parsed(line);
+    if (typeof value !== "object" || value === null || Array.isArray(value)) continue;
+    for (const [place, key] of Object.keys(value).entries()) {
+      columns.set(key, Math.min(place, columns.get(key) ?? place));
+    }
+  }
+  if (columns.size > 0) {
+    return [...columns].sort(([a, x], [b, y]) => x - y || (a < b ? -1 : 1)).map(([name]) => name);
+  }
+  if (
+    lines
+      .find((line) => line.trim() !== "")
+      ?.trimStart()
+      .startsWith("[")
+  ) {
+    throw new InputError(
+      `${file.name} is one JSON array; one object a line is needed`,
+      `jq -c '.[]' ${file.name} > ${file.name.replace(/\.json(\.gz|\.zst)?$/, "")}.ndjson`,
+    );
+  }
+  throw new InputError(`${file.name} has no JSON object in its first lines`);
+}
+
+function parsed(line: string): unknown {
+  try {
+    return JSON.parse(line);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The first rows as they would be read: cells of CSV, values of NDJSON, in the order of the header. */
+export function firstRows({ look, dialect, header }: TextFile, most: number): unknown[][] {
+  const head = look.pieces[0] ?? Buffer.alloc(0);
+  if (dialect) return recordsAfterHeader(head, dialect, most);
+  const values = head.toString().split("\n", HEADER_LINES).map(parsed);
+  const objects = values.filter((value) => typeof value === "object" && value !== null && !Array.isArray(value));
+  return objects.slice(0, most).map((object) => header.map((key) => (object as Record<string, unknown>)[key] ?? null));
+}
+
+const recordsAfterHeader = (head: Buffer, dialect: Dialect, most: number): string[][] =>
+  recordsOf(afterLines(head, dialect.skippedLines), dialect.delimiter, most + 1).slice(1);
+
+/** What rows are handed to, part by part. */
+export type TakePart = (rows: PlainRows) => Promise<void>;
+
+/**
+ * Reads all rows of a file in plain form.
+ * @param places the columns of CSV that are wanted, in this order; NDJSON gives whole lines
+ * @returns in how many lines a lone surrogate became U+FFFD
+ */
+export async function readRows(
+  text: TextFile,
+  places: readonly number[],
+  options: ReadingOptions,
+  take: TakePart,
+): Promise<number> {
+  const rows = new PlainRows();
+  const reader = text.dialect ? new CsvReader(text.dialect, places, rows) : new LineReader(rows);
+  for await (const { bytes, last } of inChunks(utf8Of(text.file, text.look.encoding, options))) {
+    options.signal?.throwIfAborted();
+    reader.push(bytes, last);
+    if (rows.bytes > PART || (last && rows.bytes > 0)) await take(rows);
+  }
+  return reader.repaired;
+}
+
+/** The same bytes in chunks of a megabyte, and which is the last: what unpackers give may be tiny. */
+async function* inChunks(source: AsyncIterable<Buffer>): AsyncGenerator<{ bytes: Buffer; last: boolean }> {
+  let parts: Buffer[] = [];
+  let size = 0;
+  for await (const part of source) {
+    parts.push(part);
+    size += part.length;
+    if (size < 1 << 20) continue;
+    yield { bytes: Buffer.concat(parts), last: false };
+    parts = [];
+    size = 0;
+  }
+  yield { bytes: Buffer.concat(parts), last: true };
+}
+
+class CsvReader {
+  readonly repaired = 0;
+  readonly #scanner: CsvScanner;
+  readonly #places: readonly number[];
+  readonly #rows: PlainRows;
+  #skip: number;
+  #isHeader = true;
+  #judged: Buffer | undefined;
+  #isValid = false;
+
+  constructor({ delimiter, header, skippedLines }: Dialect, places: readonly number[], rows: PlainRows) {
+    this.#scanner = new CsvScanner(delimiter, header.length, skippedLines + 1);
+    this.#places = places;
+    this.#rows = rows;
+    this.#skip = skippedLines;
+  }
+
+  push(bytes: Buffer, last: boolean): void {
+    const body = this.#skip > 0 ? afterLines(bytes, this.#skip) : bytes;
+    this.#skip = 0;
+    this.#scanner.push(body, last, () => {
+      if (this.#isHeader) this.#isHeader = false;
+      else this.#rows.addRecord(this.#scanner, this.#places, this.#isUtf8());
+      return true;
+    });
+  }
+
+  /** Whether all of what the scanner has is UTF-8: then records need not be looked at one by one. */
+  #isUtf8(): boolean {
+    const { data } = this.#scanner;
+    if (this.#judged !== data) {
+      this.#judged = data;
+      this.#isValid = isUtf8(data.subarray(0, data.lastIndexOf(0x0a) + 1 || data.length));
+    }
+    return this.#isValid;
+  }
+}
+
+class LineReader {
+  repaired = 0;
+  readonly #rows: PlainRows;
+  #rest: Buffer = Buffer.alloc(0);
+  #line = 0;
+  /** Within a line that is too long. */
+  #skipping = false;
+
+  constructor(rows: PlainRows) {
+    this.#rows = rows;
+  }
+
+  push(bytes: Buffer, last: boolean): void {
+    const data = Buffer.concat([this.#rest, bytes]);
+    let at = 0;
+    for (;;) {
+      const end = data.indexOf(0x0a, at);
+      if (end < 0 && !(last && at < data.length)) break;
+      this.#add(data.subarray(at, end < 0 ? data.length : end));
+      at = end < 0 ? data.length : end + 1;
+    }
+    this.#rest = data.subarray(at);
+    if (this.#rest.length <= LONGEST) return;
+    if (!this.#skipping) this.#add(this.#rest);
+    this.#skipping = true;
+    this.#rest = Buffer.alloc(0);
+  }
+
+  #add(given: Buffer): void {
+    if (this.#skipping) {
+      this.#skipping = false;
+      return;
+    }
+    this.#line++;
+    const line = given.at(-1) === 0x0d ? given.subarray(0, -1) : given;
+    if (line.length === 0) return;
+    const problem = line.length > LONGEST ? "longer than 2 MB" : isUtf8(line) ? undefined : "not UTF-8";
+    this.#rows.addLine(this.#line, problem === undefined ? this.#withoutLoneSurrogates(line) : line, problem);
+  }
+
+  /** JSON may name half of a character, which no text can hold. */
+  #withoutLoneSurrogates(line: Buffer): Buffer {
+    if (!line.includes("\\ud") && !line.includes("\\uD")) return line;
+    const text = line.toString();
+    const repaired = text.replace(ESCAPES, (unit) => (isSurrogate(unit) && unit.length === 6 ? "\\ufffd" : unit));
+    if (repaired === text) return line;
+    this.repaired++;
+    return Buffer.from(repaired);
+  }
+}
+
+/** Escapes of a JSON text; both halves of a character together. */
+const ESCAPES = /\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}|u[0-9a-fA-F]{4}|.)/g;
+const isSurrogate = (unit: string): boolean => /^\\u[dD][89a-fA-F]/.test(unit);
