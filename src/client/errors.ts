@@ -16,15 +16,10 @@ export class ServiceError extends Error {
   readonly rateLimit: RateLimit | undefined;
   readonly creditsRemaining: Credits | undefined;
 
-  constructor(init: {
-    readonly status: number;
-    readonly detail: readonly string[];
-    readonly requestId?: string | undefined;
-    readonly envelope: boolean;
-    readonly retryAfterMs?: number | undefined;
-    readonly rateLimit?: RateLimit | undefined;
-    readonly creditsRemaining?: Credits | undefined;
-  }) {
+  constructor(
+    init: Pick<ServiceError, "status" | "detail" | "envelope"> &
+      Partial<Pick<ServiceError, "requestId" | "retryAfterMs" | "rateLimit" | "creditsRemaining">>,
+  ) {
     super(`the service answered ${init.status}: ${init.detail.join("; ")}`);
     this.status = init.status;
     this.detail = init.detail;
@@ -65,14 +60,9 @@ export class WaitTooLongError extends Error {
   readonly resetAt: number;
   readonly requestId: string | undefined;
 
-  constructor(init: {
-    readonly waitMs: number;
-    readonly waitedMs: number;
-    readonly maxWaitMs: number;
-    readonly resetAt: number;
-    readonly requestId: string | undefined;
-    readonly cause?: unknown;
-  }) {
+  constructor(
+    init: Pick<WaitTooLongError, "waitMs" | "waitedMs" | "maxWaitMs" | "resetAt" | "requestId"> & ErrorOptions,
+  ) {
     super(`the rate limit asks for a wait of ${Math.ceil(init.waitMs / 1000)} s`, { cause: init.cause });
     this.waitMs = init.waitMs;
     this.waitedMs = init.waitedMs;

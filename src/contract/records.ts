@@ -27,30 +27,13 @@ export const PERSON_FIELDS = [
 export type PersonField = (typeof PERSON_FIELDS)[number];
 
 /** One person. Missing values are null; `department` is never null ("Other" is the catch-all). `updated_at` is ISO-8601. */
-export interface Person {
-  readonly id: string;
-  readonly network_url: string | null;
-  readonly name: string | null;
-  readonly first_name: string | null;
-  readonly last_name: string | null;
-  readonly headline: string | null;
-  readonly title: string | null;
-  readonly seniority: string | null;
-  readonly seniority_level: string | null;
-  readonly functional_area: string | null;
-  readonly department: string;
-  readonly industry: string | null;
-  readonly country: string | null;
-  readonly state: string | null;
-  readonly city: string | null;
-  readonly location: string | null;
-  readonly connections: number | null;
-  readonly followers: number | null;
-  readonly company_name: string | null;
-  readonly company_domain: string | null;
-  readonly company_network_url: string | null;
-  readonly updated_at: string | null;
-}
+export type Person = {
+  readonly [Field in PersonField]: Field extends "id" | "department"
+    ? string
+    : Field extends "connections" | "followers"
+      ? number | null
+      : string | null;
+};
 
 /** The fields of a company record in published order. */
 export const COMPANY_FIELDS = [
@@ -76,25 +59,15 @@ export const COMPANY_FIELDS = [
 export type CompanyField = (typeof COMPANY_FIELDS)[number];
 
 /** One company. */
-export interface Company {
-  readonly id: string;
-  readonly name: string | null;
-  readonly domain: string | null;
-  readonly company_network_url: string | null;
-  readonly industry: string | null;
-  readonly type: string | null;
-  readonly size_range: string | null;
-  readonly employee_count: number | null;
-  readonly founded_year: number | null;
-  readonly description: string | null;
-  readonly country: string | null;
-  readonly state: string | null;
-  readonly city: string | null;
-  readonly location: string | null;
-  readonly followers: number | null;
-  readonly specialties: readonly string[];
-  readonly updated_at: string | null;
-}
+export type Company = {
+  readonly [Field in CompanyField]: Field extends "id"
+    ? string
+    : Field extends "specialties"
+      ? readonly string[]
+      : Field extends "employee_count" | "founded_year" | "followers"
+        ? number | null
+        : string | null;
+};
 
 /** `result` of `GET /v1/account` (docs/contract.md, Account). Credits and prices are JSON numbers. */
 export interface AccountResult {

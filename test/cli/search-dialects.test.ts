@@ -89,3 +89,23 @@ test("a service that pages by offset, or counts pages from 0, gets what it wants
     expect(proxy.seen.slice(from).filter(({ paid }) => paid > 0).length).toBe(4);
   }
 });
+
+test("a service that does not say what a page cost is booked by the price that it quotes", async () => {
+  proxy.decide = ({ url, body }) => {
+    if (url.endsWith("/account")) {
+      const result = { credits: 900, costs: { person_search: 0.25 } };
+      const envelope = { status: true, detail: [], result, credits_used: 0, credits_remaining: 900 };
+      return { kind: "answer", status: 200, body: JSON.stringify(envelope) };
+    }
+    if (!url.endsWith("/search")) return { kind: "none" };
+    const { page, per_page } = JSON.parse(body) as { page: number; per_page: number };
+    const result = expected.slice((page - 1) * per_page, page * per_page).map((id) => ({ id }));
+    return { kind: "answer", status: 200, body: JSON.stringify({ status: true, detail: [], result }) };
+  };
+  const u = speaker({ paging: "page", firstPage: 1 });
+  const ran = await u.run([...SALES, "--limit", "40"]);
+  expect(ran).toMatchObject({ code: 0 });
+  expect(ran.stderr).toContain("the service does not say what a call cost; booked at the price of the quote");
+  expect(ran.stderr).toContain("Exported 40 profiles for 10 credits");
+  expect(idsOf(u)).toEqual(expected.slice(0, 40));
+});

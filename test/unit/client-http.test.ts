@@ -10,9 +10,9 @@ import { type Unwrapped, unwrap, unwrapPage } from "../../src/client/envelope.ts
 import { LostReplyError, ServiceError } from "../../src/client/errors.ts";
 import { type ClientOptions, createClient, type RequestLog } from "../../src/client/http-client.ts";
 import { isTransient } from "../../src/client/retry.ts";
-import { recordOf, rowsOf } from "../../src/client/rows.ts";
 import { DEFAULT_DIALECT, type Dialect, type ServiceClient } from "../../src/client/types.ts";
 import { CliError } from "../../src/errors.ts";
+import { Page } from "../../src/output/page.ts";
 import { answerEnvelope, answerError, type RawServer, rawServer, tempDir } from "../support/client.ts";
 
 const KEY = "svc_live_0123456789abcdef";
@@ -213,7 +213,7 @@ describe("what is read", () => {
     expect(page).toMatchObject({ total: 1234, nextCursor: "n", replayed: true });
     expect(page.meta).toMatchObject({ creditsUsed: 500_000n, creditsRemaining: 99_500_000n, datasetVersion: "d1" });
     expect(page.meta.deprecation).toContain("31 Oct 2026");
-    expect(rowsOf(page.body)).toEqual(rows);
+    expect(Page.read(page.body, "person").rows()).toEqual(rows);
   });
 
   test.each(["profiles", "people", "persons", "results", "items", "data", "employees"])(
@@ -225,7 +225,7 @@ describe("what is read", () => {
       const page = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 1 }, paid);
       expect(page).toMatchObject({ total: 9, nextCursor: "c" });
       expect(page.meta.creditsUsed).toBe(1_000_000n);
-      expect(rowsOf(page.body)).toEqual([{ id: "1" }]);
+      expect(Page.read(page.body, "person").rows()).toEqual([{ id: "1" }]);
     },
   );
 
@@ -290,15 +290,6 @@ describe("what is read", () => {
     const server = await serve((_, response) => response.end('{"status":true,"result":[{"id":1},{"id":2}]}'));
     const { meta } = await clientFor(server.url).searchPage({}, { offset: 0, perPage: 2 }, paid);
     expect(meta.creditsUsed).toBeUndefined();
-  });
-
-  test("a company record, bare or wrapped", () => {
-    const body = (result: unknown): Buffer => Buffer.from(JSON.stringify({ status: true, result }));
-    expect(recordOf(body({ id: "c", company: "x" }))).toEqual({ id: "c", company: "x" });
-    expect(recordOf(body({ company: { id: "c" } }))).toEqual({ id: "c" });
-    expect(recordOf(body([{ id: "c" }]))).toEqual({ id: "c" });
-    expect(() => recordOf(body(null))).toThrow("no record");
-    expect(() => rowsOf(body({ hits: [] }))).toThrow("no list");
   });
 
   test.each([
