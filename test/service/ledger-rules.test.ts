@@ -50,6 +50,7 @@ const record = (more: Partial<ReplyRecord> = {}): ReplyRecord => ({
   createdAt: NOW,
   ownerAlive: true,
   reply: undefined,
+  damaged: false,
   ...more,
 });
 

@@ -39,9 +39,10 @@ afterEach(async () => {
 function tamper(sql: string): void {
   const database = new DatabaseSync(path);
   database.exec("PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON");
-  for (const trigger of ["entries_append_only", "entries_stay", "holds_resolve_once", "holds_stay"]) {
-    database.exec(`DROP TRIGGER ${trigger}`);
-  }
+  const triggers = database.prepare("SELECT name FROM sqlite_master WHERE type = 'trigger'").all() as {
+    name: string;
+  }[];
+  for (const { name } of triggers) database.exec(`DROP TRIGGER ${name}`);
   database.exec(sql);
   database.close();
 }
@@ -161,12 +162,34 @@ describe("the ledger's file", () => {
     await fund(store, 10);
     await store.settle({ holdId: await held(store, c(4)), amount: c(3), reply: answer() });
     const pending = await held(store, c(1));
+    const { hash, prefix } = makeApiKey("live");
+    await store.createKey({ id: "k", name: "n", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.revokeKey("k");
     const database = new DatabaseSync(path);
     for (const [sql, rule] of [
       ["UPDATE entries SET amount = 1", /never changed/],
       ["DELETE FROM entries", /never deleted/],
       ["DELETE FROM holds", /never deleted/],
       ["UPDATE holds SET state = 'voided', posted = NULL WHERE state = 'posted'", /resolves once/],
+      ["INSERT OR REPLACE INTO entries SELECT * FROM entries WHERE id = 1", /never replaced/],
+      [
+        "REPLACE INTO entries SELECT 99, account_id, mode, kind, -1, 1, hold_id, operation, note, day, created_at, digest FROM entries WHERE hold_id IS NOT NULL",
+        /never replaced/,
+      ],
+      [
+        "INSERT OR REPLACE INTO keys SELECT id, account_id, name, mode, prefix, hash, created_at, NULL FROM keys",
+        /never replaced/,
+      ],
+      [
+        "INSERT OR REPLACE INTO keys SELECT 'other', account_id, name, mode, prefix, hash, created_at, NULL FROM keys",
+        /never replaced/,
+      ],
+      ["UPDATE keys SET revoked_at = NULL", /stays revoked/],
+      ["UPDATE keys SET mode = 'test'", /stays revoked/],
+      ["DELETE FROM keys", /never deleted/],
+      ["INSERT OR REPLACE INTO holds SELECT * FROM holds", /never replaced/],
+      [`UPDATE holds SET request_id = 'x' WHERE id = ${pending}`, /resolves once/],
+      [`UPDATE holds SET key_id = 'x' WHERE id = ${pending}`, /resolves once/],
       ["UPDATE balances SET held = balance + 1", /CHECK/],
       ["UPDATE balances SET balance = -1", /CHECK/],
       [`UPDATE holds SET state = 'posted', posted = amount + 1, resolved_at = 1 WHERE id = ${pending}`, /CHECK/],
@@ -212,6 +235,30 @@ describe("verify", () => {
     ],
     ["a hold whose record was lost", "DELETE FROM idempotency WHERE state = 'in_flight'", /I7: pending hold/],
     ["a wrong sum of the day", "UPDATE usage_days SET charged = charged + 1", /usage: acme/],
+    [
+      "a reply with one byte changed",
+      "UPDATE idempotency SET body = replace(body, 'ok', 'oK')",
+      /I14: the stored reply of hold 1/,
+    ],
+    [
+      "a reply with another status",
+      "UPDATE idempotency SET status = 201 WHERE state = 'stored'",
+      /I14: the stored reply/,
+    ],
+    [
+      "a price that nobody set",
+      "UPDATE plans SET costs = replace(costs, '1000000', '1000001')",
+      /I14: the plan of acme/,
+    ],
+    ["a limit that nobody set", "UPDATE plans SET per_day = 7", /I14: the plan of acme/],
+    [
+      "credits that nobody added",
+      `INSERT INTO entries (account_id, mode, kind, amount, balance_after, note, day, created_at, digest)
+      VALUES ('acme', 'live', 'grant', 1000000, 98000000, 'free', '2026-01-01', 1, 'x');
+      UPDATE balances SET balance = balance + 1000000 WHERE mode = 'live'`,
+      /I14: grant/,
+    ],
+    ["a grant with another note", "UPDATE entries SET note = 'paid' WHERE kind = 'grant'", /I14: grant 1/],
     ["a missing sum of the day", "DELETE FROM usage_days", /usage: charges of acme/],
   ];
   it.each(cases)("finds %s", async (_what, sql, breach) => {
@@ -241,6 +288,37 @@ describe("verify", () => {
     const again = await open();
     broken = true;
     await expect(again.verify().then((breaches) => breaches.join())).resolves.toMatch(/file: /);
+  });
+});
+
+describe("a reply that was damaged", () => {
+  it("is not replayed, and its neighbours are", async () => {
+    const store = await open();
+    await fund(store, 100);
+    const keys = ["a", "b"].map((key) => ({ idempotency: { key, requestHash: "h" } }));
+    for (const each of keys)
+      await store.settle({ holdId: await held(store, c(1), each), amount: c(1), reply: answer() });
+    tamper("UPDATE idempotency SET body = 'free' WHERE key = 'a'");
+    broken = true;
+    const [damaged, whole] = await Promise.allSettled(keys.map((each) => store.hold(holdRequest(c(1), each))));
+    expect(damaged).toMatchObject({ status: "rejected", reason: { name: "LedgerInvariantError" } });
+    expect(whole).toMatchObject({ status: "fulfilled", value: { kind: "replay" } });
+  });
+});
+
+describe("changes of one group", () => {
+  it("are done each alone where one of them is refused", async () => {
+    const store = await open();
+    await fund(store, 100);
+    const results = await Promise.allSettled([
+      store.grant(ACCOUNT, "live", c(1), "before"),
+      store.createAccount(ACCOUNT, "again"),
+      store.createAccount("other", "Other"),
+      store.grant(ACCOUNT, "live", c(2), "after"),
+    ]);
+    expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "fulfilled", "fulfilled"]);
+    expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(103));
+    expect(await store.account("other")).toBeDefined();
   });
 });
 

@@ -1,6 +1,7 @@
 import { type Credits, credits } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
+import { digestOf } from "./digest.ts";
 import {
   type Account,
   type DayCount,
@@ -109,12 +110,13 @@ export function checkPlan(plan: Plan): void {
 
 /** Costs are kept as JSON with millionths as texts: no float on the way. */
 function* writePlan(accountId: string, { costs, name, perDay, perMinute }: Plan): Steps<void> {
-  const texts = Object.fromEntries(COSTED_CALLS.map((call) => [call, costs[call].toString()]));
+  const texts = JSON.stringify(Object.fromEntries(COSTED_CALLS.map((call) => [call, costs[call].toString()])));
+  const values = [accountId, name, perMinute, perDay, texts] as const;
   yield* change(
-    `INSERT INTO plans (account_id, name, per_minute, per_day, costs) VALUES ($1, $2, $3, $4, $5)
+    `INSERT INTO plans (account_id, name, per_minute, per_day, costs, digest) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, per_minute = excluded.per_minute,
-       per_day = excluded.per_day, costs = excluded.costs`,
-    ...[accountId, name, perMinute, perDay, JSON.stringify(texts)],
+       per_day = excluded.per_day, costs = excluded.costs, digest = excluded.digest`,
+    ...[...values, digestOf(...values)],
   );
 }
 

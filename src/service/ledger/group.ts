@@ -1,6 +1,7 @@
 import { credits, ZERO } from "../../contract/money.ts";
 import { utcDay } from "./clock.ts";
 import { type ColumnType, type Row, rowsOf, type Steps } from "./database.ts";
+import { digestOf } from "./digest.ts";
 import type { Instances } from "./instances.ts";
 import { type HoldState, type KeyMode, LedgerInvariantError } from "./ledger.ts";
 import {
@@ -62,7 +63,7 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
   const money = lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b");
   const records = new Map<string, ReplyRecord>();
   for (const row of yield* look(
-    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.state, r.hold_id, r.created_at, r.status, r.headers, r.body,
+    `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.state, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
        ${instances.columns}
      FROM (VALUES %) AS v JOIN idempotency r
        ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
@@ -154,19 +155,26 @@ export function* writeGroup(writes: Writes, { instances, now }: GroupOptions): S
   }
   const day = utcDay(now);
   yield* put(
-    `INSERT INTO entries (account_id, mode, kind, amount, balance_after, hold_id, operation, note, day, created_at) VALUES %`,
-    ["text", "text", "text", "bigint", "bigint", "id", "text", "text", "text", "bigint"],
+    `INSERT INTO entries (account_id, mode, kind, amount, balance_after, hold_id, operation, note, day, created_at, digest)
+     VALUES %`,
+    ["text", "text", "text", "bigint", "bigint", "id", "text", "text", "text", "bigint", "text"],
     writes.entries.map((entry) => {
       const { accountId, amount, balanceAfter, holdId, kind, mode, note, operation } = entry;
-      return [accountId, mode, kind, amount, balanceAfter, holdId, operation, note, day, now];
+      // A charge is told by its hold too; nothing but its digest stands behind a grant.
+      const digest = kind === "grant" ? digestOf(accountId, mode, amount, operation, note, now) : null;
+      return [accountId, mode, kind, amount, balanceAfter, holdId, operation, note, day, now, digest];
     }),
   );
   const replied = yield* put(
-    `WITH v (hold_id, status, headers, body, created_at) AS (VALUES %)
-     UPDATE idempotency SET state = 'stored', status = v.status, headers = v.headers, body = v.body, created_at = v.created_at
+    `WITH v (hold_id, status, headers, body, created_at, digest) AS (VALUES %)
+     UPDATE idempotency SET state = 'stored', status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
+       digest = v.digest
      FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.state = 'in_flight'`,
-    ["id", "integer", "text", "text", "bigint"],
-    writes.replies.map(({ holdId, reply }) => [holdId, reply.status, JSON.stringify(reply.headers), reply.body, now]),
+    ["id", "integer", "text", "text", "bigint", "text"],
+    writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
+      const text = JSON.stringify(headers);
+      return [holdId, status, text, body, now, digestOf(status, text, body)];
+    }),
   );
   if (replied !== writes.replies.length) throw new LedgerInvariantError("a hold has lost its idempotency record");
   for (const { accountId, balance, held, mode } of writes.money) {
@@ -210,13 +218,20 @@ const holdOf = (row: Row): Hold => ({
 });
 
 function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
+  const { body, digest, headers, status } = row as Record<string, string>;
   const stored = row.state === "stored";
-  const headers = stored ? (JSON.parse(row.headers as string) as Record<string, string>) : {};
+  const damaged = stored && digestOf(Number(status), headers ?? "", body ?? "") !== digest;
+  const reply = {
+    status: Number(status),
+    headers: damaged || !stored ? {} : JSON.parse(headers ?? ""),
+    body: body ?? "",
+  };
   return {
     requestHash: row.request_hash as string,
     holdId: String(row.hold_id),
     createdAt: Number(row.created_at),
     ownerAlive,
-    reply: stored ? { status: Number(row.status), headers, body: row.body as string } : undefined,
+    reply: stored ? reply : undefined,
+    damaged,
   };
 }

@@ -3,7 +3,7 @@ import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, run, type Steps } from "./database.ts";
 import { readGroup, writeGroup } from "./group.ts";
 import { Instances } from "./instances.ts";
-import { INVARIANTS } from "./invariants.ts";
+import { verifyAll } from "./invariants.ts";
 import {
   GROUP_SIZE,
   HoldResolvedError,
@@ -144,14 +144,8 @@ class PostgresLedger implements LedgerDatabase {
     });
   }
 
-  async verify(): Promise<readonly string[]> {
-    return this.#session.snapshot(async (execute) => {
-      const breaches: string[] = [];
-      for (const sql of INVARIANTS) {
-        for (const row of (await execute({ sql, values: [] })).rows) breaches.push(String(Object.values(row)[0]));
-      }
-      return breaches;
-    });
+  verify(): Promise<readonly string[]> {
+    return this.#session.snapshot((execute) => run(verifyAll(), execute));
   }
 
   async drain(): Promise<void> {

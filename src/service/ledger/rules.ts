@@ -74,6 +74,8 @@ export interface ReplyRecord {
   readonly ownerAlive: boolean;
   /** Undefined while the call is in flight. */
   readonly reply: StoredReply | undefined;
+  /** The reply is not what was stored. */
+  readonly damaged: boolean;
 }
 
 /** All that a group of requests needs to know, read under the lock under which its changes are written. */
@@ -205,7 +207,14 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   draft.writes.holds.push({ id, request });
   if (key !== undefined && idempotency !== undefined) {
     const { requestHash } = idempotency;
-    draft.records.set(key, { requestHash, holdId: id, createdAt: draft.now, ownerAlive: true, reply: undefined });
+    draft.records.set(key, {
+      requestHash,
+      holdId: id,
+      createdAt: draft.now,
+      ownerAlive: true,
+      reply: undefined,
+      damaged: false,
+    });
     draft.writes.records.push({ id, request });
   }
   return { kind: "held", holdId: id, balance, held };
@@ -224,6 +233,7 @@ function replay(draft: Draft, key: string, record: ReplyRecord, requestHash: str
     return undefined;
   }
   if (record.requestHash !== requestHash) return { kind: "mismatch" };
+  if (record.damaged) throw new LedgerInvariantError(`the stored reply of hold ${record.holdId} is damaged`);
   return record.reply === undefined ? { kind: "in_flight" } : { kind: "replay", reply: record.reply };
 }
 

@@ -47,7 +47,8 @@ CREATE TABLE accounts (id text PRIMARY KEY, name text NOT NULL, created_at ${int
 
 CREATE TABLE plans (
   account_id text PRIMARY KEY REFERENCES accounts (id), name text NOT NULL,
-  per_minute ${int} NOT NULL CHECK (per_minute > 0), per_day ${int} NOT NULL CHECK (per_day > 0), costs text NOT NULL
+  per_minute ${int} NOT NULL CHECK (per_minute > 0), per_day ${int} NOT NULL CHECK (per_day > 0), costs text NOT NULL,
+  digest text NOT NULL
 ) ${keyed};
 
 CREATE TABLE balances (
@@ -78,8 +79,9 @@ CREATE TABLE entries (
   kind text NOT NULL CHECK (kind IN ('grant', 'charge')), amount ${int} NOT NULL,
   balance_after ${int} NOT NULL CHECK (balance_after >= 0),
   hold_id ${holdId} UNIQUE REFERENCES holds (id), operation text, note text NOT NULL, day text NOT NULL,
-  created_at ${int} NOT NULL,
+  created_at ${int} NOT NULL, digest text,
   FOREIGN KEY (account_id, mode) REFERENCES balances (account_id, mode),
+  CHECK ((kind = 'grant') = (digest IS NOT NULL)),
   CHECK ((kind = 'grant' AND amount > 0 AND hold_id IS NULL) OR (kind = 'charge' AND amount < 0 AND hold_id IS NOT NULL))
 ) ${rows};
 CREATE UNIQUE INDEX entries_operation ON entries (operation) WHERE operation IS NOT NULL;
@@ -88,9 +90,9 @@ CREATE TABLE idempotency (
   account_id text NOT NULL, mode text NOT NULL, call text NOT NULL, key text NOT NULL, request_hash text NOT NULL,
   state text NOT NULL CHECK (state IN ('in_flight', 'stored')),
   hold_id ${holdId} NOT NULL UNIQUE REFERENCES holds (id), created_at ${int} NOT NULL,
-  status ${status}, headers text, body text,
+  status ${status}, headers text, body text, digest text,
   PRIMARY KEY (account_id, mode, call, key),
-  CHECK ((state = 'stored') = (status IS NOT NULL AND headers IS NOT NULL AND body IS NOT NULL))
+  CHECK ((state = 'stored') = (status IS NOT NULL AND headers IS NOT NULL AND body IS NOT NULL AND digest IS NOT NULL))
 ) ${rows};
 CREATE INDEX idempotency_age ON idempotency (created_at);
 
@@ -108,12 +110,24 @@ CREATE TABLE instances (
 ) ${keyed};
 `;
 
-const HOLD_CHANGED =
-  "OLD.state <> 'pending' OR NEW.amount <> OLD.amount OR NEW.account_id <> OLD.account_id OR NEW.mode <> OLD.mode";
+const HOLD_CHANGED = `OLD.state <> 'pending' OR NEW.id <> OLD.id OR NEW.amount <> OLD.amount OR NEW.account_id <> OLD.account_id
+  OR NEW.mode <> OLD.mode OR NEW.key_id <> OLD.key_id OR NEW.call <> OLD.call OR NEW.request_id <> OLD.request_id`;
+const KEY_CHANGED = `OLD.revoked_at IS NOT NULL OR NEW.id <> OLD.id OR NEW.hash <> OLD.hash OR NEW.mode <> OLD.mode
+  OR NEW.account_id <> OLD.account_id`;
 
+// SQLite fires no delete triggers for INSERT OR REPLACE: what is there already must be seen before.
 const SQLITE_TRIGGERS = `
-CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys WHEN OLD.revoked_at IS NOT NULL
-BEGIN SELECT RAISE (ABORT, 'a revoked key stays revoked'); END;
+CREATE TRIGGER keys_new BEFORE INSERT ON keys
+WHEN EXISTS (SELECT 1 FROM keys WHERE id = NEW.id OR hash = NEW.hash)
+BEGIN SELECT RAISE (ABORT, 'a key is never replaced'); END;
+CREATE TRIGGER keys_stay BEFORE DELETE ON keys BEGIN SELECT RAISE (ABORT, 'a key is never deleted'); END;
+CREATE TRIGGER holds_new BEFORE INSERT ON holds WHEN EXISTS (SELECT 1 FROM holds WHERE id = NEW.id)
+BEGIN SELECT RAISE (ABORT, 'a hold is never replaced'); END;
+CREATE TRIGGER entries_new BEFORE INSERT ON entries
+WHEN EXISTS (SELECT 1 FROM entries WHERE id = NEW.id OR hold_id = NEW.hold_id OR operation = NEW.operation)
+BEGIN SELECT RAISE (ABORT, 'entries are never replaced'); END;
+CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys WHEN ${KEY_CHANGED}
+BEGIN SELECT RAISE (ABORT, 'a key is what it is, and stays revoked'); END;
 CREATE TRIGGER holds_resolve_once BEFORE UPDATE ON holds WHEN ${HOLD_CHANGED}
 BEGIN SELECT RAISE (ABORT, 'a hold resolves once'); END;
 CREATE TRIGGER holds_stay BEFORE DELETE ON holds BEGIN SELECT RAISE (ABORT, 'a hold is never deleted'); END;
@@ -131,8 +145,11 @@ CREATE TRIGGER entries_stay BEFORE TRUNCATE ON entries EXECUTE FUNCTION refuse('
 CREATE TRIGGER holds_resolve_once BEFORE UPDATE ON holds FOR EACH ROW WHEN (${HOLD_CHANGED})
   EXECUTE FUNCTION refuse('a hold resolves once');
 CREATE TRIGGER holds_stay BEFORE DELETE ON holds FOR EACH ROW EXECUTE FUNCTION refuse('a hold is never deleted');
-CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys FOR EACH ROW WHEN (OLD.revoked_at IS NOT NULL)
-  EXECUTE FUNCTION refuse('a revoked key stays revoked');
+CREATE TRIGGER keys_stay_revoked BEFORE UPDATE ON keys FOR EACH ROW WHEN (${KEY_CHANGED})
+  EXECUTE FUNCTION refuse('a key is what it is, and stays revoked');
+CREATE TRIGGER keys_stay BEFORE DELETE ON keys FOR EACH ROW EXECUTE FUNCTION refuse('a key is never deleted');
+CREATE TRIGGER keys_are_kept BEFORE TRUNCATE ON keys EXECUTE FUNCTION refuse('a key is never deleted');
+CREATE TRIGGER holds_are_kept BEFORE TRUNCATE ON holds EXECUTE FUNCTION refuse('a hold is never deleted');
 `;
 
 /** One step for each schema version from the first on, each in the same transaction as its number. Never edit one that was released. */

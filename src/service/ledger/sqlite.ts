@@ -6,7 +6,7 @@ import { type Durability, type Result, type Row, runNow, type Statement, type St
 import { readGroup, writeGroup } from "./group.ts";
 import { GroupCommit, resultCode, SQLITE_BUSY, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { Instances } from "./instances.ts";
-import { INVARIANTS } from "./invariants.ts";
+import { verifyAll } from "./invariants.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store, StoreUnavailableError } from "./ledger.ts";
 import { decide, type MoneyRequest, type Outcome, type Place } from "./rules.ts";
 import { checkSqliteVersion, migrate } from "./schemas.ts";
@@ -148,7 +148,7 @@ class SqliteLedger implements LedgerDatabase {
       for (const row of look("PRAGMA foreign_key_check")) {
         breaches.push(`file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`);
       }
-      for (const sql of INVARIANTS) for (const row of look(sql)) breaches.push(String(Object.values(row)[0]));
+      breaches.push(...runNow(verifyAll(), (statement) => this.#execute(statement)));
     } catch (error) {
       if (resultCode(error) !== SQLITE_CORRUPT) throw translateError(error);
       breaches.push(`file: ${(error as Error).message}`);
