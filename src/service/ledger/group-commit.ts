@@ -10,6 +10,8 @@ export interface GroupCommitOptions<Request> {
    * what it throws takes the whole group back.
    */
   readonly apply: (group: readonly Request[]) => readonly Outcome[];
+  /** Called after each commit: what it throws is what the callers get instead of their outcomes. */
+  readonly confirm: () => void;
   /** The longest that a durable change waits for company, in ms. */
   readonly waitMs: number;
   /** The most changes in one transaction. */
@@ -181,6 +183,12 @@ export class GroupCommit<Request> {
       this.#rollback();
       if (jobs.length > 1 && isOfOneChange(error)) this.#eachAlone(jobs, durable);
       else for (const job of jobs) job.reject(translateError(error));
+      return true;
+    }
+    try {
+      this.#options.confirm();
+    } catch (error) {
+      for (const job of jobs) job.reject(error);
       return true;
     }
     for (const [index, job] of jobs.entries()) {

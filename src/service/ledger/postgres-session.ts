@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
 import { setTimeout as setPause } from "node:timers";
-import type { Pool, PoolClient } from "pg";
+import type { Pool, PoolClient, QueryResult } from "pg";
 import type { Durability, Result, Row, Statement } from "./database.ts";
 import { StoreUnavailableError } from "./ledger.ts";
+import { assertSchema, POSTGRES_VERSION } from "./schemas.ts";
 
 /** Serialisation, deadlock, lock timeout, too many connections, shutting down, starting up: the same request may succeed soon. */
 const TRANSIENT = /^(40001|40P01|55P03|53300|57P0\d|08...)$/;
@@ -39,10 +40,18 @@ export class CommitInDoubt extends Error {
 /** One connection inside one transaction. */
 export type Execute = (statement: Statement) => Promise<Result>;
 
+/** Milliseconds that are left of the patience. */
+export type Left = () => number;
+
+/** How long a server that was away a moment ago is tried: nobody waits for it from the beginning again. */
+const IMPATIENCE_MS = 500;
+
 /** The way to the database: what fails for a moment is tried again, up to the patience. */
 export class PostgresSession {
   readonly #pool: Pool;
   readonly #patienceMs: number;
+  /** The last patience ended without an answer. */
+  #away = false;
   #closed = false;
 
   constructor(pool: Pool, patienceMs: number) {
@@ -64,20 +73,31 @@ export class PostgresSession {
   }
 
   /**
-   * Works until it succeeds, fails for good, or the patience is at its end; the pauses grow and are jittered.
-   * @param work is told whether it is done again. What it throws goes through {@link unavailable}, but for CommitInDoubt's cause
+   * Works until it succeeds, fails for good, or the patience is at its end: one deadline for all attempts, pauses, connections and
+   * answers. The pauses grow and are jittered.
+   * @param work is told whether it is done again, and how long it may take. What it throws goes through {@link unavailable}, but for
+   * CommitInDoubt's cause
+   * @param since when it was asked for, by `performance.now()`
    */
-  async retried<Value>(work: (repeated: boolean) => Promise<Value>): Promise<Value> {
-    let left = this.#patienceMs;
+  async retried<Value>(
+    work: (repeated: boolean, left: Left) => Promise<Value>,
+    since = performance.now(),
+  ): Promise<Value> {
+    const patience = this.#away ? Math.min(IMPATIENCE_MS, this.#patienceMs) : this.#patienceMs;
+    const deadline = Math.max(since + patience, performance.now() + Math.min(IMPATIENCE_MS, patience));
+    const left = (): number => Math.max(1, deadline - performance.now());
     for (let attempt = 0; ; attempt += 1) {
       this.assertOpen();
       try {
-        return await work(attempt > 0);
+        const value = await work(attempt > 0, left);
+        this.#away = false;
+        return value;
       } catch (thrown) {
         const error = thrown instanceof CommitInDoubt ? thrown.cause : thrown;
-        if (!isTransient(error) || left <= 0) throw unavailable(error);
+        if (!isTransient(error)) throw unavailable(error);
         const ms = Math.min(10 * 2 ** attempt, 250) * (0.5 + (randomBytes(1)[0] ?? 0) / 256);
-        left -= ms;
+        this.#away = left() <= ms;
+        if (this.#away) throw unavailable(error);
         await new Promise((resolve) => setPause(resolve, ms));
         if (this.#closed) throw unavailable(error);
       }
@@ -85,38 +105,75 @@ export class PostgresSession {
   }
 
   read(sql: string, values: readonly unknown[]): Promise<readonly Row[]> {
-    return this.retried(async () => (await this.#pool.query<Row>(sql, [...values])).rows);
+    return this.retried(async (_, left) => {
+      const client = await this.#connect(left);
+      try {
+        const { rows } = await ask(client, { sql, values }, left);
+        client.release();
+        return rows;
+      } catch (error) {
+        client.release(isBroken(error));
+        throw error;
+      }
+    });
   }
 
-  /** What only reads, from one snapshot. */
-  async snapshot<Value>(work: (execute: Execute) => Promise<Value>): Promise<Value> {
-    return this.retried(() => this.#transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work));
+  /** What only reads, from one snapshot, however long it takes. */
+  snapshot<Value>(work: (execute: Execute) => Promise<Value>): Promise<Value> {
+    const forever = (): number => 86_400_000;
+    return this.retried((_, left) =>
+      this.#transaction("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", work, left, forever),
+    );
   }
 
   /** One attempt. @throws CommitInDoubt where nobody knows whether it stands */
-  transaction<Value>(durability: Durability, work: (execute: Execute) => Promise<Value>): Promise<Value> {
+  transaction<Value>(durability: Durability, work: (execute: Execute) => Promise<Value>, left: Left): Promise<Value> {
     const synced = durability === "durable" ? "on" : "off";
-    return this.#transaction(`BEGIN; SET LOCAL synchronous_commit = ${synced}`, work);
+    return this.#transaction(`BEGIN; SET LOCAL synchronous_commit = ${synced}`, work, left, left);
   }
 
-  async #transaction<Value>(begin: string, work: (execute: Execute) => Promise<Value>): Promise<Value> {
-    const client = await this.#pool.connect();
+  async #transaction<Value>(
+    begin: string,
+    work: (execute: Execute) => Promise<Value>,
+    left: Left,
+    each: Left,
+  ): Promise<Value> {
+    const client = await this.#connect(left);
     try {
-      await client.query(begin);
-      const value = await work((statement) => execute(client, statement));
-      await commit(client);
+      const [begun] = [await timed(client, `${begin}; SELECT version FROM schema_version`, [], left)].flat().slice(-1);
+      assertSchema((begun?.rows[0] as Row | undefined)?.version, POSTGRES_VERSION);
+      const value = await work((statement) => ask(client, statement, each));
+      await commit(client, left);
       client.release();
       return value;
     } catch (error) {
-      await giveUp(client, error);
+      await giveUp(client, error, left);
       throw error;
     }
   }
+
+  /** A connection of the pool; one that comes too late goes back to it. */
+  async #connect(left: Left): Promise<PoolClient> {
+    const connecting = this.#pool.connect();
+    let timer: NodeJS.Timeout | undefined;
+    const late = new Promise<undefined>((resolve) => {
+      timer = setPause(() => resolve(undefined), left());
+    });
+    const client = await Promise.race([connecting, late]).finally(() => clearTimeout(timer));
+    if (client !== undefined) return client;
+    connecting.then(
+      (unused) => unused.release(),
+      () => undefined,
+    );
+    throw new Error("timeout: no connection to the database came free");
+  }
 }
 
-async function commit(client: PoolClient): Promise<void> {
+const isBroken = (error: unknown): boolean => (error as PostgresFailure).severity === undefined && isTransient(error);
+
+async function commit(client: PoolClient, left: Left): Promise<void> {
   try {
-    const { command } = await client.query("COMMIT");
+    const { command } = await timed(client, "COMMIT", [], left);
     if (command !== "COMMIT") throw new Error("the database rolled back what it was told to commit");
   } catch (error) {
     throw isTransient(error) ? new CommitInDoubt(error) : error;
@@ -124,24 +181,29 @@ async function commit(client: PoolClient): Promise<void> {
 }
 
 /** Ends a failed transaction: a connection that may still be inside one is never used again. */
-async function giveUp(client: PoolClient, error: unknown): Promise<void> {
-  const broken = (error as PostgresFailure).severity === undefined && isTransient(error);
-  if (error instanceof CommitInDoubt || broken) {
+async function giveUp(client: PoolClient, error: unknown, left: Left): Promise<void> {
+  if (error instanceof CommitInDoubt || isBroken(error)) {
     client.release(true);
     return;
   }
   try {
-    await client.query("ROLLBACK");
+    await timed(client, "ROLLBACK", [], left);
     client.release();
   } catch {
     client.release(true);
   }
 }
 
-async function execute(client: PoolClient, statement: Statement): Promise<Result> {
+/** A server that was stopped answers nothing at all: every question has its time. */
+function timed(client: PoolClient, text: string, values: unknown[], left: Left): Promise<QueryResult> {
+  const question = { text, values, query_timeout: left() };
+  return client.query(question);
+}
+
+async function ask(client: PoolClient, statement: Statement, left: Left): Promise<Result> {
   const { text, values } = numbered(statement);
-  const { rows, rowCount } = await client.query<Row>(text, values);
-  return { rows, changed: rowCount ?? 0 };
+  const { rows, rowCount } = await timed(client, text, values, left);
+  return { rows: rows as Row[], changed: rowCount ?? 0 };
 }
 
 /** The tuples of a statement as parameters with their types: PostgreSQL takes them for texts otherwise. */

@@ -13,7 +13,7 @@ import {
   type Store,
   StoreUnavailableError,
 } from "./ledger.ts";
-import { CommitInDoubt, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
+import { CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
 import { decide, type MoneyRequest, type Outcome, type Place, placeKey } from "./rules.ts";
 import { migratePostgres } from "./schemas.ts";
 import { type LedgerDatabase, LedgerStore } from "./store.ts";
@@ -82,6 +82,8 @@ interface Job {
   readonly durability: Durability;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** By `performance.now()`. */
+  readonly askedAt: number;
   /** What an attempt whose commit got no answer would have returned. */
   earlier?: unknown;
 }
@@ -122,8 +124,8 @@ class PostgresLedger implements LedgerDatabase {
   }
 
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value> {
-    return this.#session.retried((repeated) =>
-      this.#session.transaction(durability, (execute) => run(work(repeated), execute)),
+    return this.#session.retried((repeated, left) =>
+      this.#session.transaction(durability, (execute) => run(work(repeated), execute), left),
     );
   }
 
@@ -131,7 +133,7 @@ class PostgresLedger implements LedgerDatabase {
     this.#session.assertOpen();
     const place = known ?? (await this.#placeOf(request));
     return new Promise((resolve, reject) => {
-      const job: Job = { request, durability, resolve, reject };
+      const job: Job = { request, durability, resolve, reject, askedAt: performance.now() };
       const id = placeKey(place);
       const queue = this.#queues.get(id);
       if (queue !== undefined) {
@@ -147,6 +149,9 @@ class PostgresLedger implements LedgerDatabase {
   verify(): Promise<readonly string[]> {
     return this.#session.snapshot((execute) => run(verifyAll(), execute));
   }
+
+  /** PostgreSQL's own vacuum does it. */
+  async tidy(): Promise<void> {}
 
   async drain(): Promise<void> {
     await Promise.all(this.#running);
@@ -190,26 +195,25 @@ class PostgresLedger implements LedgerDatabase {
   async #commitGroup(place: Place, jobs: readonly Job[]): Promise<void> {
     // Only a charge or a grant must outlive a power failure; the sync of the next one covers the holds before it.
     const durability = jobs.some((job) => job.durability === "durable") ? "durable" : "volatile";
-    const outcomes = await this.#session.retried(async () => {
-      let decided: readonly Outcome[] = [];
+    let decided: readonly Outcome[] = [];
+    const attempt = async (execute: Execute): Promise<readonly Outcome[]> => {
+      const options = { instances: this.instances, now: this.#now(), lock: place };
+      const { outcomes, writes } = decide(await run(readGroup(jobs, options), execute), jobs);
+      await run(writeGroup(writes, options), execute);
+      decided = outcomes;
+      return outcomes;
+    };
+    const outcomes = await this.#session.retried(async (_, left) => {
       try {
-        return await this.#session.transaction(durability, async (execute) => {
-          const options = { instances: this.instances, now: this.#now(), lock: place };
-          const { outcomes, writes } = decide(await run(readGroup(jobs, options), execute), jobs);
-          await run(writeGroup(writes, options), execute);
-          decided = outcomes;
-          return outcomes;
-        });
+        return await this.#session.transaction(durability, attempt, left);
       } catch (error) {
-        if (error instanceof CommitInDoubt) {
-          for (const [index, job] of jobs.entries()) {
-            const outcome = decided[index];
-            if (outcome?.ok) job.earlier = outcome.value;
-          }
+        for (const [index, job] of error instanceof CommitInDoubt ? jobs.entries() : []) {
+          const outcome = decided[index];
+          if (outcome?.ok) job.earlier = outcome.value;
         }
         throw error;
       }
-    });
+    }, jobs[0]?.askedAt);
     for (const [index, job] of jobs.entries()) {
       const outcome = outcomes[index];
       if (outcome?.ok) job.resolve(outcome.value);

@@ -1,5 +1,6 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { PoolClient } from "pg";
+import { StoreUnavailableError } from "./ledger.ts";
 
 /** Marks the file as ours: "hcnt". */
 const APPLICATION_ID = 0x68636e74;
@@ -157,6 +158,19 @@ const SQLITE_STEPS: readonly string[] = [tables(SQLITE) + SQLITE_TRIGGERS];
 const POSTGRES_STEPS: readonly string[] = [tables(POSTGRES) + POSTGRES_TRIGGERS];
 /** Version 1 was never released. */
 const FIRST_VERSION = 2;
+export const SQLITE_VERSION = FIRST_VERSION + SQLITE_STEPS.length - 1;
+export const POSTGRES_VERSION = FIRST_VERSION + POSTGRES_STEPS.length - 1;
+
+/**
+ * Looked at inside every transaction: a newer headcount may have moved the schema under a running process.
+ * @throws StoreUnavailableError where it is another one
+ */
+export function assertSchema(found: unknown, known: number): void {
+  if (Number(found) === known) return;
+  throw new StoreUnavailableError(
+    `the ledger has schema ${String(found)} now, and this process knows ${known}: another version of headcount has changed it. Restart the service with that version`,
+  );
+}
 
 /**
  * @param found the version of the schema; 0 where there is none yet

@@ -9,7 +9,7 @@ import { Instances } from "./instances.ts";
 import { verifyAll } from "./invariants.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store, StoreUnavailableError } from "./ledger.ts";
 import { decide, type MoneyRequest, type Outcome, type Place } from "./rules.ts";
-import { checkSqliteVersion, migrate } from "./schemas.ts";
+import { assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
 import { type LedgerDatabase, LedgerStore } from "./store.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
@@ -42,6 +42,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   try {
     checkSqliteVersion(database);
     database.exec("PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1");
+    // What is pruned leaves no bytes behind, and gives its room back.
+    database.exec("PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304");
     // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
     await whileBusy(patienceMs, () => database.exec("PRAGMA journal_mode = WAL"));
     await whileBusy(patienceMs, () => migrate(database, options.path));
@@ -76,6 +78,8 @@ interface SqliteLedgerOptions extends SqliteStoreOptions {
   readonly open: ReadonlyMap<string, Place>;
 }
 
+/** The most pages that are given back at once: 16 MB. */
+const VACUUM_PAGES = 4_000;
 /** The most rows of one statement. */
 const MOST_ROWS = 64;
 
@@ -86,8 +90,8 @@ class SqliteLedger implements LedgerDatabase {
   readonly #database: DatabaseSyncInstance;
   readonly #path: string;
   readonly #now: () => number;
-  /** Which file was opened, whatever the path names by now. */
-  readonly #file: number;
+  /** Which files were opened, whatever their paths name by now: the ledger, its log and the log's index. */
+  readonly #files: ReadonlyMap<string, number>;
   readonly #statements = new Map<string, Map<number, Prepared>>();
   readonly #writer: GroupCommit<Change>;
   #closed = false;
@@ -96,9 +100,10 @@ class SqliteLedger implements LedgerDatabase {
     this.#database = database;
     this.#path = options.path;
     this.#now = options.now;
-    this.#file = statSync(options.path).ino;
+    this.#files = new Map(["", "-wal", "-shm"].map((end) => [options.path + end, statSync(options.path + end).ino]));
     this.#writer = new GroupCommit(database, {
       apply: (group) => this.#apply(group),
+      confirm: () => this.#assertInPlace(true),
       waitMs: options.groupWaitMs ?? 2,
       size: options.groupSize ?? GROUP_SIZE,
       patienceMs: options.patienceMs,
@@ -113,6 +118,7 @@ class SqliteLedger implements LedgerDatabase {
 
   async read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
     this.#assertOpen();
+    this.#assertInPlace();
     try {
       return this.#execute({ sql, values }).rows;
     } catch (error) {
@@ -128,6 +134,17 @@ class SqliteLedger implements LedgerDatabase {
   async money(durability: Durability, request: MoneyRequest): Promise<unknown> {
     this.#assertOpen();
     return this.#writer.run(durability, request);
+  }
+
+  async tidy(): Promise<void> {
+    this.#assertOpen();
+    await this.#writer.drain();
+    try {
+      this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`);
+    } catch (error) {
+      // Another process is at work: next time.
+      if (resultCode(error) !== SQLITE_BUSY) throw translateError(error);
+    }
   }
 
   drain(): Promise<void> {
@@ -176,6 +193,7 @@ class SqliteLedger implements LedgerDatabase {
   /** Inside a transaction. */
   #apply(group: readonly Change[]): readonly Outcome[] {
     this.#assertInPlace();
+    assertSchema(this.#execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version, SQLITE_VERSION);
     const outcomes = new Map<Change, Outcome>();
     const execute = (statement: Statement): Result => this.#execute(statement);
     const money: { readonly request: MoneyRequest }[] = [];
@@ -200,9 +218,14 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   /** A file that was removed or replaced while it is open still takes writes, and nobody would ever see them again. */
-  #assertInPlace(): void {
-    if (statSync(this.#path, { throwIfNoEntry: false })?.ino === this.#file) return;
-    throw new StoreUnavailableError(`the ledger ${this.#path} was removed or replaced while it was open`);
+  #assertInPlace(committed = false): void {
+    for (const [path, file] of this.#files) {
+      if (statSync(path, { throwIfNoEntry: false })?.ino === file) continue;
+      throw new StoreUnavailableError(
+        `${path} was removed or replaced while the ledger was open; nothing more is charged. Put it back, or restart the service`,
+        { inDoubt: committed },
+      );
+    }
   }
 
   #execute(statement: Statement): Result {

@@ -39,8 +39,9 @@ import { assertCovered, type MoneyRequest, type Place, type Settled } from "./ru
 
 /** How often an instance with holds says that it lives, and gives back what dead ones left. */
 const HEARTBEAT_MS = 10_000;
-/** The most idempotency records that one heartbeat removes, so that it blocks nobody for long. */
+/** The most idempotency records that one transaction and one heartbeat remove: 500 each second keep up with the busiest service. */
 const PRUNE_ROWS = 500;
+const PRUNE_ROUNDS = 10;
 /** Day counters are needed for today and, around midnight, yesterday. */
 const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
 /** A key read longer ago than this is not accepted, also where the store is away (I10). */
@@ -63,6 +64,8 @@ export interface LedgerDatabase {
   money(durability: Durability, request: MoneyRequest, place: Place | undefined): Promise<unknown>;
   /** One sentence for each breach, from one snapshot. */
   verify(): Promise<readonly string[]>;
+  /** Gives back the room of what was pruned. */
+  tidy(): Promise<void>;
   /** Resolves once everything that was asked for so far is committed or refused. */
   drain(): Promise<void>;
   close(): Promise<void>;
@@ -91,6 +94,7 @@ export class LedgerStore implements Store {
   readonly #doubtful = new Set<string>();
   #heartbeat: NodeJS.Timeout | undefined;
   #registration: Promise<void> | undefined;
+  #registered = false;
 
   /** @param open filled and emptied here; the database may look how many charges can still come */
   constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
@@ -135,7 +139,7 @@ export class LedgerStore implements Store {
 
   async hold(request: HoldRequest): Promise<HoldOutcome> {
     if (request.amount < 0n) throw new RangeError("a hold cannot be negative");
-    if (this.#heartbeat === undefined) await this.#register();
+    if (!this.#registered) await this.#register();
     const holdId = this.#database.makeHoldId?.();
     const { accountId, mode } = request;
     const place = { accountId, mode };
@@ -235,6 +239,7 @@ export class LedgerStore implements Store {
     );
     const dead = pending.filter((row) => !instances.isAlive(row, now));
     await this.#giveBack(dead, "expired");
+    this.#beginTending();
     return dead.length;
   }
 
@@ -246,8 +251,9 @@ export class LedgerStore implements Store {
     if (this.#database.closed) return;
     clearInterval(this.#heartbeat);
     try {
+      await this.#registration?.catch(() => undefined);
       await this.#database.drain();
-      if (this.#registration !== undefined) {
+      if (this.#registered) {
         // Whoever closes the store has answered everybody: what is still held was for nobody.
         const sql = "SELECT id, account_id, mode FROM holds WHERE owner = $1 AND state = 'pending'";
         await this.#giveBack(await this.#database.read(sql, this.#database.instances.id), "voided");
@@ -283,27 +289,32 @@ export class LedgerStore implements Store {
 
   /** Makes this instance known before its first hold. */
   #register(): Promise<void> {
-    const { instances } = this.#database;
-    this.#registration ??= this.#database
-      .change("volatile", () => instances.beat(this.#now()))
-      .then(
-        () => {
-          // A store that is away has nothing to tend; whoever needs it gets the error.
-          this.#heartbeat = setTimer(() => void this.#tend().catch(() => undefined), this.#heartbeatMs);
-          this.#heartbeat.unref();
-        },
-        (error: unknown) => {
-          this.#registration = undefined;
-          throw error;
-        },
-      );
+    this.#registration ??= this.#beat().then(
+      () => {
+        this.#registered = true;
+        this.#beginTending();
+      },
+      (error: unknown) => {
+        this.#registration = undefined;
+        throw error;
+      },
+    );
     return this.#registration;
   }
 
+  #beat(): Promise<void> {
+    return this.#database.change("volatile", () => this.#database.instances.beat(this.#now()));
+  }
+
+  #beginTending(): void {
+    if (this.#heartbeat !== undefined || this.#database.closed) return;
+    // A store that is away has nothing to tend; whoever needs it gets the error.
+    this.#heartbeat = setTimer(() => void this.#tend().catch(() => undefined), this.#heartbeatMs);
+    this.#heartbeat.unref();
+  }
+
   async #tend(): Promise<void> {
-    const { instances } = this.#database;
-    const now = this.#now();
-    await this.#database.change("volatile", () => instances.beat(now));
+    if (this.#registered) await this.#beat();
     for (const holdId of new Set([...this.#doubtful, ...this.#owed])) {
       try {
         await this.release(holdId);
@@ -314,14 +325,27 @@ export class LedgerStore implements Store {
       }
     }
     await this.recover(0);
-    await this.#database.change("volatile", function* () {
-      yield* change(
-        `DELETE FROM idempotency WHERE hold_id IN
-         (SELECT hold_id FROM idempotency WHERE created_at < $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
-        now - IDEMPOTENCY_TTL_MS,
+    await this.#prune();
+  }
+
+  /** Removes what is kept no longer, bit by bit, so that it blocks nobody for long. */
+  async #prune(): Promise<void> {
+    const now = this.#now();
+    const { instances } = this.#database;
+    const some = (): Promise<number> =>
+      this.#database.change("volatile", () =>
+        change(
+          `DELETE FROM idempotency WHERE hold_id IN
+           (SELECT hold_id FROM idempotency WHERE created_at < $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
+          now - IDEMPOTENCY_TTL_MS,
+        ),
       );
+    let pruned = 0;
+    for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1) pruned += await some();
+    await this.#database.change("volatile", function* () {
       yield* change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS));
       yield* instances.prune(now);
     });
+    if (pruned > 0) await this.#database.tidy();
   }
 }
