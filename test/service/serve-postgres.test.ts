@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { credits } from "../../src/contract/money.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
@@ -54,6 +55,37 @@ describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", (
     expect(first.err + first.out).not.toContain("only-for-this-test");
     const verified = await headcount("service", "verify", "--data", folder(), ...store);
     expect([verified.code, verified.out]).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+  });
+
+  test("a database that hangs: calls get their 500 after the patience of 5 s, /healthz says so at once, and all is well afterwards", async () => {
+    const argv = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", await generatedDataset(300)];
+    const { code, err } = await serving([...argv, "--store", cluster.url], async (line) => {
+      const { url } = JSON.parse(line) as { url: string };
+      const { DEFAULT_ACCOUNT, createKey } = await import("../../src/service/data-folder.ts");
+      const { openPostgresStore } = await import("../../src/service/ledger/postgres.ts");
+      const store = await openPostgresStore({ url: cluster.url, now: Date.now });
+      const { key } = await createKey(store, { accountId: DEFAULT_ACCOUNT, name: "x", mode: "live", now: Date.now });
+      await store.grant(DEFAULT_ACCOUNT, "live", credits(100_000_000n), "for this test");
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const search = () =>
+        fetch(`${url}/v1/person/search`, { method: "POST", headers, body: '{"filters":{},"per_page":2}' });
+      expect((await search()).status).toBe(200);
+      const before = await store.balance(DEFAULT_ACCOUNT, "live");
+      cluster.hang();
+      const start = performance.now();
+      const answers = [search(), fetch(`${url}/v1/account`, { headers }), search()];
+      const health = await fetch(`${url}/healthz`);
+      expect([health.status, performance.now() - start < 4_000]).toEqual([503, true]);
+      for (const answer of await Promise.all(answers)) expect(answer.status).toBe(500);
+      expect(performance.now() - start).toBeLessThan(8_000);
+      cluster.resume();
+      expect((await search()).status).toBe(200);
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      expect((await store.balance(DEFAULT_ACCOUNT, "live")).balance).toBe(before.balance - 2_000_000n);
+      expect(await store.verify()).toEqual([]);
+      await store.close();
+    });
+    expect(code, err).toBe(0);
   });
 
   test("a server that is down: a clear error without the password, exit 8", async () => {

@@ -131,6 +131,39 @@ describe("the ledger's file", () => {
     expect(await store.release(id)).toBe(c(10));
   });
 
+  it.each(["-wal", "-shm"])(
+    "takes and tells nothing once its %s was removed: nobody would see it again",
+    async (end) => {
+      const store = await open();
+      await fund(store, 10);
+      const id = await held(store, c(5));
+      await store.settle({ holdId: await held(store, c(1)), amount: c(1), reply: answer() });
+      renameSync(path + end, `${path}.gone`);
+      const pattern = new RegExp(`${end} was removed or replaced`);
+      await expect(store.settle({ holdId: id, amount: c(5), reply: answer() })).rejects.toThrow(pattern);
+      await expect(store.balance(ACCOUNT, "live")).rejects.toThrow(pattern);
+      await expect(store.findKey("0".repeat(64))).rejects.toThrow(pattern);
+      renameSync(`${path}.gone`, path + end);
+      expect(await store.release(id)).toBe(c(9));
+      expect(await store.verify()).toEqual([]);
+    },
+  );
+
+  it("stops when another version has moved its schema, and never moves it back", async () => {
+    const store = await open();
+    await fund(store, 10);
+    const database = new DatabaseSync(path);
+    database.exec("PRAGMA user_version = 7");
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 7 now.*Restart the service/);
+    await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(StoreUnavailableError);
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
+    database.exec("PRAGMA user_version = 2");
+    // A refused group is followed by a commit of its own: that must not write the number either.
+    await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(/exists already/);
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+    database.close();
+  });
+
   it("shows another process's revocation at once", async () => {
     const [one, two] = [await open(), await open()];
     await fund(one, 10);
@@ -373,11 +406,24 @@ describe("who lives", () => {
   });
 
   it("is judged by the heartbeat on another machine, and nobody outlives a reboot", () => {
-    const elsewhere = { ...self, machine: "other|boot|pid:[1]" };
+    const elsewhere = { ...self, machine: "id|other|boot|pid:[1]" };
     expect(isAlive(elsewhere, self, SILENCE_MS)).toBe(true);
     expect(isAlive(elsewhere, self, SILENCE_MS + 1)).toBe(false);
-    const [host, , space] = self.machine.split("|");
-    expect(isAlive({ ...self, machine: `${host}|earlier|${space}` }, self, 0)).toBe(false);
+    const machine = (id: string, boot: string, space = "pid:[4026531836]") => ({
+      ...self,
+      machine: `${id}|app|${boot}|${space}`,
+    });
+    expect(isAlive(machine("m1", "earlier"), machine("m1", "now"), 0)).toBe(false);
+    // Another machine, or a container, of the same host name: its holds are its own until it is silent.
+    for (const [owner, here] of [
+      [machine("m2", "earlier"), machine("m1", "now")],
+      [machine("", "earlier"), machine("", "now")],
+      [machine("m1", "earlier", "pid:[4]"), machine("m1", "now", "pid:[5]")],
+      [machine("m1", "earlier", "pid:[4]"), machine("m1", "now")],
+    ] as const) {
+      expect(isAlive(owner, here, SILENCE_MS)).toBe(true);
+      expect(isAlive(owner, here, SILENCE_MS + 1)).toBe(false);
+    }
   });
 });
 
@@ -442,6 +488,34 @@ describe("the heartbeat", () => {
     expect(await store.verify()).toEqual([]);
     await store.close();
     expect(read("SELECT * FROM instances")).toEqual([]);
+  });
+});
+
+describe("what is kept no longer", () => {
+  it("leaves no bytes behind, in the file or its log, and gives its room back, with no hold in the process that tidies", async () => {
+    let time = Date.UTC(2026, 4, 5);
+    const first = await open({ now: () => time });
+    await fund(first, 5_000);
+    const reply = () => ({ status: 200, headers: {}, body: "marker-of-a-profile ".repeat(200) });
+    for (let n = 0; n < 1_200; n += 50) {
+      await Promise.all(
+        Array.from({ length: 50 }, async (_, k) => {
+          const idempotency = { key: `k-${n + k}`, requestHash: "h" };
+          return first.settle({ holdId: await held(first, c(1), { idempotency }), amount: c(1), reply });
+        }),
+      );
+    }
+    await first.close();
+    const before = statSync(path).size;
+    time += 86_400_000;
+    const store = await open({ now: () => time, heartbeatMs: 20 });
+    await store.recover(0);
+    for (let n = 0; statSync(path).size > before / 4; n += 1) {
+      if (n === 500) throw new Error(`${before} bytes were ${statSync(path).size} bytes in the end`);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+    }
+    for (const file of [path, `${path}-wal`]) expect(readFileSync(file, "latin1")).not.toContain("marker-of-a-profile");
+    expect(await store.verify()).toEqual([]);
   });
 });
 

@@ -44,6 +44,9 @@ export interface PostgresCluster {
   /** SIGKILL to the postmaster: no shutdown, no checkpoint. Its children notice and end. */
   kill(): Promise<void>;
   stop(): Promise<void>;
+  /** SIGSTOP (SIGCONT) to the postmaster and all its children: connections stay open and nothing is answered. */
+  hang(): void;
+  resume(): void;
   /** Stops and removes everything. */
   remove(): Promise<void>;
 }
@@ -79,6 +82,19 @@ export async function startCluster(): Promise<PostgresCluster> {
     if (code !== 0) throw new Error(`pg_ctl ${args.join(" ")} failed: ${readFileSync(join(folder, "log"), "utf8")}`);
   };
   const pid = (): number => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
+  const signalAll = (signal: NodeJS.Signals): void => {
+    const postmaster = pid();
+    process.kill(postmaster, signal);
+    for (const name of readdirSync("/proc").filter((each) => /^\d+$/.test(each))) {
+      try {
+        const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+        if (Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === postmaster)
+          process.kill(Number(name), signal);
+      } catch {
+        // It has ended meanwhile.
+      }
+    }
+  };
   const cluster: PostgresCluster = {
     url: `postgres://headcount:${password}@127.0.0.1:${port}/postgres`,
     port,
@@ -99,6 +115,8 @@ export async function startCluster(): Promise<PostgresCluster> {
       process.kill(pid(), "SIGKILL");
     },
     stop: () => control("stop", "-m", "fast"),
+    hang: () => signalAll("SIGSTOP"),
+    resume: () => signalAll("SIGCONT"),
     remove: async () => {
       await control("stop", "-m", "immediate").catch(() => undefined);
       rmSync(folder, { recursive: true, force: true });

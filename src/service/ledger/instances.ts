@@ -9,7 +9,7 @@ export interface ProcessIdentity {
   readonly pid: number;
   /** When the system started it, in the system's own unit; empty where the system does not tell. */
   readonly started: string;
-  /** Host, boot and process-number space: only within the same one does `pid` mean anything. */
+  /** Machine id, host, boot and process-number space: only where all are the same does `pid` mean anything. */
   readonly machine: string;
 }
 
@@ -39,9 +39,25 @@ function firstOf(...readers: readonly (() => string)[]): string {
 }
 
 export function thisProcess(): ProcessIdentity {
+  const machineId = firstOf(
+    () => readFileSync("/etc/machine-id", "latin1"),
+    () => readFileSync("/var/lib/dbus/machine-id", "latin1"),
+  );
   const boot = firstOf(() => readFileSync("/proc/sys/kernel/random/boot_id", "latin1"));
   const space = firstOf(() => readlinkSync("/proc/self/ns/pid"));
-  return { pid, started: processStat(pid)?.started ?? "", machine: `${hostname()}|${boot}|${space}` };
+  const machine = [machineId, hostname(), boot, space].join("|");
+  return { pid, started: processStat(pid)?.started ?? "", machine };
+}
+
+/** The process-number space of a whole machine. A container has one of its own, and often the machine id of its image. */
+const WHOLE_MACHINE = "pid:[4026531836]";
+
+/** Whether `owner` ran on this very machine before it was started anew. Host names are no proof: many machines are called `app`. */
+function wasRebooted(owner: string, self: string): boolean {
+  const [ownerId, ownerHost, ownerBoot, ownerSpace] = owner.split("|");
+  const [id, host, boot, space] = self.split("|");
+  const sameMachine = id !== "" && ownerId === id && ownerHost === host;
+  return sameMachine && ownerSpace === WHOLE_MACHINE && space === WHOLE_MACHINE && ownerBoot !== boot;
 }
 
 /**
@@ -50,12 +66,7 @@ export function thisProcess(): ProcessIdentity {
  * @param silentMs time since the owner's last heartbeat
  */
 export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs: number): boolean {
-  if (owner.machine !== self.machine) {
-    const [ownerHost, ownerBoot] = owner.machine.split("|");
-    const [host, boot] = self.machine.split("|");
-    if (ownerHost === host && ownerBoot !== boot) return false;
-    return silentMs <= SILENCE_MS;
-  }
+  if (owner.machine !== self.machine) return !wasRebooted(owner.machine, self.machine) && silentMs <= SILENCE_MS;
   try {
     kill(owner.pid, 0);
   } catch (error) {

@@ -336,7 +336,7 @@ export class LedgerStore implements Store {
       this.#database.change("volatile", () =>
         change(
           `DELETE FROM idempotency WHERE hold_id IN
-           (SELECT hold_id FROM idempotency WHERE created_at < $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
+           (SELECT hold_id FROM idempotency WHERE created_at <= $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
           now - IDEMPOTENCY_TTL_MS,
         ),
       );

@@ -274,6 +274,84 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await store.close();
   });
 
+  it("refuses once, within its patience, what a server does not answer, and goes on with it afterwards", async () => {
+    const store = await open({ schema: schema(), patienceMs: 1_000 });
+    await fund(store, 100);
+    const id = await held(store, c(10));
+    const timed = async (work: () => Promise<unknown>): Promise<number> => {
+      const start = performance.now();
+      await expect(work()).rejects.toThrow(StoreUnavailableError);
+      return performance.now() - start;
+    };
+    cluster.hang();
+    try {
+      const together = [
+        timed(() => store.settle({ holdId: id, amount: c(7), reply: answer() })),
+        timed(() => store.balance(ACCOUNT, "live")),
+        ...Array.from({ length: 12 }, () => timed(() => store.hold(holdRequest(c(1))))),
+      ];
+      // One deadline over connecting, asking and every attempt; whoever waited behind another is refused with it.
+      for (const ms of await Promise.all(together)) expect(ms).toBeLessThan(1_900);
+      // It was away a moment ago: nobody waits for it from the beginning again.
+      expect(await timed(() => store.balance(ACCOUNT, "live"))).toBeLessThan(900);
+    } finally {
+      cluster.resume();
+    }
+    expect(await store.release(id)).toBe(c(100));
+    await store.settle({ holdId: await held(store, c(10)), amount: c(10), reply: answer() });
+    await store.recover(0);
+    expect(await store.verify()).toEqual([]);
+    expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(90));
+  });
+
+  it("stops when another version has moved its schema", async () => {
+    const name = schema();
+    const store = await open({ schema: name, patienceMs: 500 });
+    await fund(store, 10);
+    const { default: pg } = await import("pg");
+    const client = new pg.Client({ connectionString: cluster.url });
+    await client.connect();
+    await client.query(`UPDATE ${name}.schema_version SET version = 99`);
+    await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 99 now.*Restart the service/);
+    await client.query(`UPDATE ${name}.schema_version SET version = 2`);
+    await client.end();
+    expect((await store.hold(holdRequest(c(1)))).kind).toBe("held");
+  });
+
+  it("stands behind its rules with triggers: nothing that was written is changed or removed", async () => {
+    const name = schema();
+    const store = await open({ schema: name });
+    await fund(store, 10);
+    await store.settle({ holdId: await held(store, c(4)), amount: c(3), reply: answer() });
+    const { hash, prefix } = makeApiKey("live");
+    await store.createKey({ id: "k", name: "k", mode: "live", prefix, hash, accountId: ACCOUNT, createdAt: 1 });
+    await store.revokeKey("k");
+    const { default: pg } = await import("pg");
+    const client = new pg.Client({ connectionString: cluster.url });
+    await client.connect();
+    await client.query(`SET search_path = ${name}`);
+    for (const [sql, rule] of [
+      ["UPDATE entries SET amount = 1", /never changed/],
+      ["DELETE FROM entries", /never changed/],
+      ["TRUNCATE entries", /never deleted/],
+      ["DELETE FROM holds", /never deleted/],
+      ["TRUNCATE holds CASCADE", /never deleted/],
+      ["UPDATE holds SET request_id = 'x'", /resolves once/],
+      ["UPDATE keys SET revoked_at = NULL", /stays revoked/],
+      ["DELETE FROM keys", /never deleted/],
+      ["TRUNCATE keys", /never deleted/],
+      ["INSERT INTO keys SELECT * FROM keys ON CONFLICT (id) DO UPDATE SET revoked_at = NULL", /stays revoked/],
+      [
+        "INSERT INTO entries OVERRIDING SYSTEM VALUE SELECT * FROM entries ON CONFLICT (id) DO UPDATE SET note = 'x'",
+        /never changed/,
+      ],
+    ] as const) {
+      await expect(client.query(sql), sql).rejects.toThrow(rule);
+    }
+    await client.end();
+    expect(await store.verify()).toEqual([]);
+  });
+
   it("sees within its time of freshness that another process revoked a key", async () => {
     let time = Date.now();
     const name = schema();
