@@ -93,6 +93,8 @@ export class App {
         );
       },
     });
+    // Bounded by their bytes. With a bound of their number Node hides those behind it, a second key among them.
+    app.server.maxHeadersCount = 0;
     app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
     app.server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
       // The body is asked for when key, limits, size and type are found good.

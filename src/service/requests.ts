@@ -68,8 +68,10 @@ export function readEmployees(query: string, maxDepth: number | undefined): Empl
   const numbers = new Map<string, unknown>(fields);
   for (const name of ["per_page", "page"]) {
     const text = fields.get(name);
-    // Decimal digits only: "1e3", "0x10" and " 1" are left as they are and refused as no integer.
-    if (text !== undefined && /^-?\d{1,20}$/.test(text)) numbers.set(name, Number(text));
+    if (text === undefined) continue;
+    // Decimal digits only: no "1e3", no "0x10", no " 1".
+    if (!/^-?\d{1,20}$/.test(text)) throw invalid(`${name} must be an integer, not "${echo(text)}"`);
+    numbers.set(name, Number(text));
   }
   return { lookup: company, paging: paging(numbers, companyKey(company), maxDepth) };
 }

@@ -1,0 +1,378 @@
+import { once } from "node:events";
+import { request } from "node:http";
+import { connect, type Socket } from "node:net";
+import { brotliDecompressSync, gunzipSync } from "node:zlib";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { watchResponses } from "../support/openapi.ts";
+import { exchange } from "../support/raw-http.ts";
+import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+
+// The service as browsers, proxies, link checkers and scrapers meet it.
+
+watchResponses(onResponse);
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 500, plan: { perMinute: 100_000 } });
+});
+afterAll(() => service.close());
+
+const others: TestService[] = [];
+const start = async (options: TestServiceOptions): Promise<TestService> => {
+  const started = await startTestService({ people: 300, ...options });
+  others.push(started);
+  return started;
+};
+afterEach(async () => {
+  for (const other of others.splice(0)) await other.close();
+});
+
+const PAGES = ["/healthz", "/openapi.json", "/docs", "/docs/reference.css", "/docs/collection.json"];
+
+/** An answer with its bytes as they came, decoded by nobody. */
+function plain(
+  url: string,
+  headers: Record<string, string> = {},
+): Promise<{ status: number; headers: Record<string, string>; bytes: Buffer }> {
+  return new Promise((resolve, reject) => {
+    const asked = request(url, { headers }, async (response) => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of response) chunks.push(chunk as Buffer);
+      resolve({
+        status: response.statusCode ?? 0,
+        headers: response.headers as Record<string, string>,
+        bytes: Buffer.concat(chunks),
+      });
+    });
+    asked.on("error", reject).end();
+  });
+}
+
+describe("public pages", () => {
+  test.each(PAGES)("%s answers HEAD as GET, and OPTIONS", async (path) => {
+    const whole = await fetch(service.url + path);
+    const length = (await whole.arrayBuffer()).byteLength;
+    const head = await fetch(service.url + path, { method: "HEAD", headers: { "accept-encoding": "identity" } });
+    expect([whole.status, head.status, Number(head.headers.get("content-length"))]).toEqual([200, 200, length]);
+    expect(head.headers.get("content-type")).toBe(whole.headers.get("content-type"));
+    const options = await fetch(service.url + path, { method: "OPTIONS" });
+    expect([options.status, options.headers.get("allow")]).toEqual([204, "GET, HEAD, OPTIONS"]);
+  });
+
+  test.each(PAGES.slice(1))("%s is not sent again to who has it", async (path) => {
+    const etag = (await fetch(service.url + path)).headers.get("etag") ?? "";
+    expect(etag).toMatch(/^"[\w-]{22}"$/);
+    const again = await plain(service.url + path, { "if-none-match": `"x", W/${etag}` });
+    expect([again.status, again.bytes.length]).toEqual([304, 0]);
+    expect((await plain(service.url + path, { "if-none-match": '"x"' })).status).toBe(200);
+  });
+
+  test("need no key and do nothing with one", async () => {
+    for (const path of PAGES) {
+      const answer = await plain(service.url + path, { authorization: `Bearer ${service.key}` });
+      expect(answer.status).toBe(200);
+      expect(`${JSON.stringify(answer.headers)}${answer.bytes}`).not.toContain(service.key);
+    }
+  });
+
+  test("name the address that they were asked at, and no other", async () => {
+    const text = async (path: string, host: string, proto = "http") =>
+      (await plain(service.url + path, { host, "x-forwarded-proto": proto })).bytes.toString();
+    const page = await text("/docs", "api.example:8443", "https");
+    expect(page).toContain("base address <code>https://api.example:8443</code>");
+    expect(page).toContain("curl -s https://api.example:8443/v1/account");
+    expect(page).not.toMatch(/8787|HEADCOUNT_BASE_URL/);
+    expect(await text("/docs", '"><script>alert(1)</script>')).not.toContain("<script>");
+    expect(await text("/docs", `127.0.0.1:${service.port}`)).toContain(`base address <code>${service.url}</code>`);
+    const collection = JSON.parse(await text("/docs/collection.json", "api.example")) as {
+      variable: { key: string; value: string }[];
+    };
+    expect(collection.variable[0]).toEqual(expect.objectContaining({ key: "baseUrl", value: "http://api.example" }));
+  });
+
+  test("are named where somebody asks for anything else", async () => {
+    const { json, status } = await service.call("/", { key: null });
+    expect(status).toBe(404);
+    expect(json.detail[0]).toContain("/docs");
+  });
+});
+
+describe("large answers", () => {
+  const body = JSON.stringify({ filters: {}, per_page: 200 });
+  const page = async (encoding: string) => {
+    const answer = await service.call("/v1/person/search", { body, headers: { "accept-encoding": encoding } });
+    return { answer, sent: Number(answer.headers.get("content-length")) };
+  };
+
+  test("are packed in what the client takes, and are the same bytes when unpacked", async () => {
+    const { answer: whole, sent } = await page("identity");
+    expect(whole.headers.get("content-encoding")).toBeNull();
+    expect(whole.headers.get("vary")).toBe("accept-encoding");
+    for (const [accepted, encoding] of [
+      ["gzip, deflate, br", "br"],
+      ["gzip", "gzip"],
+      ["br;q=0.1, gzip;q=0.9", "gzip"],
+      ["br;q=0, gzip;q=0", null],
+      ["*", "br"],
+    ] as const) {
+      const { answer, sent: packed } = await page(accepted);
+      expect([accepted, answer.headers.get("content-encoding")]).toEqual([accepted, encoding]);
+      expect(answer.json.result).toEqual(whole.json.result);
+      if (encoding !== null) expect(packed).toBeLessThan(sent / 4);
+    }
+    const small = await plain(`${service.url}/healthz`, { "accept-encoding": "br" });
+    expect(small.headers["content-encoding"]).toBeUndefined();
+    const document = (await plain(`${service.url}/openapi.json`)).bytes;
+    const [br, gz] = await Promise.all(
+      ["br", "gzip"].map((encoding) => plain(`${service.url}/openapi.json`, { "accept-encoding": encoding })),
+    );
+    expect(brotliDecompressSync(br?.bytes ?? "")).toEqual(document);
+    expect(gunzipSync(gz?.bytes ?? "")).toEqual(document);
+  });
+});
+
+describe("pages of other origins", () => {
+  const preflight = (at: TestService, origin: string) =>
+    fetch(`${at.url}/v1/person/count`, {
+      method: "OPTIONS",
+      headers: {
+        origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "authorization,content-type",
+      },
+    });
+
+  test("may read the document, and nothing else unless allowed", async () => {
+    const document = await fetch(`${service.url}/openapi.json`, { headers: { origin: "https://tool.example" } });
+    expect(document.headers.get("access-control-allow-origin")).toBe("*");
+    expect((await preflight(service, "https://tool.example")).status).toBe(401);
+    const answer = await service.call("/v1/account", { headers: { origin: "https://tool.example" } });
+    expect(answer.headers.get("access-control-allow-origin")).toBeNull();
+  });
+
+  test("of an allowed origin may call with a key and read every header; a preflight costs no call", async () => {
+    const own = await start({ corsOrigins: ["https://console.example"], plan: { perMinute: 2 } });
+    for (let round = 0; round < 3; round++) {
+      const asked = await preflight(own, "https://console.example");
+      expect(asked.status).toBe(204);
+      expect(asked.headers.get("access-control-allow-origin")).toBe("https://console.example");
+      expect(asked.headers.get("access-control-allow-headers")).toMatch(/Authorization.*Idempotency-Key/);
+      expect(asked.headers.get("vary")).toBe("origin");
+    }
+    const get = (origin: string, key?: null) =>
+      plain(`${own.url}/v1/account`, { origin, ...(key === null ? {} : { authorization: `Bearer ${own.key}` }) });
+    const answer = await get("https://console.example");
+    expect([answer.status, answer.headers["access-control-allow-origin"]]).toEqual([200, "https://console.example"]);
+    expect(answer.headers["access-control-expose-headers"]).toContain("X-Next-Cursor");
+    // A refusal can be read too.
+    expect((await get("https://console.example", null)).headers["access-control-allow-origin"]).toBeDefined();
+    expect((await get("https://else.example")).headers["access-control-allow-origin"]).toBeUndefined();
+    expect((await preflight(own, "https://else.example")).status).toBe(401);
+  });
+
+  test("of any origin with *", async () => {
+    const open = await start({ corsOrigins: ["*"] });
+    const asked = await preflight(open, "https://anything.example");
+    expect([asked.status, asked.headers.get("access-control-allow-origin")]).toEqual([204, "*"]);
+  });
+});
+
+describe("bodies", () => {
+  test.each([
+    ["application/json; profile=x", 200],
+    ["application/json;charset=UTF-8;profile=x", 200],
+    ["APPLICATION/JSON", 200],
+    ["application/json; charset=latin1", 415],
+    ["application/jsonx", 415],
+    ["text/plain", 415],
+  ])("as %s: %i", async (type, status) => {
+    const answer = await service.call("/v1/person/count", {
+      body: { filters: {} },
+      headers: { "content-type": type },
+    });
+    expect(answer.status).toBe(status);
+  });
+
+  const expecting = (key: string, length: number, more = "Content-Type: application/json\r\n"): string =>
+    `POST /v1/person/count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${key}\r\n${more}Expect: 100-continue\r\nContent-Length: ${length}\r\n\r\n`;
+
+  test("that wait for 100 Continue are asked for only once the head is found good", async () => {
+    const body = '{"filters":{}}';
+    const refusals = [
+      [expecting("hc_live_wrong", 14), 401],
+      [expecting(service.key, 2_000_000), 413],
+      [expecting(service.key, 14, "Content-Type: text/plain\r\n"), 415],
+    ] as const;
+    for (const [head, status] of refusals) {
+      const { answers, closed, text } = await exchange(service.port, [head], { deadlineMs: 5_000 });
+      expect([answers[0]?.status, closed]).toEqual([status, true]);
+      expect(text).not.toContain("100 Continue");
+    }
+    const socket = connect(service.port, "127.0.0.1");
+    await once(socket, "connect");
+    socket.write(expecting(service.key, 14));
+    const [interim] = (await once(socket, "data")) as [Buffer];
+    expect(interim.toString()).toMatch(/^HTTP\/1\.1 100 Continue\r\n/);
+    socket.write(body);
+    const [final] = (await once(socket, "data")) as [Buffer];
+    expect(final.toString()).toMatch(/^HTTP\/1\.1 200 OK\r\n/);
+    socket.destroy();
+  });
+
+  test("with a number as text are told that it is a string", async () => {
+    const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: "10" } });
+    expect(json.detail).toEqual(['per_page must be an integer, not a string ("10")']);
+    const { json: query } = await service.call("/v1/company/employees?domain=acme.example&page=x");
+    expect(query.detail).toEqual(['page must be an integer, not "x"']);
+  });
+});
+
+test("a second Authorization is seen behind any number of headers", async () => {
+  const filler = "a:\r\n".repeat(2_100);
+  const key = `Authorization: Bearer ${service.key}\r\n`;
+  const ask = async (head: string) => {
+    const { answers } = await exchange(service.port, [`GET /v1/account HTTP/1.1\r\nHost: x\r\n${head}\r\n`], {
+      answers: 1,
+    });
+    return answers[0]?.status;
+  };
+  expect(await ask(key + filler)).toBe(200);
+  expect(await ask(key + filler + key)).toBe(401);
+});
+
+describe("connections", () => {
+  const open = async (port: number): Promise<Socket> => {
+    const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+    await once(socket, "connect");
+    return socket;
+  };
+  const ask = async (socket: Socket): Promise<string> => {
+    socket.write("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n");
+    const [data] = (await once(socket, "data")) as [Buffer];
+    return data.toString().slice(9, 12);
+  };
+
+  test("where all are taken the longest idle one makes room; a call at work is never cut for it", async () => {
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const small = await start({
+      maxConnections: 3,
+      wrapEngine: (engine) => ({
+        info: () => engine.info(),
+        count: async (filters) => gate.then(() => engine.count(filters)),
+        people: (...given) => engine.people(...given),
+        company: (...given) => engine.company(...given),
+        employees: (...given) => engine.employees(...given),
+        verify: () => engine.verify(),
+        close: () => engine.close(),
+      }),
+    });
+    const busy = await open(small.port);
+    const body = '{"filters":{}}';
+    busy.write(
+      `POST /v1/person/count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${small.key}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+    );
+    const answered = once(busy, "data") as Promise<[Buffer]>;
+    const idle = [await open(small.port), await open(small.port)] as const;
+    expect([await ask(idle[0]), await ask(idle[1])]).toEqual(["200", "200"]);
+    const closed = once(idle[0], "close");
+    const third = await open(small.port);
+    expect(await ask(third)).toBe("200");
+    await closed;
+    expect(await ask(idle[1])).toBe("200");
+    release();
+    expect((await answered)[0].toString()).toMatch(/^HTTP\/1\.1 200/);
+    for (const socket of [busy, third, idle[1]]) socket.destroy();
+  });
+});
+
+describe("metrics", () => {
+  test("listen on loopback whatever the service listens on, and answer to no foreign name", async () => {
+    const own = await start({ host: "0.0.0.0", metricsPort: 0 });
+    expect(own.metricsUrl).toMatch(/^http:\/\/127\.0\.0\.1:\d+\/metrics$/);
+    const url = own.metricsUrl ?? "";
+    expect((await plain(url)).status).toBe(200);
+    expect((await plain(url, { host: "localhost" })).status).toBe(200);
+    expect((await plain(url, { host: "rebound.example" })).status).toBe(421);
+    const told = await start({ metricsPort: 0, metricsHost: "0.0.0.0" });
+    const port = new URL(told.metricsUrl ?? "").port;
+    expect((await plain(`http://127.0.0.1:${port}/metrics`, { host: "scraper.example" })).status).toBe(200);
+  });
+});
+
+describe("a call whose client is gone", () => {
+  const lines = () => {
+    const written: string[] = [];
+    const entries = () =>
+      written.map((line) => JSON.parse(line) as Record<string, unknown>).filter((entry) => "status" in entry);
+    return { entries, write: (text: string) => written.push(text) };
+  };
+
+  test("has its line with the key's id, and what it was charged is in the metrics", async () => {
+    const log = lines();
+    const lossy = await start({
+      log,
+      metricsPort: 0,
+      faults: [{ call: "search", probability: 1, times: 1, action: { kind: "drop" } }],
+    });
+    await expect(lossy.call("/v1/person/search", { body: { filters: {}, per_page: 3 } })).rejects.toThrow();
+    while (log.entries().length < 1) await new Promise((wake) => setTimeout(wake, 5));
+    expect(log.entries()).toEqual([
+      expect.objectContaining({ route: "/v1/person/search", status: 499, credits: "3", key_id: lossy.keyId }),
+    ]);
+    const text = (await plain(lossy.metricsUrl ?? "")).bytes.toString();
+    expect(text).toContain('headcount_requests_total{call="search",status="499"} 1');
+    expect(text).toContain('headcount_credits_charged_unanswered_total{call="search"} 3');
+  });
+
+  test("that was given back is a line too, and no fault of the service", async () => {
+    const log = lines();
+    let entered = 0;
+    let release: () => void = () => undefined;
+    const gate = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const slow = await start({
+      log,
+      wrapEngine: (engine) => ({
+        info: () => engine.info(),
+        count: (filters) => engine.count(filters),
+        people: async (...given) => {
+          entered++;
+          await gate;
+          return engine.people(...given);
+        },
+        company: (...given) => engine.company(...given),
+        employees: (...given) => engine.employees(...given),
+        verify: () => engine.verify(),
+        close: () => engine.close(),
+      }),
+    });
+    const leaving = new AbortController();
+    const call = fetch(`${slow.url}/v1/person/search`, {
+      method: "POST",
+      signal: leaving.signal,
+      headers: { authorization: `Bearer ${slow.key}`, "content-type": "application/json" },
+      body: '{"filters":{}}',
+    });
+    call.catch(() => undefined);
+    while (entered === 0) await new Promise((wake) => setTimeout(wake, 5));
+    leaving.abort();
+    await expect(call).rejects.toThrow();
+    await new Promise((wake) => setTimeout(wake, 50));
+    release();
+    while (log.entries().length < 1) await new Promise((wake) => setTimeout(wake, 5));
+    expect(log.entries()).toEqual([expect.objectContaining({ status: 499, credits: "0", key_id: slow.keyId })]);
+    // A body that is never sent whole.
+    const half = connect(slow.port, "127.0.0.1");
+    half.write(
+      `POST /v1/person/count HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${slow.key}\r\nContent-Type: application/json\r\nContent-Length: 99\r\n\r\n{`,
+    );
+    await new Promise((wake) => setTimeout(wake, 100));
+    half.destroy();
+    while (log.entries().length < 2) await new Promise((wake) => setTimeout(wake, 5));
+    expect(log.entries()[1]).toMatchObject({ route: "/v1/person/count", status: 499, key_id: slow.keyId });
+  });
+});
