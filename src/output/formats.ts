@@ -3,7 +3,7 @@ import { usageError } from "../errors.ts";
 import { CsvView } from "./csv.ts";
 import { JsonView, NdjsonView } from "./json.ts";
 import type { View } from "./page.ts";
-import { MAIN_COLUMNS, type RowsTable, TableView } from "./table.ts";
+import { type DrawTable, TableView } from "./table.ts";
 import type { RecordKind } from "./values.ts";
 
 export const FORMATS = ["csv", "ndjson", "json", "parquet", "table"] as const;
@@ -23,7 +23,7 @@ export interface Rendering {
   /** No formula guard (CSV only). */
   readonly raw?: boolean;
   /** Needed for the table format. */
-  readonly table?: ((columns: readonly string[]) => RowsTable) | undefined;
+  readonly table?: DrawTable | undefined;
 }
 
 /**
@@ -40,7 +40,7 @@ export function createView({ format, kind, fields, excel, raw, table }: Renderin
       return new JsonView(fields);
     case "table":
       if (table === undefined) throw new TypeError("a table view needs something that draws it");
-      return new TableView(fields ?? MAIN_COLUMNS[kind], table);
+      return new TableView(kind, fields, table);
     case "parquet":
       throw new TypeError("Parquet is written whole");
   }

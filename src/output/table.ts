@@ -2,17 +2,27 @@ import type { Page, View } from "./page.ts";
 import { cellOf, fieldValue, type RecordKind } from "./values.ts";
 
 /** Draws rows for a person: handed in by the command, because `output/` knows no terminal. */
+export type DrawTable = (columns: readonly string[], always: number) => RowsTable;
+
 export interface RowsTable {
   /** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
   rows(cells: readonly (readonly string[])[]): string;
   end(): string;
 }
 
-/** The columns that a terminal shows: few enough to be read at 60 columns. Everything else is kept in the run. */
-export const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
-  person: ["name", "title", "company_name", "location"],
-  company: ["name", "domain", "employee_count", "location"],
+/** The columns that a terminal shows, the most telling first, as many as it has room for. Everything else is kept in the run. */
+const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
+  person: [
+    ...["name", "title", "company_name", "location"],
+    ...["department", "seniority_level", "connections", "industry", "followers", "network_url"],
+  ],
+  company: [
+    ...["name", "domain", "employee_count", "location"],
+    ...["industry", "founded_year", "followers", "type", "company_network_url"],
+  ],
 };
+/** These are shown at 60 columns too. */
+const ALWAYS = 4;
 
 /** A table for a person to look at, drawn by what the command handed in. */
 export class TableView implements View {
@@ -20,9 +30,10 @@ export class TableView implements View {
   readonly #columns: readonly string[];
   readonly #table: RowsTable;
 
-  constructor(columns: readonly string[], table: (columns: readonly string[]) => RowsTable) {
-    this.#columns = columns;
-    this.#table = table(columns);
+  /** @param fields what was asked for; undefined: the main columns */
+  constructor(kind: RecordKind, fields: readonly string[] | undefined, table: DrawTable) {
+    this.#columns = fields ?? MAIN_COLUMNS[kind];
+    this.#table = table(this.#columns, fields?.length ?? ALWAYS);
   }
 
   page(page: Page): string {

@@ -4,7 +4,7 @@ import type { ServiceClient } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
 import type { Format } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
-import type { RowsTable } from "../output/table.ts";
+import type { DrawTable } from "../output/table.ts";
 import type { Disk } from "../runs/disk.ts";
 import type { Quote } from "./quote.ts";
 import type { Missing } from "./remaining.ts";
@@ -97,7 +97,7 @@ export interface ExportDeps extends Clock {
   readonly stdout: Writable;
   readonly interrupted: AbortSignal;
   /** Loads what draws rows for a terminal (`terminal/`); called for the table format only. */
-  readonly table?: (() => Promise<(columns: readonly string[]) => RowsTable>) | undefined;
+  readonly table?: (() => Promise<DrawTable>) | undefined;
   /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where nothing more than agreed before is spent. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
   /** Errors of calls as the command line reports them. */

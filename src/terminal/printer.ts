@@ -138,6 +138,6 @@ export class Printer {
   /** What draws rows page by page (the `table` format of exports). */
   async rowsTable() {
     const { createRowsTable } = await import("./table.ts");
-    return (columns: readonly string[]) => createRowsTable(columns, { width: this.width, style: this.style });
+    return (columns: readonly string[], always: number) => createRowsTable(columns, always, this);
   }
 }

@@ -76,20 +76,71 @@ export function renderTable(
   return draw(columns, safe, columnWidths(columns, safe, options.width), options.style, true);
 }
 
-/** A table that grows page by page; the first page fixes the widths. */
+const NUMBER = /^-?\d[\d.]*$/;
+
+/** A column of rows as the first of them show it. */
+interface Shown extends Column {
+  /** Its place in the rows. */
+  readonly index: number;
+}
+
+/** The columns that are shown: those that always are, then as many others as have something to show and fit whole. */
+function fitting(
+  titles: readonly string[],
+  rows: readonly (readonly string[])[],
+  always: number,
+  width: number,
+): Shown[] {
+  let left = width + GAP;
+  const shown: Shown[] = [];
+  for (const [index, title] of titles.entries()) {
+    const cells = rows.map((row) => row[index] ?? "").filter((cell) => cell !== "");
+    const needed = Math.max(widthOf(title), ...cells.map(widthOf)) + GAP;
+    if (index >= always && (cells.length === 0 || needed > left)) continue;
+    left -= needed;
+    const isNumber = cells.length > 0 && cells.every((cell) => NUMBER.test(cell));
+    shown.push({ index, title, ...(isNumber ? { align: "right" } : {}) });
+  }
+  return shown;
+}
+
+/** What is left of the width belongs to the last column: later pages may need it. */
+function toTheEdge(widths: readonly number[], columns: readonly Column[], width: number): number[] {
+  const left = width - widths.reduce((sum, one) => sum + one + GAP, -GAP);
+  const last = columns.at(-1)?.align === "right" ? -1 : widths.length - 1;
+  return widths.map((own, index) => (index === last ? own + Math.max(0, left) : own));
+}
+
+/**
+ * Rows that grow page by page; the first page fixes what is shown and how wide. Where not even a few characters would be left for
+ * each column, every record is a card.
+ * @param always how many of the columns are shown however narrow it is; the others fill the width
+ */
 export function createRowsTable(
   columns: readonly string[],
+  always: number,
   options: TableOptions,
 ): { rows(cells: readonly (readonly string[])[]): string; end(): string } {
-  const titled = columns.map((title) => ({ title: harmless(title) }));
-  let widths: number[] | undefined;
+  const titles = columns.map(harmless);
+  const asCards = Math.min(always, titles.length) * (NARROWEST_COLUMN + GAP) - GAP > options.width;
+  let layout: { readonly shown: readonly Shown[]; readonly widths: readonly number[] } | undefined;
+  let cards = 0;
+  const card = (row: readonly string[]): string =>
+    (cards++ === 0 ? "" : "\n") +
+    renderCard(
+      titles.map((title, index) => [title, row[index]] as const),
+      options,
+    );
   return {
     rows(cells) {
       if (cells.length === 0) return "";
+      if (asCards) return cells.map(card).join("");
       const safe = harmlessCells(cells);
-      const first = widths === undefined;
-      widths ??= columnWidths(titled, safe, options.width);
-      return draw(titled, safe, widths, options.style, first);
+      const first = layout === undefined;
+      const shown = layout?.shown ?? fitting(titles, safe, always, options.width);
+      const rows = safe.map((row) => shown.map(({ index }) => row[index] ?? ""));
+      layout ??= { shown, widths: toTheEdge(columnWidths(shown, rows, options.width), shown, options.width) };
+      return draw(shown, rows, layout.widths, options.style, first);
     },
     end: () => "",
   };

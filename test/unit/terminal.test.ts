@@ -164,11 +164,34 @@ describe("tables", () => {
   });
 
   test("a growing table keeps the widths of its first page, and shows its header once", () => {
-    const table = createRowsTable(["name", "title"], { width: 30, style: plain });
+    const table = createRowsTable(["name", "title"], 2, { width: 30, style: plain });
     expect(table.rows([])).toBe("");
     expect(table.rows([["Ada", "Engineer"]])).toBe("name  title\nAda   Engineer\n");
-    expect(table.rows([["Bartholomew", "x"]])).toBe("Bar…  x\n");
+    expect(table.rows([["Bartholomew", "Engineer of Analytical En"]])).toBe("Bar…  Engineer of Analytical…\n");
     expect(table.end()).toBe("");
+  });
+
+  test("rows fill the width: more columns where they fit whole and have something to show, numbers to the right", () => {
+    const columns = ["name", "people", "city", "empty", "long", "x"];
+    const rows = [
+      ["Ada", "1205", "London", "", "y".repeat(30), "a"],
+      ["Bob", "7", "", "", "", ""],
+    ];
+    const at = (width: number): string => createRowsTable(columns, 2, { width, style: plain }).rows(rows);
+    expect(at(14)).toBe("name  people\nAda     1205\nBob        7\n");
+    expect(at(24)).toBe("name  people  city    x\nAda     1205  London  a\nBob        7\n");
+    expect(at(60).split("\n")[1]).toBe(`Ada     1205  London  ${"y".repeat(30)}  a`);
+  });
+
+  test("where no column would be readable every record is a card", () => {
+    const columns = Array.from({ length: 6 }, (_, index) => `field_${index}`);
+    const row = columns.map((_, index) => (index === 3 ? "" : `value ${index}`));
+    const table = createRowsTable(columns, columns.length, { width: 30, style: plain });
+    const card = [0, 1, 2, 4, 5].map((index) => `field_${index}  value ${index}\n`).join("");
+    expect(table.rows([row, row]) + table.rows([row])).toBe(`${card}\n${card}\n${card}`);
+    expect(createRowsTable(columns, columns.length, { width: 46, style: plain }).rows([row])).not.toContain(
+      "field_0  value",
+    );
   });
 
   test("cards leave out what is empty and wrap what is long", () => {
