@@ -169,7 +169,10 @@ export class CsvScanner {
     if (columns === 0) return undefined;
     let { cells } = this;
     while (cells > columns && this.starts[cells - 1] === this.ends[cells - 1]) cells--;
-    if (cells !== columns) return `${counted(cells, "cell")} where the header has ${columns}`;
+    if (cells !== columns) {
+      const quote = this.#lines > 1 ? `with a quote that spans ${this.#lines} lines ` : "";
+      return `${quote}${counted(cells, "cell")} where the header has ${columns}`;
+    }
     if (this.#lines > 1 && columns > 2 && this.#isRowsByItself()) return "a quoted cell swallows lines that are rows";
     if (!this.#doubtful) return undefined;
     for (let index = 0; index < cells; index++) {
