@@ -1,20 +1,21 @@
 import { Writable } from "node:stream";
 import { stateDir } from "../connections/paths.ts";
-import { type Context, canPrompt } from "../context.ts";
-import { formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
-import { counted, grouped } from "../contract/text.ts";
-import { CliError, EXIT } from "../errors.ts";
+import { type Context, canPrompt, written } from "../context.ts";
+import { type Credits, formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
+import { counted, echo, grouped } from "../contract/text.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
 import { type ExportDeps, type ExportOptions, type ExportResult, quoteJson } from "../purchase/purchase.ts";
 import type { Quote } from "../purchase/quote.ts";
+import type { Receipt } from "../purchase/receipt.ts";
 import { Disk } from "../runs/disk.ts";
 import { failpoint } from "../runs/failpoint.ts";
 import type { Target } from "../runs/plan.ts";
 import { duration } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { Progress } from "../terminal/progress.ts";
+import { nearCompany, whyEmpty } from "./empty-count.ts";
 import { type ExportFlags, sameCommand } from "./export-options.ts";
-import { mapError } from "./failures.ts";
-import { lowerCaseHint } from "./filter-options.ts";
+import { failureOf, mapError } from "./failures.ts";
 import { type Session, withSession } from "./session.ts";
 
 /** One purchase from quote to summary, whichever command makes it. */
@@ -24,6 +25,8 @@ export interface Purchase {
   readonly view: Pick<ExportOptions, "output" | "format" | "fields">;
   /** Buys with the world that is handed in: `runExport` or `resumeExport`. */
   readonly buy: (deps: ExportDeps) => Promise<ExportResult>;
+  /** Whether it needs no asking as long as it costs at most HEADCOUNT_ASK_ABOVE (1 credit): one company that was named. */
+  readonly small?: boolean;
   /** Prints what would have gone to stdout, once it is all there, in place of rows as they come. */
   readonly show?: (rows: string, printer: Printer) => Promise<void>;
 }
@@ -32,6 +35,8 @@ interface Wording {
   readonly one: string;
   readonly many: string;
 }
+
+const ONE_CREDIT = parseCredits(1) ?? ZERO;
 
 const wordingOf = ({ kind }: Target): Wording =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
@@ -47,17 +52,46 @@ export async function buy(purchase: Purchase, context: Context): Promise<void> {
     const rows = purchase.show === undefined ? undefined : captured();
     const world = await worldOf(purchase, session, printer, context, rows?.stream);
     try {
-      const result = await purchase.buy(world.deps);
+      const result = await bought(purchase, world.deps, session, printer, context);
       world.stopProgress();
       if (rows !== undefined) await purchase.show?.(rows.text(), printer);
+      // Before anything is called exported.
+      await written(context.stdout);
       if (result.kind === "quoted") await printQuote(result.quote, target, printer);
       else printSummary(result, purchase, printer);
-      const hint = target.kind === "search" && result.quote.matches === 0 ? lowerCaseHint(target.filters) : undefined;
-      if (hint !== undefined) printer.note(`hint: ${hint}`);
     } finally {
       world.stopProgress();
     }
   });
+}
+
+/** Buys, and says why where nobody matches: also where that is refused because a file would be replaced by an empty one. */
+async function bought(
+  { target, buy: purchase }: Purchase,
+  deps: ExportDeps,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<ExportResult> {
+  const explain = async (): Promise<void> => {
+    if (target.kind !== "search" || printer.quiet) return;
+    if ((await session.client.count(target.filters, context.interrupted)).count > 0) return;
+    for (const hint of await whyEmpty(target.filters, session, context.interrupted)) printer.note(`hint: ${hint}`);
+  };
+  try {
+    const result = await purchase(deps);
+    if (result.quote.matches === 0) await explain();
+    return result;
+  } catch (error) {
+    if (!(error instanceof CliError)) throw error;
+    if (error.code === "too_few_rows") await explain();
+    const [company] = error.code === "not_found" && target.kind !== "search" ? target.companies : [];
+    if (company === undefined) throw error;
+    const hint = await nearCompany(company, session, context.interrupted);
+    const spelling =
+      company.by === "name" ? "a name has to be the service's own; a domain or slug is surer" : error.hint;
+    throw error.with({ hint: hint ?? spelling });
+  }
 }
 
 function captured(): { readonly stream: Writable; readonly text: () => string } {
@@ -71,12 +105,13 @@ function captured(): { readonly stream: Writable; readonly text: () => string } 
 
 /** The outside world of a purchase: prompts, progress and tables of this terminal, the folders of this environment. */
 async function worldOf(
-  { target, flags, show }: Purchase,
+  purchase: Purchase,
   session: Session,
   printer: Printer,
   context: Context,
   rows: Writable | undefined,
 ): Promise<{ readonly deps: ExportDeps; readonly stopProgress: () => void }> {
+  const { target, flags, show } = purchase;
   const { now, sleep, random, pid, stdout, stderr, interrupted } = context;
   const wording = wordingOf(target);
   // Rows on the same terminal say by themselves how far it is.
@@ -92,7 +127,7 @@ async function worldOf(
     stateDir: stateDir(context),
     disk: new Disk(failpoint(context.env)),
     table: () => printer.rowsTable(),
-    consent: (quote, resuming) => askConsent(quote, resuming, wording, flags, printer, context),
+    consent: (quote, resuming) => askConsent(quote, resuming, purchase, printer, context),
     mapError: (error) => mapError(error, session.site),
     onNotice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     onStart: ({ kept, rows: total, cap }) => {
@@ -121,31 +156,44 @@ async function worldOf(
 async function askConsent(
   quote: Quote,
   resuming: boolean,
-  wording: Wording,
-  flags: ExportFlags,
+  { target, flags, small }: Purchase,
   printer: Printer,
   context: Context,
 ): Promise<void> {
   const asks = canPrompt(context);
   if (flags.yes === true || (!asks && flags.maxCredits !== undefined)) return;
-  const what = `${counted(quote.rows - quote.kept, wording.one, wording.many)} for ${formatCreditsGrouped(quote.credits)} credits`;
+  if (small === true && quote.credits <= askAbove(context)) return;
+  const { one, many } = wordingOf(target);
+  const credits = formatCreditsGrouped(quote.credits);
+  const what = `${counted(quote.rows - quote.kept, one, many)} for ${credits} ${credits === "1" ? "credit" : "credits"}`;
+  const spent = quote.kept > 0 ? "nothing more was spent" : "nothing was spent";
   if (!asks) {
-    throw new CliError({
-      code: "consent_needed",
-      category: "usage",
-      exitCode: EXIT.usage,
-      message: `this buys up to ${what}, and there is no terminal to ask at; nothing was spent`,
-      hint: sameCommand(context, "--max-credits", formatCredits(quote.credits)),
-    });
+    throw usageError(
+      `this buys up to ${what}, and there is no terminal to ask at; ${spent}`,
+      sameCommand(context, "--max-credits", formatCredits(quote.total)),
+      "consent_needed",
+    );
   }
-  await printer.noteCard(quoteEntries(quote, wording));
-  if (await context.confirm(`${resuming ? "Go on and export" : "Export"} ${what}? [y/N]`)) return;
+  await printer.noteCard(quoteEntries(quote, target, false));
+  const agreed = await context.confirm(`${resuming ? "Go on and export" : "Export"} ${what}? [y/N]`).catch((error) => {
+    const failure = failureOf(error);
+    throw failure.exitCode === EXIT.interrupted ? failure.with({ message: `${failure.message}; ${spent}` }) : error;
+  });
+  if (agreed) return;
   throw new CliError({
     code: "declined",
     category: "declined",
     exitCode: EXIT.declined,
-    message: "declined; nothing was spent",
+    message: `declined; ${spent}`,
   });
+}
+
+/** The most credits that a single look-up may cost without a question. */
+function askAbove({ env }: Context): Credits {
+  const set = env.HEADCOUNT_ASK_ABOVE;
+  const amount = set === undefined || set === "" ? ONE_CREDIT : parseCredits(set);
+  if (amount !== undefined && amount >= 0n) return amount;
+  throw usageError(`HEADCOUNT_ASK_ABOVE is an amount of credits, not "${echo(set)}"`, "for example 5");
 }
 
 const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
@@ -156,25 +204,38 @@ const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
   depth: " (the service goes no deeper)",
 };
 
-function quoteEntries(quote: Quote, { one, many }: Wording): readonly (readonly [string, string | undefined])[] {
-  const most = quote.matches === null ? "at most " : "";
+/** @param whole with what only `--dry-run` is asked for */
+function quoteEntries(
+  quote: Quote,
+  target: Target,
+  whole: boolean,
+): readonly (readonly [string, string | undefined])[] {
+  const { one, many } = wordingOf(target);
+  // Only a search is counted exactly beforehand.
+  const most = target.kind === "search" ? "" : "at most ";
+  const amount = (credits: Credits): string => {
+    const text = formatCreditsGrouped(credits);
+    return `${text} ${text === "1" ? "credit" : "credits"}`;
+  };
+  const found = quote.matches === null ? "not known beforehand" : grouped(quote.matches);
   const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
   return [
-    [one === "company" ? many : "matches", quote.matches === null ? "not known beforehand" : grouped(quote.matches)],
+    target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}`],
-    ["price", `${formatCreditsGrouped(quote.unitPrice)} a ${one}`],
-    ["credits", `${most}${formatCreditsGrouped(quote.credits)}`],
-    ["balance", quote.balance === undefined ? "not told" : formatCreditsGrouped(quote.balance)],
-    ["after", quote.balanceAfter === undefined ? undefined : formatCreditsGrouped(quote.balanceAfter)],
-    ["requests", grouped(quote.requests)],
-    ["time", `${wait} the rate limit`],
+    ["price", `${amount(quote.unitPrice)} a ${one}`],
+    ["cost", `${most}${amount(quote.credits)}`],
+    ["balance", quote.balance === undefined ? "not told" : amount(quote.balance)],
+    ["after", quote.balanceAfter === undefined ? undefined : amount(quote.balanceAfter)],
+    ["requests", whole ? grouped(quote.requests) : undefined],
+    ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
   ];
 }
 
+/** `--dry-run`. */
 async function printQuote(quote: Quote, target: Target, printer: Printer): Promise<void> {
   if (printer.json) printer.document(quoteJson(quote, target));
-  else await printer.card(quoteEntries(quote, wordingOf(target)), 2);
+  else await printer.card(quoteEntries(quote, target, true), 2);
 }
 
 /** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
@@ -185,18 +246,23 @@ function printSummary(
 ): void {
   const { one, many } = wordingOf(target);
   if (printer.json && view.output !== undefined) printer.document(receipt);
+  const whole = wholeOf(target, receipt, quote);
+  const short = whole !== undefined && whole > receipt.distinct;
+  const most = target.kind === "employees" ? "at most " : "";
+  const bought = short
+    ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
+    : counted(receipt.distinct, one, many);
   const credits = formatCreditsGrouped(parseCredits(receipt.credits) ?? ZERO);
   const where = view.output === undefined ? "" : ` to ${flags.output ?? view.output}`;
   const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
-  const bought = counted(receipt.distinct, one, many);
   printer.say(`Exported ${bought} for ${credits} ${credits === "1" ? "credit" : "credits"}${where}${left}`);
   if (receipt.uncertain_credits > 0) {
     printer.say(`warning: ${receipt.uncertain_credits} more credits may have been charged for replies that were lost`);
   }
-  const whole = quote.matches ?? receipt.received;
+  const asked = receipt.received + receipt.misses;
   const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
-  if (stopped !== undefined && whole > quote.rows) {
-    printer.note(`notice: stopped at ${stopped}; ${grouped(whole)} match`);
+  if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
+    printer.note(`notice: stopped at ${stopped}`);
   }
   if (receipt.foreign_credits > 0) {
     printer.note(`notice: others spent ${receipt.foreign_credits} credits of this balance meanwhile`);
@@ -213,4 +279,12 @@ function printSummary(
       `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
     );
   }
+}
+
+/** What there is of what was asked for, where that can be told: people that match, companies that were named. */
+function wholeOf(target: Target, receipt: Receipt, quote: Quote): number | undefined {
+  if (target.kind === "enrich") return target.companies.length;
+  // The people of companies are counted roughly beforehand: an export that came to its end has all of them.
+  if (target.kind === "employees" && receipt.complete) return undefined;
+  return quote.matches ?? undefined;
 }

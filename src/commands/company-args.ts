@@ -22,9 +22,36 @@ export const addCompanyOptions = (command: Command): Command =>
     .option("--id", "the arguments are ids of companies")
     .option("--misses <file>", "list the companies that are not known in a file");
 
-/** Columns that hold what a company is looked up by, best first. */
-const COLUMNS = ["company_network_url", "domain", "company_domain", "website", "url", "company"] as const;
+/** Columns that hold what a company is looked up by, best first; in any case, with spaces or hyphens for the underscores. */
+const COLUMNS = [
+  "company_network_url",
+  "domain",
+  "company_domain",
+  "website",
+  "company_website",
+  "website_url",
+  "url",
+  "company",
+];
+/** First lines that are no companies, of a list with one column. */
+const HEADINGS = new Set([...COLUMNS, "name", "company_name", "account", "account_name", "id", "companies", "domains"]);
 const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+
+const columnName = (text: string): string =>
+  text
+    .trim()
+    .toLowerCase()
+    .replace(/[\s-]+/g, "_");
+
+/** The column as it was named, else in any spelling of {@link columnName}; without a name the best of those that name companies. */
+function chooseColumn(names: readonly string[], wanted: string | undefined): string | undefined {
+  if (wanted !== undefined && names.includes(wanted)) return wanted;
+  for (const known of wanted === undefined ? COLUMNS : [columnName(wanted)]) {
+    const found = names.find((name) => columnName(name) === known);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
 
 /**
  * The companies that arguments and `--input` name, each once, in their order.
@@ -61,7 +88,12 @@ export async function readCompanies(
   return [...found.values()];
 }
 
-/** What a text is, told by its look: an address with a path is a profile, a host is a domain, anything else a slug. */
+const PROFILE_PATH = /^[^/]+\/(company|companies|school|showcase|organi[sz]ations?|org)\/[^/]+/;
+
+/**
+ * What a text is, told by its look: an address of a profile (host/company/slug), the domain of any other address, whatever page
+ * of the company's site it names, or else a slug.
+ */
 export function queryOf(text: string, flags: Pick<CompanyFlags, "name" | "id"> = {}): CompanyQuery | undefined {
   const value = text.trim();
   if (value === "") return undefined;
@@ -69,7 +101,7 @@ export function queryOf(text: string, flags: Pick<CompanyFlags, "name" | "id"> =
   if (flags.id === true) return { by: "id", value };
   const address = canonicalAddress(value);
   if (address === undefined) return undefined;
-  if (address.includes("/")) return { by: "company_network_url", value };
+  if (PROFILE_PATH.test(address)) return { by: "company_network_url", value };
   const domain = canonicalDomain(value);
   if (domain !== undefined) return { by: "domain", value: domain };
   return { by: "company_network_url", value };
@@ -85,25 +117,32 @@ async function entriesOf(text: string, input: string, column: string | undefined
   if (/^\s*\{/.test(text)) return fromNdjson(text, column);
   const rows = await parseCsv(text);
   const [header] = rows;
-  const isTable = column !== undefined || /\.csv$/i.test(input) || (header?.cells.length ?? 0) > 1;
-  if (!isTable || header === undefined) {
-    return rows.flatMap(({ line, cells }) => (cells[0]?.trim() ? [[line, cells[0]] as Entry] : []));
-  }
+  if (header === undefined) return [];
   const names = header.cells.map((cell) => cell.trim());
-  const wanted = column ?? COLUMNS.find((name) => names.includes(name)) ?? (names.length === 1 ? names[0] : undefined);
-  const index = wanted === undefined ? -1 : names.indexOf(wanted);
-  if (index < 0) {
-    const what = column === undefined ? "no column that names a company" : `no column "${echo(column)}"`;
+  if (column === undefined && names.length === 1) {
+    return values(HEADINGS.has(columnName(names[0] ?? "")) ? rows.slice(1) : rows, 0);
+  }
+  const wanted = chooseColumn(names, column);
+  if (wanted === undefined) {
+    const isData = column === undefined && names.some((name) => canonicalDomain(name) !== undefined);
+    const what = isData
+      ? "no line with the names of its columns: the first one is data"
+      : column === undefined
+        ? "no column that names a company"
+        : `no column "${echo(column)}"`;
     throw usageError(
-      `${input} has ${what}; its columns: ${names.map(echo).join(", ")}`,
-      "choose one with --column NAME",
+      `${inputName(input)} has ${what}; ${isData ? "it begins with" : "its columns"}: ${names.map(echo).join(", ")}`,
+      isData ? "add a first line such as id,website" : "choose one with --column NAME",
     );
   }
-  return rows.slice(1).flatMap(({ line, cells }) => {
+  return values(rows.slice(1), names.indexOf(wanted));
+}
+
+const values = (rows: readonly CsvRow[], index: number): Entry[] =>
+  rows.flatMap(({ line, cells }) => {
     const value = cells[index]?.trim() ?? "";
     return value === "" ? [] : [[line, value] as Entry];
   });
-}
 
 function fromNdjson(text: string, column: string | undefined): Entry[] {
   return text.split("\n").flatMap((line, index) => {
@@ -115,7 +154,8 @@ function fromNdjson(text: string, column: string | undefined): Entry[] {
       throw usageError(`line ${index + 1} is not a JSON object`);
     }
     const fields = value as Readonly<Record<string, unknown>>;
-    const key = column ?? COLUMNS.find((name) => typeof fields?.[name] === "string");
+    const texts = Object.keys(fields ?? {}).filter((name) => typeof fields[name] === "string");
+    const key = chooseColumn(texts, column) ?? column;
     const found = key === undefined ? undefined : fields?.[key];
     if (typeof found !== "string" || found.trim() === "") {
       throw usageError(

@@ -22,7 +22,6 @@ import {
   addFilterOptions,
   type FilterOptions,
   invalidFilter,
-  lowerCaseHint,
   type NamedFilters,
   readFilterSets,
 } from "./filter-options.ts";
@@ -159,8 +158,9 @@ async function countOne(filters: Filters, session: Session, printer: Printer, co
   else if (printer.json) printer.document(countDocument(count, account, filters));
   else await printCount(count, account, printer);
   noticeUnknownCost(account, session);
-  const hint = count.count === 0 ? lowerCaseHint(filters) : undefined;
-  if (hint !== undefined) session.notice(`hint: ${hint}`);
+  if (count.count > 0 || printer.quiet || Object.keys(filters).length === 0) return;
+  const { whyEmpty } = await import("./empty-count.ts");
+  for (const hint of await whyEmpty(filters, session, context.interrupted)) printer.note(`hint: ${hint}`);
 }
 
 function noticeUnknownCost(account: AccountView | undefined, session: Session): void {
@@ -270,7 +270,11 @@ async function countParts(
   const parts = values
     .map((value, index): Part => ({ value, count: counts[index] ?? 0 }))
     .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
-  const unexplained = whole.count - parts.reduce((sum, part) => sum + part.count, 0);
+  const within = by.match === "prefix" ? nested(parts) : new Map<string, string>();
+  // Beginnings of one text are nested or apart: what is within another part is in that one's number.
+  const apart = parts.filter(({ value }) => !within.has(value));
+  const unexplained = whole.count - apart.reduce((sum, part) => sum + part.count, 0);
+  for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
   const format = formatOf(options, printer) ?? "csv";
   if (format === "table") return printParts(by, whole.count, parts, unexplained, printer);
   if (format === "json") printer.document({ count: whole.count, by: by.key, parts, unexplained, filters });
@@ -285,6 +289,17 @@ async function countParts(
   }
   const text = remainderText(by, whole.count, unexplained);
   if (text !== undefined) session.notice(text);
+}
+
+/** Parts that another part holds, by their values: "soft" is within "so". */
+function nested(parts: readonly Part[]): Map<string, string> {
+  const normal = parts.map(({ value }) => normalForm(value));
+  const found = new Map<string, string>();
+  for (const [index, text] of normal.entries()) {
+    const outer = normal.findIndex((other) => other !== text && text.startsWith(other));
+    if (outer >= 0) found.set(parts[index]?.value ?? "", parts[outer]?.value ?? "");
+  }
+  return found;
 }
 
 function remainderText(by: FilterKeySpec, whole: number, unexplained: number): string | undefined {

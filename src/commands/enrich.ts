@@ -33,17 +33,15 @@ Examples:
     });
 }
 
-async function parse(names: readonly string[], given: EnrichOptions, context: Context): Promise<Purchase> {
-  const companies = await readCompanies(context, names, given);
-  const options = readExportOptions(context, given, "company");
+async function parse(names: readonly string[], flags: EnrichOptions, context: Context): Promise<Purchase> {
+  const companies = await readCompanies(context, names, flags);
+  const options = readExportOptions(context, flags, "company");
   const target: Target = { kind: "enrich", companies };
-  const single = companies.length === 1 && given.input === undefined && given.dryRun !== true;
-  // One company costs one match at most: naming it is consent enough.
-  const flags = single ? { ...given, yes: true } : given;
+  const small = companies.length === 1 && flags.input === undefined && flags.dryRun !== true;
   // One company for a person or as one JSON document, rather than an export with a file or a format of its own.
-  const lookUp = single && given.output === undefined && given.format === undefined;
+  const lookUp = small && flags.output === undefined && flags.format === undefined;
   const view: ExportOptions = lookUp ? { ...options, format: "ndjson", fresh: true } : options;
-  const buying = { target, flags, view, buy: (deps: ExportDeps) => runExport("enrich", target, view, deps) };
+  const buying = { target, flags, view, small, buy: (deps: ExportDeps) => runExport("enrich", target, view, deps) };
   return lookUp ? { ...buying, show: printCompany } : buying;
 }
 

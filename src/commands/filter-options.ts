@@ -77,20 +77,6 @@ export async function readFilterSets(context: Context, options: FilterOptions): 
   return sets;
 }
 
-/**
- * For a count of 0: services differ in how they treat case.
- * @returns undefined where every value is lower case, or where case cannot matter
- */
-export function lowerCaseHint(filters: Filters): string | undefined {
-  const upper = Object.entries(filters).find(
-    ([key, value]) =>
-      key !== "department" && [value].flat().some((text) => String(text) !== String(text).toLowerCase()),
-  );
-  if (upper === undefined) return undefined;
-  const first = [upper[1]].flat().find((text) => String(text) !== String(text).toLowerCase());
-  return `some services match lower case only: try ${flagOf(upper[0])} "${echo(String(first).toLowerCase())}"`;
-}
-
 function flagValues(options: FilterOptions): Record<string, unknown> {
   const values: Record<string, unknown> = {};
   for (const { key, match } of FILTER_SPECS) {

@@ -4,10 +4,12 @@ import {
   credits,
   creditsToNumber,
   formatCredits,
+  formatCreditsGrouped,
   minCredits,
   priceOf,
   ZERO,
 } from "../contract/money.ts";
+import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import { requestsFor } from "./paging.ts";
@@ -29,6 +31,8 @@ export interface Quote {
   readonly unitPrice: Credits;
   /** The most that is still to be spent. */
   readonly credits: Credits;
+  /** With what was spent already: what `--max-credits` must be for it, because that counts from the run's beginning. */
+  readonly total: Credits;
   readonly balance: Credits | undefined;
   readonly balanceAfter: Credits | undefined;
   readonly requests: number;
@@ -98,6 +102,7 @@ export function makeQuote(input: QuoteInput): Quote {
     bound,
     unitPrice: price,
     credits: cost,
+    total: credits(spent.settled + spent.uncertain + cost),
     balance,
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
     requests,
@@ -126,16 +131,26 @@ function requestCount({ target, paging, perPage }: QuoteInput, rows: number): nu
 const rateLimited = (requests: number, perMinute: number | undefined): number =>
   perMinute === undefined || perMinute <= 0 ? 0 : Math.floor(Math.max(0, requests - 1) / perMinute) * 60_000;
 
-/** @throws CliError exit 4 where the balance does not cover the quote, with the limit that would fit */
+/** @throws CliError exit 4 where balance or cap do not pay for it, with what would fit */
 export function requireBalance(quote: Quote, target: Target): void {
   const { balance, kept, rows, unitPrice } = quote;
+  if (rows === 0 && quote.bound === "cap") {
+    const price = formatCredits(unitPrice);
+    throw new CliError({
+      code: "over_cap",
+      category: "credits",
+      exitCode: EXIT.credits,
+      message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${formatCreditsGrouped(unitPrice)} credits, more than --max-credits; nothing was spent`,
+      hint: `--max-credits ${price} pays for one; headcount account shows the prices`,
+    });
+  }
   if (balance === undefined || quote.credits <= balance) return;
   const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
   throw new CliError({
     code: "insufficient_credits",
     category: "credits",
     exitCode: EXIT.credits,
-    message: `${rows - kept} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCredits(quote.credits)} credits, the balance is ${formatCredits(balance)}; nothing was spent`,
+    message: `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCreditsGrouped(quote.credits)} credits, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
     hint:
       fits > kept
         ? `--limit ${fits} would fit; headcount account shows the balance`

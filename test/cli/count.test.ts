@@ -96,12 +96,64 @@ describe("count", () => {
     expect(JSON.parse(stderr)).toMatchObject({ error: { code: "invalid_filter", exit_code: 2 } });
   });
 
-  test("nothing found in upper case: a hint to try lower case, on stderr", async () => {
-    const { code, stdout, stderr } = await run(["count", "--country", "Atlantis"]);
-    expect({ code, stdout }).toEqual({ code: 0, stdout: "0\n" });
-    expect(stderr).toBe('hint: some services match lower case only: try --country "atlantis"\n');
-    expect((await run(["count", "--country", "Atlantis", "--quiet"])).stderr).toBe("");
-    expect((await run(["count", "--country", "atlantis"])).stderr).toBe("");
+  test("parts that overlap are said, and what is left over is still right", async () => {
+    const [so, soft, legal] = await Promise.all(
+      ["so", "soft", "legal"].map((text) => countOf({ industry_prefix: text })),
+    );
+    expect(soft).toBeGreaterThan(0);
+    const argv = ["count", "--by", "industry_prefix", "--values", "soft", "so", "legal"];
+    const rest = all - (so ?? 0) - (legal ?? 0);
+    const piped = await run(argv);
+    expect(piped.stderr).toBe(
+      `notice: parts overlap: "soft" is counted in "so" too\n${rest.toLocaleString("en")} of ${all.toLocaleString("en")} have another industry prefix or none\n`,
+    );
+    expect(JSON.parse((await run([...argv, "--json"])).stdout)).toMatchObject({ count: all, unexplained: rest });
+    const shown = await run(argv, { tty: true, env: { NO_COLOR: "1" } });
+    expect(shown.stdout).toMatch(new RegExp(`another or none\\) +${rest.toLocaleString("en")} `));
+  });
+
+  test("nobody: the hint has been counted, so that following it finds somebody", async () => {
+    const hints = async (...argv: string[]): Promise<string> => {
+      const { code, stdout, stderr } = await run(["count", ...argv]);
+      expect({ code, stdout }).toEqual({ code: 0, stdout: "0\n" });
+      expect((await run(["count", ...argv, "--quiet"])).stderr).toBe("");
+      return stderr;
+    };
+    const states = await countOf({ country: "united states" });
+    const people = (count: number): string => `${count.toLocaleString("en")} people`;
+    for (const name of ["USA", "u.s.", "US"]) {
+      expect(await hints("--country", name)).toBe(`hint: --country "united states" counts ${people(states)}\n`);
+    }
+    const vps = await countOf({ seniority_level: "vp" });
+    const levels = await hints("--seniority-level", "Vice President");
+    expect(levels).toMatch(/"Vice President" is none of the usual levels: owner, partner, .*\nhint: /);
+    expect(levels).toContain(`hint: --seniority-level vp counts ${people(vps)}\n`);
+    const both = await countOf({ country: ["germany", "france"] });
+    expect(await hints("--country", "germany,france")).toBe(
+      `hint: --country germany --country france counts ${people(both)}\n`,
+    );
+    expect(await hints("--country", "@list.txt")).toMatch(/only -f reads files/);
+    expect(await hints("--title", "chief")).toMatch(/^hint: --title-prefix chief counts \d+ people\n$/);
+    // Several filters: which of them matches nobody, else what is there without each.
+    expect(await hints("--country", "atlantis", "--department", "Sales")).toBe(
+      "hint: nobody matches --country atlantis alone\n",
+    );
+    expect(
+      await hints(
+        "--department",
+        "Sales",
+        "--seniority-level",
+        "owner",
+        "--connections-min",
+        "1",
+        "--city",
+        "paris",
+        "--title",
+        "ceo",
+      ),
+    ).toMatch(/^hint: .*(alone|without)/);
+    // A name that nobody has is nobody's mistake.
+    expect(await hints("--country", "Atlantis")).toBe("");
   });
 
   test("options that do not fit together are refused", async () => {

@@ -38,6 +38,8 @@ describe("how a company is named", () => {
     ],
     ["network.example/company/acme", { by: "company_network_url", value: "network.example/company/acme" }],
     ["acme-works", { by: "company_network_url", value: "acme-works" }],
+    ["http://acme.com/home?utm=1", { by: "domain", value: "acme.com" }],
+    ["shop.acme.com/en/about/", { by: "domain", value: "shop.acme.com" }],
     ["  ", undefined],
     ["ftp://acme.com", undefined],
   ])("%j", (text, expected) => {
@@ -119,6 +121,58 @@ describe("enrich", () => {
     expect(ndjson.stdout).toBe(lines.stdout);
   });
 
+  test("lists as people have them: with and without a header, whatever the spelling of its columns", async () => {
+    const [a = "", b = ""] = domains;
+    const asked = async (name: string, text: string, ...more: string[]): Promise<number> => {
+      const u = someone();
+      writeFileSync(u.file(name), text);
+      const ran = await u.run(["enrich", "--input", name, ...more, "--dry-run", "--json"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      return (JSON.parse(ran.stdout) as { matches: number }).matches;
+    };
+    expect(await asked("plain.csv", `${a}\n${b}\n`)).toBe(2);
+    expect(await asked("headed.txt", `domain\n${a}\n${b}\n`)).toBe(2);
+    expect(await asked("names.csv", "Company Name\nAcme\n", "--name")).toBe(1);
+    expect(await asked("crm.csv", `Account Name,Website\nx,https://${a}\n`)).toBe(1);
+    expect(await asked("crm.csv", `Account Name,Company Domain\nx,${a}\n`)).toBe(1);
+    expect(await asked("crm.csv", `Account Name,Home\nx,${a}\n`, "--column", "home")).toBe(1);
+    expect(await asked("crm.ndjson", `{"Domain":"${a}"}\n`)).toBe(1);
+    const u = someone();
+    writeFileSync(u.file("bare.csv"), `1,${a}\n2,${b}\n`);
+    const bare = await u.run(["enrich", "--input", "bare.csv", "--dry-run"]);
+    expect(bare).toMatchObject({ code: 2, stdout: "" });
+    expect(bare.stderr).toContain("has no line with the names of its columns: the first one is data");
+    writeFileSync(u.file("open.csv"), `id,website\n1,"${a}\n`);
+    expect((await u.run(["enrich", "--input", "open.csv", "--dry-run"])).stderr).toContain("no CSV");
+  });
+
+  test("misses and caps are called what they are", async () => {
+    const u = someone();
+    const list = (lines: readonly string[]): void => writeFileSync(u.file("in.txt"), lines.join("\n"));
+    list(["nobody-1.example", "nobody-2.example", "nobody-3.example"]);
+    const misses = await u.run(["enrich", "--input", "in.txt", "--max-credits", "1", "-o", "x.csv"]);
+    expect(misses.code).toBe(0);
+    expect(misses.stderr).toContain("Exported 0 of 3 companies for 0 credits");
+    expect(misses.stderr).toContain("3 not found, free of charge");
+    expect(misses.stderr).not.toMatch(/match|stopped/);
+    list(domains.slice(0, 4));
+    const capped = await u.run(["enrich", "--input", "in.txt", "--max-credits", "2", "-o", "y.csv"]);
+    expect(capped.stderr).toContain("Exported 2 of 4 companies for 2 credits");
+    expect(capped.stderr).toContain("notice: stopped at --max-credits\n");
+    const quote = await u.run(["employees", "--per-company", "1", ...slugs.slice(0, 3), "--dry-run"]);
+    expect(quote.stdout).toMatch(/profiles +at most 3\n +to buy +at most 3/);
+  });
+
+  test("a name that is not quite right: the slug that has people", async () => {
+    const ran = await someone().run(["enrich", domains[0] ?? ""]);
+    const { name = "", company_network_url } = JSON.parse(ran.stdout) as { name: string; company_network_url: string };
+    const slug = company_network_url.split("/").at(-1);
+    const miss = await someone().run(["enrich", "--name", `${name}.`]);
+    expect(miss.code).toBe(6);
+    expect(miss.stderr).toContain(`hint: did you mean ${slug}?`);
+    expect(miss.stderr).not.toContain("--name looks up");
+  });
+
   test("a line that names no company is exit 2 with its number, before any request", async () => {
     const ran = await user("http://127.0.0.1:1", service.key).run(["enrich", "--input", "-"], {
       stdin: "acme.com\nftp://x\n",
@@ -158,5 +212,40 @@ describe("employees", () => {
     expect(JSON.parse(u.read("r.json"))).toMatchObject({ received: wanted, credits: wanted, misses: 1 });
     expect(u.read("m.txt")).toBe("no-such-company\n");
     expect(await someone().run(["employees", "no-such-company", "--limit", "5", "--yes"])).toMatchObject({ code: 6 });
+  });
+});
+
+describe("one company that costs more than a shrug", () => {
+  let dear: TestService;
+  beforeAll(async () => {
+    dear = await startTestService({
+      people: 500,
+      credits: 100,
+      plan: {
+        costs: { account: 0n, person_count: 0n, person_search: 0n, company_enrich: 7_000_000n, company_employees: 0n },
+      } as never,
+    });
+  });
+  afterAll(() => dear.close());
+
+  test("is asked for like everything else, and a cap below its price is exit 4", async () => {
+    const people = (await dear.call("/v1/person/search", { body: { filters: {}, per_page: 100 } })).json
+      .result as Person[];
+    const domain = people.flatMap(({ company_domain }) => company_domain ?? [])[0] ?? "";
+    const u = user(dear.url, dear.key);
+    const piped = await u.run(["enrich", domain]);
+    expect(piped).toMatchObject({ code: 2, stdout: "" });
+    expect(piped.stderr).toContain("this buys up to 1 company for 7 credits");
+    expect(piped.stderr).toContain("--max-credits 7");
+    const no = await u.run(["enrich", domain], { tty: true, answers: ["n"] });
+    expect(no).toMatchObject({ code: 10, stdout: "" });
+    const capped = await u.run(["enrich", domain, "--max-credits", "6"]);
+    expect(capped).toMatchObject({ code: 4, stdout: "" });
+    expect(capped.stderr).toContain("one company costs 7 credits, more than --max-credits; nothing was spent");
+    expect(await charged(dear, 100)).toBe(0);
+    expect(await u.run(["enrich", domain], { env: { HEADCOUNT_ASK_ABOVE: "7" } })).toMatchObject({ code: 0 });
+    expect(await u.run(["enrich", domain, "--max-credits", "7"])).toMatchObject({ code: 0 });
+    expect((await u.run(["enrich", domain], { env: { HEADCOUNT_ASK_ABOVE: "much" } })).code).toBe(2);
+    expect(await charged(dear, 100)).toBe(14);
   });
 });

@@ -6,7 +6,6 @@ import { describe, expect, test } from "vitest";
 import {
   addFilterOptions,
   type FilterOptions,
-  lowerCaseHint,
   readFilterSets,
   readFilters,
 } from "../../src/commands/filter-options.ts";
@@ -155,10 +154,4 @@ describe("files", () => {
     expect((await refusal(["-f", "a.json", "-f", "b.json"], context)).message).toContain("more than once");
     await expect(readFilterSets(context, parse("-f", "-", "-f", "-"))).rejects.toThrow("twice");
   });
-});
-
-test("a hint to try lower case only where case may matter", () => {
-  expect(lowerCaseHint({ department: "Sales", title: "a", connections_min: 5 })).toBeUndefined();
-  expect(lowerCaseHint({ department: "Sales", company_network_url: "ACME" })).toContain('--company-network-url "acme"');
-  expect(lowerCaseHint({ city: ["paris", "Nice\u202e"] })).toContain('--city "nice\ufffd"');
 });
