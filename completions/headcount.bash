@@ -136,13 +136,13 @@ __headcount_tree() {
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--people --companies --map --rejects --dataset --data -c --connection --base-url --paging --max-wait'
+    flags='--people --companies --map --rejects --max-refused --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--people --companies --map --rejects --max-refused --encoding --skip-lines --dataset --data -c --connection --base-url --paging --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''
-    flags='--suggest --kind -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--suggest --kind -c --connection --base-url --paging --max-wait'
+    flags='--suggest --kind --encoding --skip-lines -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--suggest --kind --encoding --skip-lines -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service generate')
     commands=''

@@ -539,6 +539,10 @@ $headcountTree = @{
       '--companies' = @{ Text = 'files or patterns with companies (default: derived from people)'; Value = @{ Kind = 'file' } }
       '--map' = @{ Text = 'column map: {"people": {"title": "Job Title"}}'; Value = @{ Kind = 'file' } }
       '--rejects' = @{ Text = 'where refused rows go (default: import-rejects.ndjson in the data folder)'; Value = @{ Kind = 'file' } }
+      '--max-refused' = @{ Text = 'keep the old dataset (exit 5) where more rows are refused: 100, or 1%'; Value = @{ Kind = 'text' } }
+      '--dry-run' = @{ Text = 'read and check the files, and leave the dataset as it is'; Value = $null }
+      '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
+      '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
       '--dataset' = @{ Text = 'load into clickhouse://... instead of the data folder'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -554,6 +558,8 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--suggest' = @{ Text = 'a Parquet, CSV or NDJSON file'; Value = @{ Kind = 'file' } }
       '--kind' = @{ Text = 'what its rows are: people or companies (default: told by the header)'; Value = @{ Kind = 'list'; Values = @('people', 'companies') } }
+      '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
+      '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

@@ -69,10 +69,10 @@ function seconds(text: string): number {
  */
 export async function helpTopic(argv: readonly string[]): Promise<string | undefined> {
   const word = commandName(argv.slice(argv.indexOf("help") + 1));
-  if (word === undefined || COMMANDS.some(({ name }) => name === word)) return undefined;
+  if (word === undefined) return undefined;
   const { TOPICS, topicText } = await import("./topics.ts");
   const text = topicText(word);
-  if (text !== undefined) return text;
+  if (text !== undefined || COMMANDS.some(({ name }) => name === word)) return text;
   const { nearest } = await import("./contract/suggest.ts");
   const topics = TOPICS.map(({ name }) => name);
   const near = nearest(word, [...COMMANDS.map(({ name }) => name), ...topics]);
