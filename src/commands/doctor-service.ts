@@ -1,5 +1,5 @@
 import type { ProbeReport } from "../client/probe.ts";
-import type { Dialect } from "../client/types.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingName } from "../client/types.ts";
 import {
   existingConnection,
   findConnection,
@@ -9,7 +9,7 @@ import {
   withConnection,
 } from "../connections/config.ts";
 import { findFolder } from "../connections/paths.ts";
-import { keyModeOf, resolveTarget, selectionOf, type Target } from "../connections/resolve.ts";
+import { ENVIRONMENT, keyModeOf, keyPrefix, resolveTarget, selectionOf, type Target } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
 import { CliError } from "../errors.ts";
@@ -33,7 +33,7 @@ export async function checkService(
     if (sample === undefined) return;
     add(check("key", "Key", "ok", `the sample's own, in ${sample.dir}`));
     try {
-      await probe({ name: SAMPLE, baseUrl: sample.url, apiKey: sample.key }, context, add);
+      await probe({ name: SAMPLE, baseUrl: sample.url, apiKey: sample.key, dialect: DEFAULT_DIALECT }, context, add);
     } finally {
       await sample.close();
     }
@@ -48,14 +48,13 @@ export async function checkService(
     return;
   }
   const places = { environment: "HEADCOUNT_API_KEY", keychain: "the system's keychain", file: "the credentials file" };
-  add(
-    check("key", "Key", "ok", `${keyModeOf(target.apiKey) ?? "unknown kind of"} key from ${places[target.keySource]}`),
-  );
+  const kind = keyModeOf(target.apiKey) ?? "unknown kind of";
+  add(check("key", "Key", "ok", `${kind} key ${keyPrefix(target.apiKey)} from ${places[target.keySource]}`));
   await probe(target, context, add);
 }
 
 async function probe(
-  target: Pick<Target, "name" | "baseUrl" | "apiKey">,
+  target: Pick<Target, "name" | "baseUrl" | "apiKey" | "dialect">,
   context: Context,
   add: (check: Check) => void,
 ): Promise<void> {
@@ -73,7 +72,7 @@ async function probe(
   add(check("service", "Service", "ok", `${target.baseUrl} answered in ${Math.round(report.elapsedMs)} ms`));
   add(clockCheck(report));
   add(accountCheck(report));
-  for (const found of dialectChecks(report)) add(found);
+  for (const found of dialectChecks(report, target)) add(found);
   const saved = await saveDialect(target.name, report, context);
   if (saved !== undefined) add(saved);
 }
@@ -110,34 +109,59 @@ function accountCheck({ account, rateLimitHeaders }: ProbeReport): Check {
   );
 }
 
-function dialectChecks(report: ProbeReport): Check[] {
-  const { countShape, refusesUnknownFilters, paging, perPageMax, charged, firstPage } = report;
-  const checks = [
+function dialectChecks(report: ProbeReport, { name, dialect }: Pick<Target, "name" | "dialect">): Check[] {
+  const { countShape, charged } = report;
+  const count =
     countShape === undefined
       ? check("service", "Count", "fail", "the answer to a count holds no count", "is this the API? see --base-url")
-      : check("service", "Count", "ok", countShape === "bare number" ? "a bare number" : `under "${countShape}"`),
-  ];
+      : check("service", "Count", "ok", countShape === "bare number" ? "a bare number" : `under "${countShape}"`);
   if (charged !== undefined) {
-    return [
-      ...checks,
-      check("service", "Paging", "fail", charged, "compare headcount account with before; tell the service's operator"),
-    ];
+    const fix = "compare headcount account with before; tell the service's operator";
+    return [count, check("service", "Paging", "fail", charged, fix)];
   }
-  if (!refusesUnknownFilters) {
-    const message = "not probed: the service does not refuse unknown filters, so a search could not be tried for free";
-    return [...checks, check("service", "Paging", "warn", message)];
-  }
-  const from = paging === "page" ? `, counting from ${firstPage ?? 1}` : "";
-  checks.push(
-    paging === undefined
-      ? check("service", "Paging", "warn", "not told; page, counting from 1, is assumed")
-      : check("service", "Paging", "ok", `by ${paging}${from}`),
-    perPageMax === undefined
-      ? check("service", "Largest page", "warn", "not told; learned from the first refusal")
-      : check("service", "Largest page", "ok", `${perPageMax} profiles`),
-  );
-  return checks;
+  return [count, pagingCheck(report, name, dialect), pageSizeCheck(report)];
 }
+
+const WORDS = {
+  page: "by page, counting from 1",
+  page0: "by page, counting from 0",
+  offset: "by offset",
+  cursor: "by cursor",
+};
+
+/** How pages are asked for. Nothing is ok that the service did not show. */
+function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
+  const { paging, firstPage, refusesUnknownFilters } = report;
+  const how = [ENVIRONMENT, SAMPLE].includes(name)
+    ? "set HEADCOUNT_PAGING="
+    : `headcount connections set ${name} paging=`;
+  const found =
+    paging === undefined || (paging === "page" && firstPage === undefined)
+      ? undefined
+      : pagingName({ paging, firstPage: firstPage ?? 1 });
+  const using = pagingName(used);
+  if (found !== undefined) {
+    if (found === using) return check("service", "Paging", "ok", WORDS[found]);
+    const saved = [ENVIRONMENT, SAMPLE].includes(name) ? "; nothing keeps it, as no connection has this address" : "";
+    return check("service", "Paging", saved === "" ? "ok" : "warn", `${WORDS[found]}${saved}`, `${how}${found}`);
+  }
+  const why = refusesUnknownFilters
+    ? ""
+    : ": the service does not refuse unknown filters, so no search could be tried for free";
+  const half = paging === "page" ? "by page; whether the first is 0 or 1 was not told" : `not told${why}`;
+  return check(
+    "service",
+    "Paging",
+    "warn",
+    `${half}; ${WORDS[using]}, is used`,
+    `${how}offset (or page0, cursor) where that is wrong`,
+  );
+}
+
+const pageSizeCheck = ({ perPageMax }: ProbeReport): Check =>
+  perPageMax === undefined
+    ? check("service", "Largest page", "warn", "not told; learned from the first refusal")
+    : check("service", "Largest page", "ok", `${perPageMax} profiles`);
 
 /** Keeps what was learned with the connection, where there is one. */
 async function saveDialect(name: string, report: ProbeReport, context: Context): Promise<Check | undefined> {

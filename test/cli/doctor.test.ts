@@ -47,6 +47,7 @@ async function otherService(fields: readonly string[], more: { lenient?: boolean
   const limits = { "x-ratelimit-limit": "60", "x-ratelimit-remaining": "50", "x-ratelimit-reset": "30" };
   const server = await rawServer(({ url, body }, response) => {
     if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs }, { headers: limits });
+    if (url.includes("/employees")) return answerError(response, 404, ["no such company"]);
     const { filters, ...rest } = JSON.parse(body) as { filters: Record<string, unknown> };
     const unknown = Object.keys(filters).filter((key) => key.includes("probe"));
     if (!more.lenient && unknown.length > 0) {
@@ -72,7 +73,11 @@ describe("doctor", () => {
     const env = { HEADCOUNT_API_KEY: service.key, HEADCOUNT_BASE_URL: service.url };
     const { code, ok, find, stderr } = await doctor({ env });
     expect({ code, ok, stderr }).toEqual({ code: 0, ok: true, stderr: "" });
-    expect(find("Key")).toMatchObject({ status: "ok", area: "key", message: "live key from HEADCOUNT_API_KEY" });
+    expect(find("Key")).toMatchObject({
+      status: "ok",
+      area: "key",
+      message: expect.stringMatching(/^live key hc_live_....….... from HEADCOUNT_API_KEY$/),
+    });
     expect(find("Clock")).toMatchObject({ status: "ok" });
     expect(find("Count")).toMatchObject({ status: "ok", message: 'under "count"' });
     expect(find("Paging")).toMatchObject({ status: "ok", message: "by page, counting from 1" });
@@ -105,13 +110,76 @@ describe("doctor", () => {
     expect(charged.rows).toBe(0);
   });
 
+  test.each([
+    ["page", "ok", "by page, counting from 1"],
+    ["page0", "warn", "by page, counting from 0; nothing keeps it, as no connection has this address"],
+    ["offset", "warn", "by offset; nothing keeps it, as no connection has this address"],
+    ["cursor", "warn", "by cursor; nothing keeps it, as no connection has this address"],
+  ] as const)("learns %s from a service that stops at the first fault: the filters", async (how, status, message) => {
+    let spent = 0;
+    const name = how === "page0" ? "page" : how;
+    const server = await rawServer(({ url, body }, response) => {
+      if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
+      if (url.includes("/person/")) {
+        if (body.includes("doctor_probe"))
+          return answerError(response, 422, ["unknown filter: headcount_doctor_probe"]);
+        if (url.endsWith("/search")) spent++;
+        return answerEnvelope(response, 7);
+      }
+      const { searchParams } = new URL(url, "http://x");
+      for (const [key, value] of searchParams) {
+        if (!["company_network_url", "per_page", name].includes(key))
+          return answerError(response, 422, [
+            `unknown parameter: ${key}; valid: company_network_url, per_page, ${name}`,
+          ]);
+        const least = key === "page" && how === "page" ? 1 : 0;
+        if (key !== "company_network_url" && !(Number(value) >= least))
+          return answerError(response, 422, [`${key}: must be >= ${least}`]);
+        if (key === "per_page" && Number(value) > 50)
+          return answerError(response, 422, ["Input should be less than or equal to 50"]);
+      }
+      return answerError(response, 404, ["no such company"]);
+    });
+    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const told = await doctor({ env });
+    expect(told.find("Paging")).toMatchObject({ status, message });
+    expect(told.find("Largest page")).toMatchObject({ status: "ok", message: "50 profiles" });
+    if (status === "warn") expect(told.find("Paging")?.fix).toBe(`set HEADCOUNT_PAGING=${how}`);
+    const said = await doctor({ env: { ...env, HEADCOUNT_PAGING: how } });
+    expect(said.find("Paging")).toMatchObject({ status: "ok" });
+    await server.close();
+    expect(spent).toBe(0);
+  });
+
+  test("does not say ok of what no answer showed", async () => {
+    const server = await rawServer(({ url, body }, response) => {
+      if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
+      if (body.includes("doctor_probe")) return answerError(response, 422, ["unknown filter"]);
+      if (url.includes("/employees")) return answerError(response, 404, ["no such company"]);
+      return answerEnvelope(response, 7);
+    });
+    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
+    const told = (await doctor({ env })).find("Paging");
+    await server.close();
+    expect(told).toMatchObject({ status: "warn", message: "not told; by page, counting from 1, is used" });
+    expect(told?.fix).toContain("set HEADCOUNT_PAGING=offset");
+  });
+
+  test("-c environment, as messages call it, is what the variables make up", async () => {
+    const env = { HEADCOUNT_API_KEY: service.key, HEADCOUNT_BASE_URL: service.url };
+    expect((await doctor({ env, argv: ["-c", "environment"] })).ok).toBe(true);
+  });
+
   test("never tries a search on a service that takes unknown filters", async () => {
     const { server, charged } = await otherService([], { lenient: true });
     const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678" };
     const { code, find } = await doctor({ env });
     await server.close();
     expect(code).toBe(0);
-    expect(find("Paging")).toMatchObject({ status: "warn", message: expect.stringContaining("not probed") });
+    expect(find("Paging")).toMatchObject({
+      status: "warn",
+      message: expect.stringContaining("does not refuse unknown filters"),
+    });
     expect(server.seen.some(({ url }) => url.includes("search"))).toBe(false);
     expect(charged.rows).toBe(0);
   });
