@@ -1,3 +1,4 @@
+import { saysUnknown, sizeRefusal, speaksOf } from "./refusal.ts";
 import type { Dialect } from "./types.ts";
 
 /** What became of a probe: refused in words, a free miss, a success that cost nothing or something, or nothing usable. */
@@ -18,11 +19,8 @@ export interface PagingReport {
   readonly charged: string | undefined;
 }
 
+const FAR_TOO_LARGE = 1_000_000_000;
 const PARAMETERS = ["page", "offset", "cursor"] as const;
-const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|not (?:allowed|permitted|supported)|additional|extra|unsupported/i;
-const mentions = (text: string, name: string): boolean =>
-  new RegExp(`\\b${name}\\b(?![ _-]?size)`, "i").test(text.replace(/per[_ -]?page|next[_ -]cursor/gi, ""));
-
 /** A probe that was answered as if it were paid for: nothing more is tried. */
 class Charged extends Error {}
 
@@ -71,17 +69,17 @@ async function fromWords(search: (fields: object) => Promise<Told>): Promise<Pag
     return kind === "refused" ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "") : "";
   };
   const listed = /valid (?:fields|parameters|keys)\W+(.*)/i.exec(await words({ headcount_doctor_probe: true }))?.[1];
-  let paging = PARAMETERS.find((name) => listed !== undefined && mentions(listed, name));
+  let paging = PARAMETERS.find((name) => listed !== undefined && speaksOf(listed, name));
   for (const name of paging === undefined ? PARAMETERS : []) {
     const text = await words({ [name]: name === "cursor" ? 0 : "probe" });
-    if (mentions(text, name) && !UNKNOWN.test(text)) paging ??= name;
+    if (speaksOf(text, name) && !saysUnknown(text)) paging ??= name;
   }
-  const bound = largestIn(await words({ per_page: 1_000_000_000 }));
+  const bound = largestIn(await words({ per_page: FAR_TOO_LARGE }));
   const report = { paging, perPageMax: bound, charged: undefined };
   if (paging !== "page") return { ...report, firstPage: undefined };
   // A page that is wrong is spoken of; the first one is not.
   const [negative, zero] = [await words({ page: -1 }), await words({ page: 0 })];
-  const told = mentions(zero, "page") ? 1 : mentions(negative, "page") ? 0 : undefined;
+  const told = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
   return { ...report, firstPage: told };
 }
 
@@ -92,9 +90,9 @@ async function fromOutcomes(
   let paging: Dialect["paging"] | undefined;
   for (const name of PARAMETERS) {
     const { kind, text } = await employees({ [name]: "probe" });
-    if (kind === "refused" && !UNKNOWN.test(text)) paging ??= name;
+    if (kind === "refused" && !saysUnknown(text)) paging ??= name;
   }
-  const large = await employees({ per_page: "1000000000" });
+  const large = await employees({ per_page: String(FAR_TOO_LARGE) });
   const perPageMax = large.kind === "refused" ? largestIn(large.text) : undefined;
   let firstPage: 0 | 1 | undefined;
   if (paging === "page" && (await employees({ page: "-1" })).kind === "refused") {
@@ -107,6 +105,6 @@ async function fromOutcomes(
 
 /** The largest page that a refusal names. */
 function largestIn(text: string): number | undefined {
-  const bound = /(?:and|most|maximum|max|exceed|<=|to|than|one of[^;]*?)\D{0,24}(\d{1,7})\b(?!\d|\s*,)/i.exec(text);
-  return bound === null || !/per[_ -]?page|size|limit|value|input/i.test(text) ? undefined : Number(bound[1]);
+  const refusal = sizeRefusal(text, FAR_TOO_LARGE, new Set());
+  return refusal !== undefined && "atMost" in refusal && refusal.atMost < 1_000_000 ? refusal.atMost : undefined;
 }

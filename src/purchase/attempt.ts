@@ -1,5 +1,6 @@
 import { type LostReplyError, ServiceError } from "../client/errors.ts";
 import type { Pacer } from "../client/pacing.ts";
+import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
@@ -8,7 +9,6 @@ import type { Budget } from "./budget.ts";
 import { otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { Clock, Wait, Wall } from "./order.ts";
-import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "./refusal.ts";
 import type { Remaining } from "./remaining.ts";
 import type { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";

@@ -44,7 +44,7 @@ export const otherPaging = (detail: string): CliError =>
     category: "service",
     exitCode: EXIT.service,
     message: `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
-    hint: "headcount doctor finds out how it pages",
+    hint: "headcount doctor finds out how it pages; --paging offset (or page0, cursor), or HEADCOUNT_PAGING, says it",
   });
 
 export const datasetMoved = (from: string | null, to: string): CliError =>

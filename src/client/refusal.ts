@@ -1,4 +1,4 @@
-import { LostReplyError, ServiceError } from "../client/errors.ts";
+import { LostReplyError, ServiceError } from "./errors.ts";
 
 /**
  * An answer that may have been charged although no usable reply came: a connection that broke, or a page of a proxy in the
@@ -22,10 +22,17 @@ const AMOUNT = /less than|greater than|at most|at least|exceed|too (large|big|sm
 /** Whether a refusal is about rows too far from the beginning. */
 export const isTooDeep = (text: string): boolean => /depth|deep|reaches row|goes to row|beyond/i.test(text);
 
+const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowed|permitted|supported)|unsupported/i;
+
+/** Whether a refusal speaks of a paging parameter. The size of a page is another one. */
+export const speaksOf = (text: string, parameter: "page" | "offset" | "cursor"): boolean =>
+  new RegExp(`\\b${parameter}\\b(?![_ -]?size)`, "i").test(text.replace(/per[_ -]?page|next[_ -]cursor/gi, ""));
+
+/** Whether a refusal says that something is not known, rather than wrong. */
+export const saysUnknown = (text: string): boolean => UNKNOWN.test(text);
+
 /** Whether a refusal says that the service knows no page numbers, or counts them otherwise. */
-export const isOtherPaging = (text: string): boolean =>
-  /\bpage\b(?![_ -]?size)/i.test(text.replace(/per[_ -]page/gi, "")) &&
-  /unknown|unexpected|unrecogni[sz]ed|extra|not (allowed|permitted|supported)|unsupported/i.test(text);
+export const isOtherPaging = (text: string): boolean => speaksOf(text, "page") && saysUnknown(text);
 
 /**
  * The page size to go on with after a refusal, by the numbers that the message names.
