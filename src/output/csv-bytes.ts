@@ -1,3 +1,4 @@
+import { stringify } from "csv-stringify/sync";
 import { type Cells, COMMA, ESCAPED, HAS_COMMA, isInteger, OPEN_OBJECT, QUOTE, viewOf } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
@@ -46,21 +47,30 @@ function guarded(text: string, guard: FormulaGuard): string {
   );
 }
 
-/** One cell, quoted where it needs it. A number is never guarded. */
-export function cellText(cell: Cell, guard: FormulaGuard): string {
+/** One cell of a row that is copied, as csv-stringify writes it: called once a cell, that would cost more than the whole row. */
+function cellText(cell: Cell, guard: FormulaGuard): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
   const text = guarded(cell, guard);
   return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
-/** One row without its line break. A lone empty cell would be an empty line, which readers skip: the row would be lost. */
-export const lineText = (cells: readonly Cell[], guard: FormulaGuard): string =>
-  cells.map((cell) => cellText(cell, guard)).join(",") || (cells.length === 1 ? '""' : "");
+/** Rows as CSV. A number is never guarded, a lone empty cell is quoted: readers skip empty lines, and the row would be lost. */
+export const linesText = (rows: readonly (readonly Cell[])[], guard: FormulaGuard, lineBreak: string): string =>
+  stringify(
+    rows.map((row) => row.map((cell) => (typeof cell === "string" ? guarded(cell, guard) : cell))) as Cell[][],
+    {
+      record_delimiter: lineBreak,
+      // Also the line break that is not this document's own: readers disagree on which of them ends a row.
+      quote_record_delimiter: true,
+      quoted_empty: rows[0]?.length === 1,
+      cast: { boolean: String },
+    },
+  );
 
 /**
- * CSV from the bytes of a reply, without strings: what is plain is copied from one buffer into another, what is not goes through
- * `cellText`. A test holds both ways equal. The buffer is used again for the next page.
+ * CSV from the bytes of a reply, without strings: what is plain is copied from one buffer into another. A test holds it equal to
+ * csv-stringify. The buffer is used again for the next page.
  */
 export class CsvBytes {
   readonly #guard: FormulaGuard;
@@ -89,8 +99,8 @@ export class CsvBytes {
     this.#length += this.#out.write(text, this.#length);
   }
 
-  line(cells: readonly Cell[]): void {
-    this.text(lineText(cells, this.#guard) + this.#lineBreak);
+  lines(rows: readonly (readonly Cell[])[]): void {
+    this.text(linesText(rows, this.#guard, this.#lineBreak));
   }
 
   /**

@@ -1,5 +1,5 @@
 import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
-import { CsvBytes, type FormulaGuard, lineText } from "./csv-bytes.ts";
+import { CsvBytes, type FormulaGuard, linesText } from "./csv-bytes.ts";
 import type { Page, View } from "./page.ts";
 import type { Cells } from "./scan.ts";
 import {
@@ -28,9 +28,7 @@ export function csvDocument(
   rows: readonly (readonly Cell[])[],
   style: CsvStyle = {},
 ): string {
-  const guard = guardOf(style);
-  const lineBreak = lineBreakOf(style);
-  const text = [columns, ...rows].map((cells) => lineText(cells, guard) + lineBreak).join("");
+  const text = linesText([columns, ...rows], guardOf(style), lineBreakOf(style));
   return style.excel === true ? BOM + text : text;
 }
 
@@ -78,13 +76,15 @@ export class CsvView implements View {
       const { cells } = page;
       const sources = cells === undefined ? undefined : this.#sources(cells);
       const nested = this.#options.columns !== undefined;
+      const parsed: Cell[][] = [];
       for (let index = 0; index < page.length; index++) {
-        const copied =
-          cells !== undefined &&
-          sources !== undefined &&
-          out.row(cells, page.position(index), page.size(index), sources, nested);
-        if (!copied) out.line(nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index)));
+        if (cells !== undefined && sources !== undefined) {
+          if (parsed.length > 0) out.lines(parsed.splice(0));
+          if (out.row(cells, page.position(index), page.size(index), sources, nested)) continue;
+        }
+        parsed.push(nested ? this.#pinnedCells(page.row(index)) : this.#cells(page.row(index)));
       }
+      if (parsed.length > 0) out.lines(parsed);
     }
     return out.bytes();
   }
@@ -111,7 +111,7 @@ export class CsvView implements View {
     this.#started = true;
     const columns = this.#columns ?? [];
     if (this.#options.excel === true) this.#out.text(BOM);
-    this.#out.line(this.#extra === undefined ? columns : [...columns, this.#extra]);
+    this.#out.lines([this.#extra === undefined ? columns : [...columns, this.#extra]]);
   }
 
   /**
