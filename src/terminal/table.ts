@@ -1,3 +1,4 @@
+import Table from "cli-table3";
 import { harmless } from "../contract/text.ts";
 import type { Style } from "./style.ts";
 import { isolateRightToLeft, truncate, widthOf, wrap } from "./width.ts";
@@ -39,7 +40,34 @@ function columnWidths(columns: readonly Column[], rows: readonly (readonly strin
   return widths;
 }
 
-/** Lines without borders, one row each, so that `grep` works on them: nothing between the cells but two spaces. */
+const BORDERS = ["top", "bottom", "left", "right"].flatMap((side) => [
+  side,
+  `${side}-mid`,
+  `${side}-left`,
+  `${side}-right`,
+]);
+/** Lines without borders, so that `grep` works on them: nothing between the cells but two spaces. */
+const NO_LINES = Object.fromEntries([...BORDERS, "mid", "mid-mid", "middle"].map((name) => [name, ""]));
+
+/** Cells that fit their widths already, laid out beside each other; a cell may have several lines. */
+function layOut(
+  cells: readonly (readonly string[])[],
+  widths: readonly number[],
+  aligned: readonly ("left" | "right")[],
+): string[] {
+  const last = widths.length - 1;
+  const table = new Table({
+    chars: NO_LINES,
+    style: { head: [], border: [], "padding-left": 0, "padding-right": 0 },
+    colWidths: widths.map((width, index) => width + (index === last ? 0 : GAP)),
+    colAligns: [...aligned],
+  });
+  // The gap belongs to the cell, so that right-aligned numbers keep it on their right.
+  const gap = (index: number): string => (index !== last && aligned[index] === "right" ? " ".repeat(GAP) : "");
+  table.push(...cells.map((row) => row.map((text, index) => `${text}${gap(index)}`)));
+  return table.toString().split("\n");
+}
+
 function draw(
   columns: readonly Column[],
   rows: readonly (readonly string[])[],
@@ -47,21 +75,17 @@ function draw(
   style: Style,
   header: boolean,
 ): string {
-  const cell = ({ align, paint }: Column, text: string, width: number): string => {
-    const short = truncate(text, width);
-    const padding = " ".repeat(Math.max(0, width - widthOf(short)));
-    const painted = paint?.(short) ?? short;
-    return align === "right" ? padding + painted : painted + padding;
-  };
-  const line = (row: readonly string[]): string =>
-    isolateRightToLeft(
-      columns
-        .map((column, index) => cell(column, row[index] ?? "", widths[index] ?? 1))
-        .join(" ".repeat(GAP))
-        .trimEnd(),
-    );
-  const head = header ? [style.strong(line(columns.map(({ title }) => title)))] : [];
-  return [...head, ...rows.map(line)].map((text) => `${text}\n`).join("");
+  const cells = [...(header ? [columns.map(({ title }) => title)] : []), ...rows];
+  const lines = layOut(
+    // Cut here: cli-table3 would cut between the halves of a surrogate pair.
+    cells.map((row) =>
+      columns.map(({ paint = (text) => text }, index) => paint(truncate(row[index] ?? "", widths[index] ?? 1))),
+    ),
+    widths,
+    columns.map(({ align = "left" }) => align),
+  );
+  const shown = lines.map((line) => isolateRightToLeft(line.trimEnd()));
+  return shown.map((line, index) => `${header && index === 0 ? style.strong(line) : line}\n`).join("");
 }
 
 /** Cells from data made harmless; what a caller styled itself goes through `styled`. */
@@ -157,11 +181,13 @@ export function renderCard(
   const indent = " ".repeat(options.indent ?? 0);
   const labels = Math.max(0, ...shown.map(([label]) => widthOf(label)));
   const room = Math.max(10, options.width - indent.length - labels - GAP);
-  const lines: string[] = [];
-  for (const [label, value] of shown) {
-    const [first = "", ...others] = wrap(harmless(value), room);
-    lines.push(`${indent}${options.style.faint(label.padEnd(labels + GAP))}${isolateRightToLeft(first)}`);
-    for (const other of others) lines.push(`${indent}${" ".repeat(labels + GAP)}${isolateRightToLeft(other)}`);
-  }
-  return lines.map((line) => `${line.trimEnd()}\n`).join("");
+  const cells = shown.map(([label, value]) => [
+    options.style.faint(label.padEnd(labels)),
+    wrap(harmless(value), room).join("\n"),
+  ]);
+  if (cells.length === 0) return "";
+  return layOut(cells, [labels, room], ["left", "left"])
+    .map((line) => `${indent}${isolateRightToLeft(line)}`.trimEnd())
+    .map((line) => `${line}\n`)
+    .join("");
 }
