@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account filters search enrich employees runs resume spend login logout connections doctor serve service completion help'
+    commands='count account filters search enrich employees runs resume spend owned sql login logout connections doctor serve service completion help'
     flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -83,6 +83,46 @@ __headcount_tree() {
     commands=''
     flags='--since --by --test --format -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--since --by --format -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'owned')
+    commands='status show export import diff rebuild'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'owned status')
+    commands=''
+    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'owned show')
+    commands=''
+    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'owned export')
+    commands=''
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'owned import')
+    commands=''
+    flags='--test --at -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--at -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'owned diff')
+    commands=''
+    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'owned rebuild')
+    commands=''
+    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'sql')
+    commands=''
+    flags='-f --file --format --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-f --file --format -c --connection --base-url --paging --max-wait'
     many='' ;;
   'login')
     commands=''
@@ -229,19 +269,19 @@ __headcount_values() {
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
   'count --format' | 'spend --format')
     source='list'; values=('table' 'csv' 'json') ;;
-  'count --seniority-level' | 'search --seniority-level')
+  'count --seniority-level' | 'search --seniority-level' | 'owned export --seniority-level')
     source='list'; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
-  'count --department' | 'search --department')
+  'count --department' | 'search --department' | 'owned export --department')
     source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
-  'count -f' | 'count --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --receipt' | 'runs export -o' | 'runs export --output' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
+  'count -f' | 'count --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --receipt' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
     source='file' ;;
-  'search --format' | 'enrich --format' | 'employees --format' | 'runs export --format')
+  'search --format' | 'enrich --format' | 'employees --format' | 'runs export --format' | 'owned export --format')
     source='list'; values=('csv' 'ndjson' 'json' 'parquet' 'table') ;;
-  'search --fields' | 'employees --fields')
+  'search --fields' | 'employees --fields' | 'owned export --fields')
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
   'enrich --fields')
     source='commas'; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
-  'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1')
+  'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1' | 'owned diff #1')
     source='runs' ;;
   'runs export --fields')
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
@@ -256,7 +296,7 @@ __headcount_values() {
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'filters' 'search' 'enrich' 'employees' 'runs' 'resume' 'spend' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'filters' 'search' 'enrich' 'employees' 'runs' 'resume' 'spend' 'owned' 'sql' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

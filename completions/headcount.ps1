@@ -12,6 +12,8 @@ $headcountTree = @{
       'runs' = 'list, show, resume, export or remove paid exports'
       'resume' = 'continue an unfinished export'
       'spend' = 'show what was spent, from the runs that are kept'
+      'owned' = 'what you own: everybody ever bought, once (offline)'
+      'sql' = 'ask the people you own with SQL (offline)'
       'login' = 'store a key for a connection'
       'logout' = 'remove a connection''s key'
       'connections' = 'list, use, set or remove connections'
@@ -245,7 +247,7 @@ $headcountTree = @{
     Commands = [ordered]@{
       'list' = 'List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.'
       'show' = 'Show one run: what it buys, what it cost, where it stands.'
-      'remove' = 'Remove runs with everything that they keep. Files that were written from them stay.'
+      'remove' = 'Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.'
       'prune' = 'Remove runs that are over and that nothing happened to for a while.'
       'resume' = 'continue an unfinished export'
       'export' = 'Write a run again, in another format or with other fields. Offline, 0 credits.'
@@ -394,6 +396,147 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
+    Many = $false
+  }
+  'owned' = @{
+    Commands = [ordered]@{
+      'status' = 'Say how many people are owned, what they cost, and what was paid for somebody who was owned already.'
+      'show' = 'Show what is owned of a person, named by id, profile address or its slug, or whole name: the record, every purchase, what changed.'
+      'export' = 'Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.'
+      'import' = 'Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price.'
+      'diff' = 'Say who is in one run and not in another, and whose record differs. RUN is an id, its beginning or its end, or `last`.'
+      'rebuild' = 'Make the library again from the runs. What came from removed runs and from files stays.'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'owned status' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'owned show' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'owned export' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--seniority' = @{ Text = 'seniority is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--seniority-level' = @{ Text = 'seniority level is exactly this, any case'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
+      '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
+      '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry-prefix' = @{ Text = 'industry begins with this text'; Value = @{ Kind = 'text' } }
+      '--connections-min' = @{ Text = 'at least this many connections'; Value = @{ Kind = 'text' } }
+      '--connections-max' = @{ Text = 'at most this many connections'; Value = @{ Kind = 'text' } }
+      '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
+      '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
+      '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
+      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
+      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'owned import' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '--at' = @{ Text = 'when the records were true (default: when the file was last written)'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'file' })
+    Many = $true
+  }
+  'owned diff' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'runs' }, @{ Kind = 'text' })
+    Many = $false
+  }
+  'owned rebuild' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'sql' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-f' = @{ Text = 'read the query from a file, or from stdin (-)'; Value = @{ Kind = 'file' } }
+      '--file' = @{ Text = 'read the query from a file, or from stdin (-)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'table, csv or json'; Value = @{ Kind = 'text' } }
+      '--test' = @{ Text = 'what was bought with test keys instead'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
     Many = $false
   }
   'login' = @{
@@ -754,7 +897,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'search', 'enrich', 'employees', 'runs', 'resume', 'spend', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'search', 'enrich', 'employees', 'runs', 'resume', 'spend', 'owned', 'sql', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -23,6 +23,13 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry("Keep", "runs", "list, show, resume, export or remove paid exports", () => import("./commands/runs/runs.ts")),
   entry("Keep", "resume", "continue an unfinished export", () => import("./commands/resume.ts")),
   entry("Keep", "spend", "show what was spent, from the runs that are kept", () => import("./commands/spend.ts")),
+  entry(
+    "Keep",
+    "owned",
+    "what you own: everybody ever bought, once (offline)",
+    () => import("./commands/owned/owned.ts"),
+  ),
+  entry("Keep", "sql", "ask the people you own with SQL (offline)", () => import("./commands/sql.ts")),
   entry("Connect", "login", "store a key for a connection", () => import("./commands/login.ts")),
   entry("Connect", "logout", "remove a connection's key", () => import("./commands/logout.ts")),
   entry("Connect", "connections", "list, use or remove connections", () => import("./commands/connections.ts")),

@@ -1,10 +1,13 @@
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
+import { checkFields, collectColumns, publishedFields } from "../output/columns.ts";
 import type { Rendering } from "../output/formats.ts";
 import { checkOutput, exists, type FileFacts, FileOutput, type Output, StreamOutput } from "../output/output.ts";
 import type { Page } from "../output/page.ts";
+import type { RecordKind } from "../output/values.ts";
 import { Disk } from "../runs/disk.ts";
-import { type GuardFlags, readGuard } from "./export-options.ts";
+import type { Printer } from "../terminal/printer.ts";
+import { type GuardFlags, readGuard, type readView, type ViewFlags } from "./export-options.ts";
 
 /**
  * Writes rows that are owned already to a file, which appears once it is whole, or to stdout.
@@ -46,4 +49,26 @@ export async function writePages(
     await output.abort();
     throw error;
   }
+}
+
+/**
+ * How rows that are owned already are to be written. Fields that no published record has are checked against the rows.
+ * @throws CliError exit 2 for a field that no row has
+ */
+export async function renderingOf(
+  pages: () => AsyncIterable<Page>,
+  kind: RecordKind,
+  view: ReturnType<typeof readView>,
+  flags: ViewFlags,
+  printer: Printer,
+): Promise<Rendering> {
+  const table = view.format === "table";
+  const columns = (): Promise<string[]> => collectColumns(pages(), kind);
+  let { fields } = view;
+  if (fields === undefined) fields = table && flags.allFields === true ? await columns() : undefined;
+  else {
+    const published = new Set(publishedFields(kind));
+    checkFields(fields, kind, fields.every((field) => published.has(field)) ? published : new Set(await columns()));
+  }
+  return { ...view, kind, fields, table: table ? await printer.rowsTable() : undefined };
 }

@@ -111,7 +111,7 @@ export class Distinct {
   take(page: Page): Page {
     const fresh: number[] = [];
     for (let index = 0; index < page.length; index++) {
-      const identity = this.#identity(page, index);
+      const identity = identityOf(page, index, this.#kind);
       if (identity === undefined) this.#unnamed++;
       else if (!this.#seen.add(identity)) continue;
       fresh.push(index);
@@ -122,13 +122,14 @@ export class Distinct {
     if (fresh.length === 0 && page.length > 1) this.#repeatedPages++;
     return page.select(fresh);
   }
+}
 
-  #identity(page: Page, index: number): string | undefined {
-    const id = page.identity(index, ["id"]);
-    if (id !== undefined) return id;
-    const address = page.identity(index, ADDRESSES[this.#kind]);
-    return address === undefined ? undefined : `@${canonicalAddress(address) ?? address}`;
-  }
+/** Who a row is: its own `id`, else its canonical profile address with an `@` before it; undefined where it has neither. */
+export function identityOf(page: Page, index: number, kind: RecordKind): string | undefined {
+  const id = page.identity(index, ["id"]);
+  if (id !== undefined) return id;
+  const address = page.identity(index, ADDRESSES[kind]);
+  return address === undefined ? undefined : `@${canonicalAddress(address) ?? address}`;
 }
 
 /** What a run's pages describe. */

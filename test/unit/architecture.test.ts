@@ -15,7 +15,8 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   runs: ["client", "contract"],
   output: ["runs", "contract"],
   purchase: ["output", "runs", "client", "contract"],
-  commands: ["purchase", "output", "runs", "client", "connections", "terminal", "contract"],
+  library: ["output", "runs", "contract"],
+  commands: ["library", "purchase", "output", "runs", "client", "connections", "terminal", "contract"],
   completion: ["contract"],
 };
 /** Files directly under src/ that a layer may use. */
@@ -25,6 +26,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   runs: ["errors.ts", "context.ts"],
   output: ["errors.ts", "context.ts"],
   purchase: ["errors.ts", "context.ts"],
+  library: ["errors.ts", "context.ts"],
   terminal: [],
   service: ["paths.ts"],
   commands: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts"],

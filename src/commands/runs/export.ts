@@ -3,13 +3,13 @@ import type { Context } from "../../context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
-import { checkFields, collectColumns, noRowHas, publishedFields } from "../../output/columns.ts";
+import { noRowHas } from "../../output/columns.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
-import type { Rendering } from "../../output/formats.ts";
+import type { Page } from "../../output/page.ts";
 import type { RunReader } from "../../runs/run.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addGuardOptions, addViewOptions, type GuardFlags, readView, type ViewFlags } from "../export-options.ts";
-import { writePages } from "../write-pages.ts";
+import { renderingOf, writePages } from "../write-pages.ts";
 import { openStore } from "./store.ts";
 
 interface ExportRunOptions extends ViewFlags, GuardFlags {
@@ -45,20 +45,10 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   const run = await store.open(await store.resolve(name));
   const finished = run.state.done !== undefined;
   if (!finished && options.requireComplete === true) throw notFinished(run);
-  const rendering: Rendering = {
-    ...view,
-    kind: kindOf(run),
-    fields: await fieldsOf(run, view.fields, options.allFields === true && view.format === "table"),
-    table: view.format === "table" ? await printer.rowsTable() : undefined,
-  };
-  const { rows, file, missing } = await writePages(
-    () => distinctPages(run),
-    view.output,
-    rendering,
-    options,
-    `${run.id}-export`,
-    context,
-  );
+  const kind = kindOf(run);
+  const pages = (): AsyncIterable<Page> => distinctPages(run);
+  const rendering = await renderingOf(pages, kind, view, options, printer);
+  const { rows, file, missing } = await writePages(pages, view.output, rendering, options, `${run.id}-export`, context);
   for (const field of missing) printer.note(noRowHas(field));
   if (!finished) {
     const { ended } = run.state;
@@ -79,22 +69,8 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
       output: { file: path, format: view.format, bytes, sha256 },
     });
   }
-  const what = rendering.kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
+  const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
   printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
-}
-
-/** The pinned columns, checked against what was bought where they are no published ones. */
-async function fieldsOf(
-  run: RunReader,
-  fields: readonly string[] | undefined,
-  all: boolean,
-): Promise<readonly string[] | undefined> {
-  const kind = kindOf(run);
-  const columns = (): Promise<string[]> => collectColumns(distinctPages(run), kind);
-  if (fields === undefined) return all ? await columns() : undefined;
-  const published = new Set(publishedFields(kind));
-  checkFields(fields, kind, fields.every((field) => published.has(field)) ? published : new Set(await columns()));
-  return fields;
 }
 
 const notFinished = ({ id, state }: RunReader): CliError =>

@@ -1,7 +1,9 @@
 import type { Command } from "commander";
+import { stateDir } from "../../connections/paths.ts";
 import { type Context, canPrompt } from "../../context.ts";
 import { counted, echo, spanMs } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
+import { openLibrary, shelfOfPlan } from "../../library/take-in.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { isOver, type RunStore, type RunSummary } from "../../runs/run-store.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -23,7 +25,9 @@ const addRemoving = (command: Command): Command =>
 
 export function registerRemove(runs: Command, context: Context): void {
   addRemoving(runs.command("remove <run...>"))
-    .description("Remove runs with everything that they keep. Files that were written from them stay.")
+    .description(
+      "Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.",
+    )
     .addHelpText(
       "after",
       `
@@ -84,9 +88,36 @@ async function removeAll(
 ): Promise<void> {
   for (const run of runs) store.requireRemovable(run, options.force === true);
   if (runs.length > 0 && options.yes !== true) await agree(runs, context);
+  await keepPeople(store, runs, options, context);
   for (const run of runs) await store.remove(run, context);
   await store.sweep();
   report("removed", runs, options, context);
+}
+
+/**
+ * Who was bought stays owned: the library takes it in while it is there.
+ * @throws CliError where that cannot be done and `--force` is not given
+ */
+async function keepPeople(
+  store: RunStore,
+  runs: readonly RunSummary[],
+  options: RemoveOptions,
+  context: Context,
+): Promise<void> {
+  const ids = new Set(runs.map(({ id }) => id));
+  const shelves = runs.map(({ plan }) => shelfOfPlan(stateDir(context), plan)).filter((shelf) => shelf !== undefined);
+  try {
+    for (const shelf of new Map(shelves.map((one) => [one.path, one])).values()) {
+      const opened = await openLibrary(shelf, store);
+      opened?.library.close();
+      const lost = opened?.taken.unread.find(({ run }) => ids.has(run));
+      if (lost !== undefined) throw usageError(`the people of run ${lost.run} cannot be kept: ${lost.why}`);
+    }
+  } catch (error) {
+    if (options.force === true) return;
+    const failure = error instanceof CliError ? error : usageError((error as Error).message);
+    throw failure.with({ hint: "with --force they go with the run; nothing was removed yet" });
+  }
 }
 
 /** Paid rows go with a run: a person is asked, a script has to say that it means it. */

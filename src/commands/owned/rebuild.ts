@@ -1,0 +1,27 @@
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { counted } from "../../contract/text.ts";
+import { rebuildLibrary } from "../../library/take-in.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { openStore } from "../runs/store.ts";
+import { addShelfOption, type ShelfOptions, shelfOf } from "./shelf.ts";
+
+/** @param run what is done with the command line: tests of parsing hand in another */
+export function register(owned: Command, context: Context, run = rebuild): void {
+  addShelfOption(owned.command("rebuild"))
+    .description("Make the library again from the runs. What came from removed runs and from files stays.")
+    .addHelpText("after", "\nExamples:\n  $ headcount -c sample owned rebuild")
+    .action(async (_: unknown, self: Command) => {
+      await run(self.optsWithGlobals<ShelfOptions>(), context);
+    });
+}
+
+async function rebuild(options: ShelfOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const opened = await rebuildLibrary(shelfOf(options, context), openStore(context));
+  if (opened === undefined) return printer.note("nothing was bought there yet");
+  const { people, purchases } = opened.library.totals();
+  opened.library.close();
+  if (printer.json) printer.document({ people, rows_paid: purchases });
+  printer.note(`${counted(people, "person", "people")} from ${counted(purchases, "paid row")}`);
+}

@@ -1,0 +1,73 @@
+import type { Command } from "commander";
+import type { Context } from "../context.ts";
+import { usageError } from "../errors.ts";
+import { type JsonValue, stringifyExact } from "../output/values.ts";
+import { Printer } from "../terminal/printer.ts";
+import { readInput } from "./input.ts";
+import { addShelfOption, type ShelfOptions, withLibrary } from "./owned/shelf.ts";
+
+export interface SqlOptions extends ShelfOptions {
+  readonly file?: string;
+  readonly format?: "table" | "csv" | "json";
+}
+
+const MAX_QUERY_BYTES = 1 << 20;
+
+/** @param run what is done with a query: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = query): void {
+  addShelfOption(
+    program
+      .command("sql [query]")
+      .summary("ask the people you own with SQL (offline)")
+      .description("Ask everybody you own with one SQL query (SQLite's), read-only: offline, at 0 credits.")
+      .option("-f, --file <file>", "read the query from a file, or from stdin (-)")
+      .option("--format <format>", "table, csv or json"),
+  )
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount -c sample sql "select country, count(*) as people from people group by 1 order by 2 desc limit 5"
+  $ headcount -c sample sql "select run, sum(credits) as credits from purchases group by 1" --json
+
+people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
+purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.`,
+    )
+    .action(async (text: string | undefined, _: unknown, self: Command) => {
+      const options = self.optsWithGlobals<SqlOptions>();
+      if ((text === undefined) === (options.file === undefined)) {
+        throw usageError(
+          "give one query, as an argument or with --file",
+          'for example headcount sql "select count(*) from people"',
+        );
+      }
+      const statement = text ?? (await readInput(context, options.file ?? "-", "sql", MAX_QUERY_BYTES));
+      await run(statement, options, context);
+    });
+}
+
+async function query(text: string, options: SqlOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  await withLibrary(options, context, printer, async (library) => {
+    if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
+    const { columns, rows } = await library.ask(text);
+    const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
+    if (format === "json") {
+      const documents = rows.map((row) =>
+        Object.fromEntries(columns.map((name, index) => [name, row[index] as JsonValue])),
+      );
+      printer.text(`${stringifyExact(documents)}\n`);
+    } else if (format === "csv") {
+      const { csvDocument } = await import("../output/csv.ts");
+      printer.text(csvDocument(columns, rows));
+    } else {
+      await printer.table(
+        columns.map((title, index) => ({
+          title,
+          ...(typeof rows[0]?.[index] === "string" ? {} : { align: "right" as const }),
+        })),
+        rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell)))),
+      );
+    }
+  });
+}

@@ -1,0 +1,381 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import { conditionsOf, type SqlDialect, whereSql } from "../contract/conditions.ts";
+import type { CanonicalFilters } from "../contract/filters.ts";
+import { canonicalAddress, isSlug, normalForm } from "../contract/normalise.ts";
+import { type CliError, usageError } from "../errors.ts";
+import { fieldsOf, type Purchase } from "./history.ts";
+import { filterValues, PERSON_COLUMNS } from "./person.ts";
+import { FORMAT, SCHEMA, VIEWS } from "./schema.ts";
+import { openToRead, openToWrite } from "./sqlite.ts";
+
+const DIALECT: SqlDialect = {
+  placeholder: () => "?",
+  addressColumns: (column) => ({ slug: `${column}_slug`, address: `${column}_address` }),
+};
+
+/** The folder of the libraries in the state folder. */
+export const libraryFolder = (stateDir: string): string => join(stateDir, "library");
+
+/**
+ * The file with everybody ever bought from one service with one kind of key.
+ * @param serviceId the service's address, or `sample:FOLDER`
+ */
+export function libraryPath(stateDir: string, serviceId: string, mode: "live" | "test"): string {
+  const host = /^https?:\/\/([^/:]+)/.exec(serviceId)?.[1] ?? serviceId.split(":", 1)[0] ?? "";
+  const mark = createHash("sha256").update(serviceId).digest("hex").slice(0, 8);
+  return join(libraryFolder(stateDir), `${host.replace(/[^\w.-]/g, "_")}-${mark}${mode === "test" ? "-test" : ""}.db`);
+}
+
+/** A paid row on its way into the library. */
+export interface NewRow {
+  /** Place of the row in its page. */
+  readonly position: number;
+  /** Who it is: equal for the same person in other runs. */
+  readonly identity: string;
+  /** One value for each of {@link PERSON_COLUMNS}. */
+  readonly values: readonly (string | number | null)[];
+  /** Credits, in millionths. */
+  readonly price: bigint;
+  /** The record as JSON text, as it came. */
+  readonly record: string;
+}
+
+/** A page whose reply is kept. */
+export interface PaidPage {
+  readonly run: string;
+  readonly unit: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
+  readonly rows: readonly NewRow[];
+}
+
+/** What was bought by one run, as the library keeps it. */
+export interface BoughtRun {
+  readonly id: string;
+  readonly command: string;
+  /** What was asked for, on one line. */
+  readonly target: string;
+  readonly datasetVersion: string | null;
+  readonly output: string | null;
+  /** ISO-8601. */
+  readonly createdAt: string;
+  /** Epoch milliseconds; null while it goes on. */
+  readonly finishedAt: number | null;
+}
+
+export interface LibraryTotals {
+  readonly people: number;
+  /** Paid rows; what exceeds the people was bought more than once. */
+  readonly purchases: number;
+  /** Millionths of a credit. */
+  readonly credits: bigint;
+  readonly repeatCredits: bigint;
+  readonly runs: number;
+  /** Epoch milliseconds. */
+  readonly firstAt: number | null;
+  readonly lastAt: number | null;
+}
+
+/** Everybody ever bought from a service, once, with every purchase and every record that came. Answers filters as the service does. */
+export class Library {
+  readonly path: string;
+  readonly #database: DatabaseSyncInstance;
+  readonly #statements = new Map<string, StatementSyncInstance>();
+
+  private constructor(path: string, database: DatabaseSyncInstance) {
+    this.path = path;
+    this.#database = database;
+  }
+
+  /**
+   * Opens the library at a path, made where it is not there.
+   * @throws CliError (exit 2) where another version of headcount wrote it
+   */
+  static async open(path: string): Promise<Library> {
+    const database = await openToWrite(path);
+    const library = new Library(path, database);
+    library.#transaction(() => {
+      const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };
+      if (version === 0) database.exec(`${SCHEMA}; PRAGMA user_version = ${FORMAT}`);
+      else if (version !== FORMAT) throw otherFormat(path, version);
+    });
+    return library;
+  }
+
+  close(): void {
+    this.#statements.clear();
+    this.#database.close();
+  }
+
+  /** Whether a page of a run is in. */
+  hasPage(run: string, unit: number): boolean {
+    return this.#statement("SELECT 1 FROM page WHERE run = ? AND unit = ?").get(run, unit) !== undefined;
+  }
+
+  /** Whether all of a finished run is in: it need not be read again. */
+  hasRun(id: string): boolean {
+    return this.#statement("SELECT 1 FROM run WHERE id = ? AND finished_at IS NOT NULL").get(id) !== undefined;
+  }
+
+  /** Whether a run brought anybody, also one that was removed since. */
+  knowsRun(id: string): boolean {
+    return this.#statement("SELECT 1 FROM run WHERE id = ?").get(id) !== undefined;
+  }
+
+  /** Takes in pages, all or none of them; one that is in already changes nothing. */
+  addPages(pages: readonly PaidPage[]): void {
+    this.#transaction(() => {
+      for (const page of pages) {
+        if (this.hasPage(page.run, page.unit)) continue;
+        for (const row of page.rows) this.#add(page, row);
+        this.#statement("INSERT INTO page VALUES (?, ?)").run(page.run, page.unit);
+      }
+    });
+  }
+
+  /**
+   * Forgets everything that came from these runs, so that it can be taken in from them again. What came from other runs, which are
+   * no longer there, and from files stays: it stands nowhere else.
+   */
+  forgetRuns(runs: readonly string[]): void {
+    const list = JSON.stringify(runs);
+    this.#transaction(() => {
+      const stale = "(SELECT value FROM json_each(?))";
+      const people = this.#statement(`SELECT DISTINCT person FROM purchase WHERE run IN ${stale}`).all(list);
+      for (const table of ["purchase", "page"]) this.#statement(`DELETE FROM ${table} WHERE run IN ${stale}`).run(list);
+      this.#statement(`DELETE FROM run WHERE id IN ${stale}`).run(list);
+      for (const { person } of people as { person: number }[]) this.#settleOn(person);
+    });
+  }
+
+  /** Makes the newest of a person's purchases that are left the one that counts; without any the person goes. */
+  #settleOn(person: number): void {
+    this.#statement(
+      "DELETE FROM record WHERE person = ? AND r NOT IN (SELECT record FROM purchase WHERE person = ?)",
+    ).run(person, person);
+    const newest = this.purchases(person).at(-1);
+    const { identity } = this.#statement("SELECT identity FROM person WHERE n = ?").get(person) as { identity: string };
+    this.#statement("DELETE FROM person WHERE n = ?").run(person);
+    if (newest === undefined) return;
+    const { r } = this.#statement("SELECT r FROM record WHERE person = ? AND body = ?").get(person, newest.record) as {
+      r: number;
+    };
+    this.#put(person, identity, r, newest.at, orderOf(newest), filterValues(fieldsOf(newest.record)));
+  }
+
+  putRun(run: BoughtRun): void {
+    this.#statement("INSERT OR REPLACE INTO run VALUES (?, ?, ?, ?, ?, ?, ?)").run(
+      run.id,
+      run.command,
+      run.target,
+      run.datasetVersion,
+      run.output,
+      run.createdAt,
+      run.finishedAt,
+    );
+  }
+
+  #add({ run, unit, at }: PaidPage, { position, identity, values, price, record }: NewRow): void {
+    const known = this.#statement("SELECT n, bought_at, bought_by FROM person WHERE identity = ?").get(identity) as
+      | { n: number; bought_at: number; bought_by: string }
+      | undefined;
+    const order = orderOf({ run, unit, position });
+    const person = known?.n ?? this.#nextPerson();
+    const body = this.#recordOf(person, record, known !== undefined);
+    this.#statement("INSERT INTO purchase VALUES (?, ?, ?, ?, ?, ?, ?)").run(
+      person,
+      at,
+      run,
+      unit,
+      position,
+      price,
+      body,
+    );
+    if (known === undefined || at > known.bought_at || (at === known.bought_at && order > known.bought_by))
+      this.#put(person, identity, body, at, order, values);
+  }
+
+  #put(person: number, identity: string, record: number, at: number, order: string, values: NewRow["values"]): void {
+    const marks = PERSON_COLUMNS.map(() => "?").join(", ");
+    this.#statement(
+      `INSERT OR REPLACE INTO person (n, identity, record, bought_at, bought_by, ${PERSON_COLUMNS.join(", ")}) VALUES (?, ?, ?, ?, ?, ${marks})`,
+    ).run(person, identity, record, at, order, ...values);
+  }
+
+  #nextPerson(): number {
+    return (this.#statement("SELECT coalesce(max(n), 0) + 1 AS n FROM person").get() as { n: number }).n;
+  }
+
+  /** The row of a record's text; the same text is kept once for a person. */
+  #recordOf(person: number, text: string, known: boolean): number {
+    const same = known
+      ? (this.#statement("SELECT r FROM record WHERE person = ? AND body = ?").get(person, text) as
+          | { r: number }
+          | undefined)
+      : undefined;
+    if (same !== undefined) return same.r;
+    return Number(this.#statement("INSERT INTO record (person, body) VALUES (?, ?)").run(person, text).lastInsertRowid);
+  }
+
+  /** How many of the people match, exactly; nobody is asked. */
+  count(filters: CanonicalFilters): number {
+    const { text, values } = whereSql(conditionsOf(filters), DIALECT);
+    return (this.#statement(`SELECT count(*) AS n FROM person${text}`).get(...values) as { n: number }).n;
+  }
+
+  /** The newest record of everybody who matches, as JSON text, in the order in which they were first taken in. */
+  *records(filters: CanonicalFilters): Generator<string> {
+    const { text, values } = whereSql(conditionsOf(filters), DIALECT);
+    const sql = `SELECT body FROM person JOIN record ON r = person.record${text} ORDER BY n`;
+    for (const row of this.#database.prepare(sql).iterate(...values)) yield (row as { body: string }).body;
+  }
+
+  /** Values of a key among those who match, most frequent first; `undefined` stands for none. */
+  breakdown(
+    column: string,
+    filters: CanonicalFilters,
+  ): { readonly value: string | undefined; readonly count: number }[] {
+    if (!PERSON_COLUMNS.includes(column)) throw new RangeError(`no column ${column}`);
+    const { text, values } = whereSql(conditionsOf(filters), DIALECT);
+    const sql = `SELECT ${column} AS value, count(*) AS n FROM person${text} GROUP BY 1 ORDER BY n DESC, value`;
+    return (this.#statement(sql).all(...values) as { value: string | null; n: number }[]).map(({ value, n }) => ({
+      value: value ?? undefined,
+      count: n,
+    }));
+  }
+
+  /** Which of these identities are owned ({@link identityOf}). */
+  owned(identities: readonly string[]): Set<string> {
+    const rows = this.#statement("SELECT identity FROM person WHERE identity IN (SELECT value FROM json_each(?))").all(
+      JSON.stringify(identities),
+    ) as { identity: string }[];
+    return new Set(rows.map(({ identity }) => identity));
+  }
+
+  /** The people that a text names: by id, profile address or its slug, or whole name; at most 20. */
+  find(text: string): number[] {
+    const address = canonicalAddress(text);
+    const slug = address !== undefined && isSlug(address) ? address : null;
+    const whole = slug === null ? (address ?? null) : null;
+    const rows = this.#statement(
+      "SELECT n FROM person WHERE identity IN (?, ?) OR network_url_address = ? OR network_url_slug = ? OR name = ? ORDER BY n LIMIT 20",
+    ).all(text, `@${whole ?? ""}`, whole, slug, normalForm(text)) as { n: number }[];
+    return rows.map(({ n }) => n);
+  }
+
+  /** Every purchase of a person, oldest first. */
+  purchases(person: number): Purchase[] {
+    const statement = this.#database.prepare(
+      `SELECT at, run, unit, position, price, body AS record FROM purchase JOIN record ON r = purchase.record
+       WHERE purchase.person = ? ORDER BY at, run, unit, position`,
+      { readBigInts: true },
+    );
+    const rows = statement.all(person) as (Record<"at" | "unit" | "position" | "price", bigint> & {
+      run: string;
+      record: string;
+    })[];
+    return rows.map((row) => ({ ...row, at: Number(row.at), unit: Number(row.unit), position: Number(row.position) }));
+  }
+
+  /** Everybody whom one of two runs brought, with the record of each: undefined where it did not bring them. */
+  *broughtBy(
+    older: string,
+    newer: string,
+  ): Generator<{ readonly old: string | undefined; readonly now: string | undefined }> {
+    const brought = `SELECT purchase.person, max(body) AS body FROM purchase JOIN record ON r = purchase.record WHERE run = ? GROUP BY 1`;
+    const sql = `SELECT a.body AS old, b.body AS now FROM (${brought}) AS a FULL JOIN (${brought}) AS b ON a.person = b.person
+      ORDER BY coalesce(a.person, b.person)`;
+    for (const row of this.#database.prepare(sql).iterate(older, newer)) {
+      const { old, now } = row as { old: string | null; now: string | null };
+      yield { old: old ?? undefined, now: now ?? undefined };
+    }
+  }
+
+  /**
+   * Answers a query over the views `people`, `purchases` and `runs`, on a connection of its own that can change nothing.
+   * @throws CliError (exit 2) with SQLite's own words
+   */
+  async ask(
+    sql: string,
+  ): Promise<{ readonly columns: string[]; readonly rows: (string | number | bigint | null)[][] }> {
+    // What may stand here reads; VACUUM INTO and ATTACH would make files.
+    if (!/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(select|with|values|explain)\b/i.test(sql)) {
+      throw usageError(
+        "a query begins with SELECT, WITH, VALUES or EXPLAIN",
+        "headcount help sql has examples",
+        "bad_query",
+      );
+    }
+    const database = await openToRead(this.path);
+    try {
+      database.exec(VIEWS);
+      const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
+      const columns = statement.columns().map(({ name }) => name);
+      const rows = statement.all() as unknown as (string | number | bigint | null)[][];
+      return { columns, rows };
+    } catch (error) {
+      throw usageError(
+        `the query was refused: ${(error as Error).message}`,
+        "headcount help sql lists the views and their columns",
+        "bad_query",
+      );
+    } finally {
+      database.close();
+    }
+  }
+
+  totals(): LibraryTotals {
+    const row = this.#database
+      .prepare(
+        `SELECT (SELECT count(*) FROM person) AS people, count(*) AS purchases, coalesce(sum(price), 0) AS credits, min(at) AS firstAt, max(at) AS lastAt,
+           (SELECT count(*) FROM run) AS runs,
+           coalesce(sum(price) FILTER (WHERE EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
+             AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))), 0) AS repeatCredits
+         FROM purchase`,
+        { readBigInts: true },
+      )
+      .get() as Record<keyof LibraryTotals, bigint | null>;
+    const time = (value: bigint | null): number | null => (value === null ? null : Number(value));
+    return {
+      people: Number(row.people),
+      purchases: Number(row.purchases),
+      credits: row.credits ?? 0n,
+      repeatCredits: row.repeatCredits ?? 0n,
+      runs: Number(row.runs),
+      firstAt: time(row.firstAt),
+      lastAt: time(row.lastAt),
+    };
+  }
+
+  #statement(sql: string): StatementSyncInstance {
+    const known = this.#statements.get(sql);
+    if (known !== undefined) return known;
+    const statement = this.#database.prepare(sql);
+    this.#statements.set(sql, statement);
+    return statement;
+  }
+
+  #transaction(work: () => void): void {
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      work();
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+}
+
+/** Purchases of one instant in an order of their own, so that the newest is the same one however they were taken in. */
+const orderOf = ({ run, unit, position }: Pick<Purchase, "run" | "unit" | "position">): string =>
+  `${run} ${String(unit).padStart(9, "0")} ${String(position).padStart(7, "0")}`;
+
+const otherFormat = (path: string, version: number): CliError =>
+  usageError(
+    `${path} was written by another version of headcount (format ${version}, this one knows ${FORMAT})`,
+    "use that version, or move the file away: it is made again from the runs that are there",
+    "other_format",
+  );

@@ -1,0 +1,36 @@
+import { FILTER_COLUMNS, NORMAL_COLUMNS, NUMBER_COLUMNS } from "../contract/conditions.ts";
+import { departmentOf } from "../contract/filters.ts";
+import { canonicalAddress, normalForm, slugOf } from "../contract/normalise.ts";
+
+/** Addresses are matched whole or by their last segment (docs/contract.md, Filters). */
+const ADDRESS_COLUMNS = ["network_url", "company_network_url"] as const;
+
+/** Columns of the table of people that filters are answered from, in its order. */
+export const PERSON_COLUMNS: readonly string[] = [
+  ...FILTER_COLUMNS,
+  ...ADDRESS_COLUMNS.flatMap((column) => [`${column}_slug`, `${column}_address`]),
+];
+
+type Value = string | number | null;
+
+/** What the filters see of a record: the normal forms of docs/contract.md, Filters, one for each of {@link PERSON_COLUMNS}. */
+export function filterValues(record: Readonly<Record<string, unknown>>): Value[] {
+  const values: Value[] = NORMAL_COLUMNS.map((column) => normalText(record[column]));
+  const { department } = record;
+  values.push(typeof department === "string" ? (departmentOf(department) ?? department) : null);
+  for (const column of NUMBER_COLUMNS) {
+    const value = record[column];
+    values.push(typeof value === "number" && Number.isSafeInteger(value) ? value : null);
+  }
+  for (const column of ADDRESS_COLUMNS) {
+    const address = addressOf(record[column]);
+    values.push(address === undefined ? null : slugOf(address), address ?? null);
+  }
+  return values;
+}
+
+const normalText = (value: unknown): string | null =>
+  typeof value === "string" ? normalForm(value) || null : typeof value === "number" ? String(value) : null;
+
+const addressOf = (value: unknown): string | undefined =>
+  typeof value === "string" ? canonicalAddress(value) : undefined;

@@ -1,0 +1,61 @@
+import { NUMBER_COLUMNS } from "../contract/conditions.ts";
+import { PERSON_FIELDS } from "../contract/records.ts";
+import { PERSON_COLUMNS } from "./person.ts";
+
+/** Raised whenever a table changes: a library of another format is made again from the runs. */
+export const FORMAT = 1;
+
+const typeOf = (column: string): string => (NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT");
+
+/** What filters that nearly everybody uses are answered by; the others read the narrow table from end to end. */
+const INDEXES = [
+  ["country", "department", "seniority_level"],
+  ["department", "seniority_level", "connections"],
+  ["title"],
+  ["name"],
+  ["headline"],
+  ["industry"],
+  ["network_url_slug", "network_url_address"],
+  ["company_network_url_slug", "company_network_url_address"],
+];
+
+/**
+ * `person`: everybody once, with the normal forms that filters match on. `record`: each different record that came for a person.
+ * `purchase`: every paid row; the newest one's record is the person's. `page`: which pages of which run are in. `run`: what was bought.
+ */
+export const SCHEMA = `
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE person (
+  n INTEGER PRIMARY KEY, identity TEXT NOT NULL UNIQUE, record INTEGER NOT NULL, bought_at INTEGER NOT NULL, bought_by TEXT NOT NULL,
+  ${PERSON_COLUMNS.map((column) => `${column} ${typeOf(column)}`).join(", ")}
+);
+CREATE TABLE record (r INTEGER PRIMARY KEY, person INTEGER NOT NULL, body TEXT NOT NULL);
+CREATE INDEX record_of_person ON record (person);
+CREATE TABLE purchase (
+  person INTEGER NOT NULL, at INTEGER NOT NULL, run TEXT NOT NULL, unit INTEGER NOT NULL, position INTEGER NOT NULL,
+  price INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (person, at, run, unit, position)
+) WITHOUT ROWID;
+CREATE INDEX purchase_of_run ON purchase (run);
+CREATE TABLE page (run TEXT NOT NULL, unit INTEGER NOT NULL, PRIMARY KEY (run, unit)) WITHOUT ROWID;
+CREATE TABLE run (
+  id TEXT PRIMARY KEY, command TEXT NOT NULL, target TEXT NOT NULL, dataset_version TEXT, output TEXT, created_at TEXT NOT NULL,
+  finished_at INTEGER
+) WITHOUT ROWID;
+${INDEXES.map((columns) => `CREATE INDEX person_by_${columns.join("_")} ON person (${columns.join(", ")});`).join("\n")}
+`;
+
+const CREDITS = "/ 1000000.0";
+const ISO = (column: string): string => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
+
+/** What a person asks with SQL: temporary, so that they cost nothing to anybody else and change with the version. */
+export const VIEWS = `
+CREATE TEMP VIEW people AS SELECT ${PERSON_FIELDS.map((field) => `body ->> '$.${field}' AS ${field}`).join(", ")}, body AS record,
+  ${ISO("bought_at")} AS bought_at,
+  (SELECT ${ISO("min(at)")} FROM purchase WHERE purchase.person = n) AS first_bought_at,
+  (SELECT count(*) FROM purchase WHERE purchase.person = n) AS times_bought,
+  (SELECT sum(price) ${CREDITS} FROM purchase WHERE purchase.person = n) AS credits
+  FROM person JOIN record ON r = person.record;
+CREATE TEMP VIEW purchases AS SELECT body ->> '$.id' AS id, body ->> '$.name' AS name, ${ISO("at")} AS at, run, price ${CREDITS} AS credits
+  FROM purchase JOIN record ON r = purchase.record;
+CREATE TEMP VIEW runs AS SELECT id, command, target, dataset_version, output, created_at FROM run;
+`;

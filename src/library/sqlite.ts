@@ -1,0 +1,46 @@
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { CliError, EXIT } from "../errors.ts";
+import { FILE_MODE, FOLDER_MODE } from "../runs/disk.ts";
+
+/** How long a process waits for another one that writes, in ms. */
+const BUSY_MS = 30_000;
+
+/** The SQLite of Node's own interface. @throws CliError (exit 2) where the optional package is not installed */
+async function driver() {
+  try {
+    return (await import("@photostructure/sqlite")).DatabaseSync;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
+    throw new CliError({
+      code: "library_not_installed",
+      category: "usage",
+      exitCode: EXIT.usage,
+      message: "the library of what you own needs @photostructure/sqlite, which is not installed",
+      hint: "install headcount with it: npm install -g headcount --include=optional; searches and runs work without",
+      cause: error,
+    });
+  }
+}
+
+/** Opens a file of the library to write, for its owner alone from the first moment; made where it is not there. */
+export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
+  const DatabaseSync = await driver();
+  // SQLite would make it with the rights that the umask leaves, and its log beside it with those of the file.
+  mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
+  closeSync(openSync(path, "a", FILE_MODE));
+  const database = new DatabaseSync(path, { timeout: BUSY_MS });
+  database.exec(
+    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY",
+  );
+  return database;
+}
+
+/** Opens a file of the library to be read: whatever is asked of it, it is not changed. */
+export async function openToRead(path: string): Promise<DatabaseSyncInstance> {
+  const DatabaseSync = await driver();
+  const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS });
+  database.exec("PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
+  return database;
+}

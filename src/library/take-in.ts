@@ -1,0 +1,162 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { identityOf, kindOf } from "../output/distinct.ts";
+import { Page } from "../output/page.ts";
+import { type JsonRecord, stringifyExact } from "../output/values.ts";
+import { creditsOf } from "../runs/journal.ts";
+import { type Plan, targetText } from "../runs/plan.ts";
+import type { RunReader } from "../runs/run.ts";
+import type { RunStore } from "../runs/run-store.ts";
+import { type BoughtRun, Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
+import { filterValues } from "./person.ts";
+
+/** What a library is of: the runs of one service with one kind of key. */
+export interface Shelf {
+  readonly path: string;
+  /** The service's address as plans have it. */
+  readonly serviceId: string;
+  readonly mode: "live" | "test";
+}
+
+export interface TakenIn {
+  /** Pages that were not in before. */
+  readonly pages: number;
+  /** Runs that cannot be read, and why: what they hold is not in. */
+  readonly unread: readonly { readonly run: string; readonly why: string }[];
+}
+
+/**
+ * Opens a library after taking in what the runs hold beyond it. The journals are the truth: nothing is written to the library while
+ * anything is bought, it reads on from where it stopped, and a process that dies in between leaves whole pages only.
+ * @returns undefined where nothing was ever bought there
+ */
+export async function openLibrary(
+  shelf: Shelf,
+  store: RunStore,
+): Promise<{ library: Library; taken: TakenIn } | undefined> {
+  const plans = new Map<string, Plan>();
+  const unread: { run: string; why: string }[] = [];
+  for (const id of await store.ids()) {
+    try {
+      const plan = await store.readPlan(id);
+      if (belongs(plan, shelf)) plans.set(id, plan);
+    } catch (error) {
+      // A run without a plan died before it bought anything.
+      if ((error as { code?: string }).code !== "no_such_run") unread.push({ run: id, why: (error as Error).message });
+    }
+  }
+  if (plans.size === 0 && !existsSync(shelf.path)) return undefined;
+  const library = await Library.open(shelf.path);
+  try {
+    let pages = 0;
+    // Oldest first, so that a person's newest record comes last.
+    for (const id of [...plans.keys()].sort()) {
+      if (library.hasRun(id)) continue;
+      try {
+        pages += await takeIn(library, await store.open(id));
+      } catch (error) {
+        unread.push({ run: id, why: (error as Error).message });
+      }
+    }
+    return { library, taken: { pages, unread } };
+  } catch (error) {
+    library.close();
+    throw error;
+  }
+}
+
+/**
+ * Makes a library again from the runs that are there. What came from removed runs and from files stays as it is.
+ * @returns undefined where nothing was ever bought there
+ */
+export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<typeof openLibrary> {
+  const opened = await openLibrary(shelf, store);
+  if (opened === undefined) return undefined;
+  opened.library.forgetRuns(await store.ids());
+  opened.library.close();
+  return openLibrary(shelf, store);
+}
+
+/**
+ * Takes in records that were bought elsewhere or earlier: owned from now on, at no price. The same file again changes nothing.
+ * @param at when they were true, epoch milliseconds
+ * @returns how many of the people were not owned before
+ */
+export function importRecords(
+  library: Library,
+  { name, at, records }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
+): number {
+  const before = library.totals().people;
+  const body = Buffer.from(`{"result":[${records.map(stringifyExact).join(",")}]}`);
+  const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
+  library.addPages([{ run, unit: 1, at, rows: records.length === 0 ? [] : rowsOf(Page.read(body, "person"), 0n) }]);
+  library.putRun({
+    id: run,
+    command: "import",
+    target: name,
+    datasetVersion: null,
+    output: null,
+    createdAt: new Date(at).toISOString(),
+    finishedAt: at,
+  });
+  return library.totals().people - before;
+}
+
+/** The library that a run's people belong to; undefined where it bought companies. */
+export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {
+  if (kindOf({ plan }) !== "person") return undefined;
+  const mode = plan.key_mode ?? "live";
+  return { path: libraryPath(stateDir, plan.base_url, mode), serviceId: plan.base_url, mode };
+}
+
+const belongs = (plan: Plan, { serviceId, mode }: Shelf): boolean =>
+  kindOf({ plan }) === "person" && plan.base_url === serviceId && (plan.key_mode ?? "live") === mode;
+
+/** Rows that are taken in at once: each time costs a sync of the disk. */
+const GROUP_ROWS = 10_000;
+
+/** @returns how many pages were not in before */
+async function takeIn(library: Library, run: RunReader): Promise<number> {
+  let taken = 0;
+  let group: PaidPage[] = [];
+  let rows = 0;
+  const put = (): void => {
+    library.addPages(group);
+    taken += group.length;
+    [group, rows] = [[], 0];
+  };
+  for await (const { unit, settled, body } of run.pages()) {
+    const { n } = unit.intent;
+    if (library.hasPage(run.id, n)) continue;
+    const page = Page.read(body, "person");
+    group.push({ run: run.id, unit: n, at: settled.at, rows: rowsOf(page, creditsOf(settled.used)) });
+    rows += page.length;
+    if (rows >= GROUP_ROWS) put();
+  }
+  put();
+  library.putRun(boughtRun(run));
+  return taken;
+}
+
+/** The rows of a page with what each of them cost; what does not divide is on the first ones, so that the sum is what was charged. */
+function rowsOf(page: Page, used: bigint): NewRow[] {
+  const length = BigInt(page.length);
+  return Array.from({ length: page.length }, (_, position) => {
+    const record = page.text(position);
+    // A row that names nobody is known again where it comes again as it was.
+    const identity = identityOf(page, position, "person") ?? `#${createHash("sha256").update(record).digest("hex")}`;
+    const price = used / length + (BigInt(position) < used % length ? 1n : 0n);
+    return { position, identity, values: filterValues(page.row(position)), price, record };
+  });
+}
+
+const boughtRun = ({ plan, state }: RunReader): BoughtRun => ({
+  id: plan.id,
+  command: plan.command,
+  target: targetText(plan.target),
+  datasetVersion: plan.dataset_version,
+  output: plan.output,
+  createdAt: plan.created_at,
+  // Only where nothing more can come: an unfinished run is read again.
+  finishedAt: state.done === undefined ? null : state.lastAt,
+});

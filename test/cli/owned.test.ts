@@ -1,0 +1,174 @@
+import { writeFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseExact } from "../../src/output/values.ts";
+import { type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 500, credits: 10_000 });
+});
+afterAll(() => service.close());
+
+/** Somebody who bought two segments that overlap. */
+async function buyer(): Promise<User> {
+  const me = user(service.url, service.key);
+  for (const argv of [
+    ["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"],
+    ["search", "--connections-min", "400", "--limit", "40", "--yes", "-o", "many.ndjson"],
+  ]) {
+    const { code, stderr } = await me.run(argv);
+    expect(code, stderr).toBe(0);
+  }
+  return me;
+}
+
+const lines = (text: string) =>
+  text
+    .trimEnd()
+    .split("\n")
+    .map((line) => parseExact(line) as Record<string, unknown>);
+
+describe("headcount owned", () => {
+  test("says how many people there are, and what was paid for somebody who was owned", async () => {
+    const me = await buyer();
+    const rows = [...lines(me.read("sales.ndjson")), ...lines(me.read("many.ndjson"))];
+    const ids = new Set(rows.map(({ id }) => id));
+    const { code, stdout } = await me.run(["owned", "--json"]);
+    expect(code).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({
+      people: ids.size,
+      rows_paid: rows.length,
+      rows_repeated: rows.length - ids.size,
+      credits: rows.length,
+      credits_for_repeated: rows.length - ids.size,
+      runs: 2,
+    });
+    expect((await me.run(["owned"])).stdout).toContain(`people\t${ids.size}\n`);
+  });
+
+  test("writes the newest record of those who match, at 0 credits and with the service gone", async () => {
+    const me = await buyer();
+    const bought = lines(me.read("sales.ndjson"));
+    const gone = { env: { HEADCOUNT_API_KEY: "" } };
+    const { code, stdout, stderr } = await me.run(
+      ["owned", "export", "--department", "sales", "--format", "ndjson"],
+      gone,
+    );
+    expect(code, stderr).toBe(0);
+    expect(
+      lines(stdout)
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(bought.map(({ id }) => id).sort());
+    const file = await me.run(["owned", "export", "--department", "Sales", "-o", "own.csv", "--json"], gone);
+    expect(JSON.parse(file.stdout)).toMatchObject({ rows: bought.length, credits: 0, output: { format: "csv" } });
+    expect(me.read("own.csv").split("\n")[0]).toMatch(/^id,network_url,name,/);
+    expect((await me.run(["owned", "export", "-o", "own.csv"], gone)).code).toBe(2);
+  });
+
+  test("shows a person by id, address, slug or name, with every purchase", async () => {
+    const me = await buyer();
+    const [person = {}] = lines(me.read("sales.ndjson"));
+    const address = String(person.network_url);
+    for (const name of [
+      person.id,
+      address,
+      `https://www.${address}/?x=1`,
+      address.slice(address.lastIndexOf("/") + 1),
+    ]) {
+      const { code, stdout, stderr } = await me.run(["owned", "show", String(name), "--json"]);
+      expect(code, stderr).toBe(0);
+      expect(JSON.parse(stdout)).toMatchObject({ record: { id: person.id }, states: [{ changed: [] }] });
+    }
+    const { code, stderr } = await me.run(["owned", "show", "nobody-at-all"]);
+    expect(code).toBe(6);
+    expect(stderr).toContain('nobody who is owned is "nobody-at-all"');
+  });
+
+  test("tells two runs apart", async () => {
+    const me = await buyer();
+    const [many, sales] = JSON.parse((await me.run(["runs", "--json"])).stdout).map(({ id }: { id: string }) => id);
+    const { code, stdout } = await me.run(["owned", "diff", sales, many, "--json"]);
+    expect(code).toBe(0);
+    const [before, after] = [me.read("sales.ndjson"), me.read("many.ndjson")].map(
+      (text) => new Set(lines(text).map(({ id }) => id)),
+    );
+    const changes = JSON.parse(stdout) as { change: string; id: string }[];
+    const of = (change: string) =>
+      changes
+        .filter((one) => one.change === change)
+        .map(({ id }) => id)
+        .sort();
+    expect(of("added")).toEqual([...(after ?? [])].filter((id) => !before?.has(id)).sort());
+    expect(of("removed")).toEqual([...(before ?? [])].filter((id) => !after?.has(id)).sort());
+    expect(of("changed")).toEqual([]);
+    expect((await me.run(["owned", "diff", "last", "nosuch"])).code).toBe(2);
+  });
+
+  test("takes in files that were bought elsewhere: as owned, at no price, once", async () => {
+    const me = user(service.url, service.key);
+    writeFileSync(
+      me.file("old.csv"),
+      "id,network_url,name,connections,title\np-old,,Ada,500,'=CEO\n,https://x.example/in/bo,Bo,,\n",
+    );
+    for (let time = 0; time < 2; time++) {
+      const { code, stdout, stderr } = await me.run(["owned", "import", "old.csv", "--at", "2025-01-31", "--json"]);
+      expect(code, stderr).toBe(0);
+      expect(JSON.parse(stdout)).toEqual({ files: 1, rows: 2, new: time === 0 ? 2 : 0 });
+    }
+    const shown = JSON.parse((await me.run(["owned", "show", "p-old", "--json"])).stdout);
+    expect(shown).toMatchObject({
+      record: { name: "Ada", connections: 500, title: "=CEO" },
+      purchases: [{ at: "2025-01-31T00:00:00.000Z", credits: 0 }],
+    });
+    writeFileSync(me.file("bad.csv"), "name\nAda\n");
+    const { code, stderr } = await me.run(["owned", "import", "old.csv", "bad.csv"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("bad.csv: record 1 has neither id nor network_url");
+  });
+
+  test("what was bought stays owned when its run is removed, and after a rebuild", async () => {
+    const me = await buyer();
+    const before = JSON.parse((await me.run(["owned", "--json"])).stdout);
+    expect((await me.run(["runs", "remove", "last", "--yes"])).code).toBe(0);
+    expect((await me.run(["owned", "rebuild"])).code).toBe(0);
+    expect(JSON.parse((await me.run(["owned", "--json"])).stdout)).toEqual(before);
+  });
+
+  test("nothing bought is no failure", async () => {
+    const me = user(service.url, service.key);
+    const { code, stdout, stderr } = await me.run(["owned"]);
+    expect(code).toBe(0);
+    expect(stdout).toContain("people\t0\n");
+    expect(stderr).toContain(`nothing was bought from ${service.url}`);
+  });
+});
+
+describe("headcount sql", () => {
+  test("answers over people, purchases and runs", async () => {
+    const me = await buyer();
+    const rows = lines(me.read("sales.ndjson")).length + lines(me.read("many.ndjson")).length;
+    const { code, stdout } = await me.run(["sql", "select count(*) as n, sum(credits) as c from purchases"]);
+    expect(code).toBe(0);
+    expect(stdout).toBe(`n,c\n${rows},${rows}\n`);
+    const most = await me.run(["sql", "select max(times_bought) as most from people", "--json"]);
+    expect(JSON.parse(most.stdout)).toEqual([{ most: 2 }]);
+    expect((await me.run(["sql", "select id from runs"])).stdout.trim().split("\n")).toHaveLength(3);
+  });
+
+  test.each([
+    ["delete from person", "begins with SELECT"],
+    ["attach 'x.db' as x", "begins with SELECT"],
+    ["vacuum into 'x.db'", "begins with SELECT"],
+    ["with x as (select 1) delete from person", "the query was refused: "],
+    ["select nope from people", "no such column: nope"],
+  ])("%s is refused and changes nothing", async (sql, message) => {
+    const me = await buyer();
+    const before = (await me.run(["owned", "--json"])).stdout;
+    const { code, stderr } = await me.run(["sql", sql]);
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+    expect((await me.run(["owned", "--json"])).stdout).toBe(before);
+  });
+});

@@ -1,0 +1,200 @@
+import { statSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { canonicalJson } from "../../src/contract/filters.ts";
+import type { Person } from "../../src/contract/records.ts";
+import { libraryPath } from "../../src/library/library.ts";
+import { openLibrary, type Shelf } from "../../src/library/take-in.ts";
+import { Disk } from "../../src/runs/disk.ts";
+import { type NewPlan, RunStore } from "../../src/runs/run-store.ts";
+import { tempDir } from "../support/client.ts";
+import { hostilePeople, matches, randomFilters, seededRandom } from "../support/exactness.ts";
+
+const SERVICE = "https://api.example.com";
+const START = Date.UTC(2026, 0, 15, 12);
+
+const plan = (more: Partial<NewPlan> = {}): NewPlan => ({
+  command: "search",
+  connection: "work",
+  base_url: SERVICE,
+  account_id: "acme",
+  key_mode: "live",
+  target: { kind: "search", filters: {}, canonical: "{}" },
+  dataset_version: "v1",
+  unit_price: "1",
+  matches: null,
+  paging: "page",
+  output: null,
+  view: { format: "csv", fields: null, excel: false, raw: false },
+  per_page: null,
+  misses: null,
+  receipt: null,
+  ...more,
+});
+
+interface Bought {
+  readonly pages: readonly (readonly unknown[])[];
+  readonly at?: number;
+  readonly used?: readonly string[];
+  readonly done?: boolean;
+  readonly plan?: Partial<NewPlan>;
+}
+
+/** A state folder, and runs as paid exports leave them. */
+function state() {
+  const dir = tempDir("headcount-library-");
+  const store = new RunStore(dir, new Disk());
+  const shelf: Shelf = { path: libraryPath(dir, SERVICE, "live"), serviceId: SERVICE, mode: "live" };
+  let runs = 0;
+  const buy = async ({ pages, at = START, used, done = true, plan: more }: Bought): Promise<string> => {
+    const created = START + 1_000 * runs++;
+    const lock = { pid: process.pid, now: Date.now, sleep: async () => {}, what: "the run" };
+    const run = await store.create(plan(more), created, lock as unknown as Parameters<RunStore["create"]>[2]);
+    for (const [index, rows] of pages.entries()) {
+      const n = index + 1;
+      const body = Buffer.from(JSON.stringify({ status: true, detail: [], result: rows, credits_used: rows.length }));
+      await run.append({ t: "intent", n, target: 0, offset: 0, perPage: rows.length, key: `k${n}`, hold: "1", at });
+      const cost = used?.[index] ?? String(rows.length);
+      await run.settle({ t: "settled", n, rows: rows.length, used: cost, at: at + index }, body);
+    }
+    if (done) await store.finish(run, at + pages.length);
+    await run.close();
+    return run.id;
+  };
+  const open = async () => {
+    const opened = await openLibrary(shelf, store);
+    if (opened === undefined) throw new Error("there is no library");
+    return opened;
+  };
+  return { dir, store, shelf, buy, open };
+}
+
+const inPages = (people: readonly Person[], size: number): Person[][] =>
+  Array.from({ length: Math.ceil(people.length / size) }, (_, index) => people.slice(index * size, (index + 1) * size));
+
+test("filters over what is owned find what a naive matcher finds", async () => {
+  const { buy, open } = state();
+  const people = hostilePeople(1_500, 11);
+  await buy({ pages: inPages(people, 500) });
+  const { library, taken } = await open();
+  expect(taken).toEqual({ pages: 3, unread: [] });
+  const random = seededRandom(12);
+  let nonEmpty = 0;
+  for (let set = 0; set < 400; set++) {
+    const filters = randomFilters(people, random);
+    const expected = people.filter((person) => matches(person, filters));
+    expect(library.count(filters), canonicalJson(filters)).toBe(expected.length);
+    const ids = [...library.records(filters)].map((record) => (JSON.parse(record) as Person).id);
+    expect(ids.sort()).toEqual(expected.map(({ id }) => id).sort());
+    if (expected.length > 0) nonEmpty++;
+  }
+  expect(nonEmpty).toBeGreaterThan(130);
+  library.close();
+});
+
+test("a person who is bought again is owned once, with every purchase and every record", async () => {
+  const { buy, open } = state();
+  const ada = { id: "p1", name: "Ada", title: "Engineer", country: "france" };
+  const moved = { ...ada, title: "Director" };
+  // Taken in out of order: what is newest is told by the time of the purchase.
+  await buy({ pages: [[moved]], at: START + 9_000, used: ["3"] });
+  await buy({ pages: [[ada, { id: "p2", name: "Bo" }]], at: START, used: ["1"] });
+  await buy({ pages: [[ada]], at: START + 5_000, used: ["1"] });
+  const { library } = await open();
+  expect(library.count({ exact: {}, prefix: {}, range: {} })).toBe(2);
+  expect(library.count({ exact: { title: ["director"] }, prefix: {}, range: {} })).toBe(1);
+  expect(library.count({ exact: { title: ["engineer"] }, prefix: {}, range: {} })).toBe(0);
+  expect(library.totals()).toMatchObject({ people: 2, purchases: 4, credits: 5_000_000n, repeatCredits: 4_000_000n });
+  const [person = 0] = library.find("p1");
+  expect(library.purchases(person).map(({ at, price }) => [at, price])).toEqual([
+    [START, 500_000n],
+    [START + 5_000, 1_000_000n],
+    [START + 9_000, 3_000_000n],
+  ]);
+  library.close();
+});
+
+test("each purchase is taken in once, however often and from whichever point", async () => {
+  const { buy, open } = state();
+  const people = Array.from({ length: 20 }, (_, index) => ({ id: `p${index}`, name: `N ${index}` }));
+  await buy({ pages: [people.slice(0, 10)], done: false });
+  expect((await closed(open())).people).toBe(10);
+  await buy({ pages: [people.slice(5, 20)] });
+  for (let time = 0; time < 3; time++) {
+    expect(await closed(open())).toMatchObject({ people: 20, purchases: 25, credits: 25_000_000n });
+  }
+});
+
+test("what came from runs that are there can be forgotten and taken in again, what came from others stays", async () => {
+  const { buy, open, store } = state();
+  const ada = { id: "p1", name: "Ada", title: "Engineer" };
+  const gone = await buy({ pages: [[ada, { id: "p2" }]] });
+  const again = await buy({ pages: [[{ ...ada, title: "Director" }, { id: "p3" }]], at: START + 5_000 });
+  await closed(open());
+  await store.remove(await store.find(gone), { now: Date.now, sleep: async () => {} });
+  const { library } = await open();
+  const before = library.totals();
+  library.forgetRuns(await store.ids());
+  expect(library.totals()).toMatchObject({ people: 2, purchases: 2 });
+  expect(library.count({ exact: { title: ["engineer"] }, prefix: {}, range: {} })).toBe(1);
+  library.close();
+  expect(await closed(open())).toEqual(before);
+  expect(again).not.toBe(gone);
+});
+
+test("what one page cost is divided to the last millionth", async () => {
+  const { buy, open } = state();
+  const people = Array.from({ length: 3 }, (_, index) => ({ id: `p${index}` }));
+  await buy({ pages: [people], used: ["1"] });
+  expect((await closed(open())).credits).toBe(1_000_000n);
+});
+
+test("ids beyond what a number holds exactly stay apart", async () => {
+  const { buy, open, store } = state();
+  const run = await buy({ pages: [[{ name: "a" }], [{ name: "b" }]] });
+  expect(run).toBeTruthy();
+  expect(store.folder).toBeTruthy();
+  const text =
+    '{"status":true,"detail":[],"result":[{"id":9007199254740993},{"id":9007199254740992}],"credits_used":2}';
+  const lock = { pid: process.pid, now: Date.now, sleep: async () => {}, what: "the run" };
+  const big = await store.create(plan(), START + 99_000, lock as unknown as Parameters<RunStore["create"]>[2]);
+  await big.append({ t: "intent", n: 1, target: 0, offset: 0, perPage: 2, key: "k", hold: "2", at: START });
+  await big.settle({ t: "settled", n: 1, rows: 2, used: "2", at: START }, Buffer.from(text));
+  await big.close();
+  expect((await closed(open())).people).toBe(4);
+});
+
+test("other services, other key modes and companies are not in it", async () => {
+  const { buy, open, shelf, store, dir } = state();
+  await buy({ pages: [[{ id: "p1" }]], plan: { base_url: "https://other.example" } });
+  await buy({ pages: [[{ id: "p2" }]], plan: { key_mode: "test" } });
+  await buy({
+    pages: [[{ id: "c1", name: "Acme" }]],
+    plan: { command: "enrich", target: { kind: "enrich", companies: [{ by: "domain", value: "acme.example" }] } },
+  });
+  expect(await openLibrary(shelf, store)).toBeUndefined();
+  await buy({ pages: [[{ id: "p3" }]] });
+  expect((await closed(open())).people).toBe(1);
+  expect(libraryPath(dir, SERVICE, "test")).toBe(shelf.path.replace(/\.db$/, "-test.db"));
+});
+
+test("its files are for their owner alone, whatever the umask", async () => {
+  const before = process.umask(0);
+  try {
+    const { buy, open, shelf } = state();
+    await buy({ pages: [[{ id: "p1" }]] });
+    const { library } = await open();
+    for (const path of [shelf.path, `${shelf.path}-wal`]) expect(statSync(path).mode & 0o777, path).toBe(0o600);
+    expect(statSync(join(shelf.path, "..")).mode & 0o777).toBe(0o700);
+    library.close();
+  } finally {
+    process.umask(before);
+  }
+});
+
+async function closed(opened: ReturnType<ReturnType<typeof state>["open"]>) {
+  const { library } = await opened;
+  const totals = library.totals();
+  library.close();
+  return totals;
+}
