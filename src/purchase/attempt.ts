@@ -227,11 +227,12 @@ export class Attempts {
     const after = await this.#balanceAfter();
     const before = budget.balance;
     const gone = before === undefined || after === undefined ? hold : credits(before - after);
-    const uncertain = minCredits(gone, hold);
+    // Where nobody told the price the hold is a guess.
+    const uncertain = budget.priceKnown ? minCredits(gone, hold) : gone;
     if (after !== undefined) budget.setBalance(after, budget.sure);
     if (uncertain > 0n) await this.#settlement.bookUncertain(unit, uncertain, lost.message);
-    if (before !== undefined && after !== undefined && gone > hold) {
-      await this.#settlement.bookForeign(credits(gone - hold));
+    if (before !== undefined && after !== undefined && gone > uncertain) {
+      await this.#settlement.bookForeign(credits(gone - uncertain));
     }
     flight.turn(flown, "flying");
     const room = budget.room();

@@ -144,6 +144,12 @@ export class Budget {
     return gone > 0n ? gone : ZERO;
   }
 
+  /** What a call cost by the balance that came with its reply; undefined where that cannot be known. Before {@link charge}. */
+  measured(told: Credits | undefined, alone: boolean): Credits | undefined {
+    if (!alone || told === undefined || this.#balance === undefined) return undefined;
+    return credits(this.#balance - told);
+  }
+
   /** How much of a hold of an earlier session the balance cannot explain: at most the hold, all of it where nobody knows. */
   explain(hold: Credits): Credits {
     let before: Credits | undefined;

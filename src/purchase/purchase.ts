@@ -264,6 +264,7 @@ function buy(
 ): Promise<BuyResult> {
   const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
   const { target, dataset_version: datasetVersion } = run.plan;
+  const priceKnown = isPriceKnown(target, account) || run.state.rows > 0;
   const buyer = new Buyer({
     ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
     client: seller.client,
@@ -271,9 +272,10 @@ function buy(
     maxWaitMs: seller.maxWaitMs,
     source: sourceOf(run.plan, seller.client, quote),
     price: quote.unitPrice,
-    priceKnown: isPriceKnown(target, account) || run.state.rows > 0,
+    priceKnown,
     maxCredits: options.maxCredits,
-    maxRows: quote.rows,
+    // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
+    maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
     perPage: perPageOf(options, account, deps),
     concurrency: options.concurrency,
     honoursKeys: datasetVersion !== null,

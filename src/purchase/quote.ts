@@ -25,6 +25,8 @@ export interface Quote {
   readonly rows: number;
   /** What `rows` would be if no credits were uncertain: lost replies may have used up a part of the cap. */
   readonly rowsIfNothingLost: number;
+  /** What `rows` would be without a cap; undefined: nothing else bounds them. */
+  readonly rowsUncapped: number | undefined;
   /** Rows that are there already. */
   readonly kept: number;
   readonly bound: Bound;
@@ -85,9 +87,9 @@ export function makeQuote(input: QuoteInput): Quote {
       "unbounded_purchase",
     );
   }
+  const others = finite.filter(([other]) => other !== "cap").map(([, most]) => most);
   let rowsIfNothingLost = rows;
   if (bound === "cap" && maxCredits !== undefined && spent.uncertain > 0n) {
-    const others = finite.filter(([other]) => other !== "cap").map(([, most]) => most);
     const lossless = spent.rows + affordableRows(credits(maxCredits - spent.settled), price);
     rowsIfNothingLost = Math.max(rows, Math.min(lossless, ...others));
   }
@@ -98,6 +100,7 @@ export function makeQuote(input: QuoteInput): Quote {
     matches,
     rows,
     rowsIfNothingLost,
+    rowsUncapped: others.length === 0 ? undefined : Math.min(...others),
     kept: spent.rows,
     bound,
     unitPrice: price,

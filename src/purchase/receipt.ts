@@ -114,10 +114,11 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   const uncertain = uncertainCap(run, quote, bought);
   if (uncertain !== null) return uncertain;
   const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
+  const spent = run.state.settled + run.state.uncertain;
   // The user's own cap was reached: that is done, and said.
-  if (isDearer && maxCredits !== undefined) return null;
+  if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
-    return `a row costs ${formatCredits(price)} credits, which the account did not tell, and not the ${formatCredits(quote.unitPrice)} that were agreed to: ${came}`;
+    return `a row costs ${formatCredits(price)} credits, which the account did not tell, and not the ${formatCredits(quote.unitPrice)} that were agreed to: ${came}; going on asks for consent to the rest`;
   }
   if (missing.unsure > 0) {
     return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${rows} profiles that came, nobody knows`;

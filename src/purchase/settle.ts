@@ -109,9 +109,13 @@ export class Settlement {
   async receive(flown: Flown, reply: PageReply): Promise<void> {
     const { unit } = flown;
     const { creditsUsed, creditsRemaining: remaining, datasetVersion, requestId } = reply.meta;
-    const { replayed } = reply;
+    const measured = this.#budget.measured(remaining, flown.alone);
+    // What a lost reply of this unit cost has left the balance; where this one cost nothing more, it is that charge told again.
+    const isSame = unit.uncertain > 0n && measured === 0n && creditsUsed !== undefined && creditsUsed > 0n;
+    const replayed = reply.replayed || isSame;
     // A negative charge is none: it would make room in the cap for others.
-    const charged = creditsUsed !== undefined && creditsUsed < 0n ? ZERO : creditsUsed;
+    const isTold = creditsUsed !== undefined || !(measured !== undefined && measured >= 0n && !this.#budget.priceKnown);
+    const charged = isTold ? (creditsUsed !== undefined && creditsUsed < 0n ? ZERO : creditsUsed) : measured;
     const atMost = charged ?? flown.hold;
     this.#flight.markSent(flown);
     if (replayed) this.#honoursKeys = true;

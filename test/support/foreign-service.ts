@@ -24,6 +24,26 @@ export interface ForeignOptions {
   /** More than this is a 422; with `clamp` the page is just smaller. */
   maxPerPage: number;
   clamp: boolean;
+  /** Smaller pages are refused. */
+  minPerPage: number;
+  /** Only these sizes are given; undefined: any. */
+  sizes: readonly number[] | undefined;
+  /** How a page size is refused. */
+  refusal: "laravel" | "between" | "pydantic" | "bad-request";
+  /** What says where a page begins is ignored: every page is the first. */
+  pageIgnored: boolean;
+  /** Fields of a request that it does not know are refused, as `page` is where it pages otherwise. */
+  strict: boolean;
+  /** Where the number of rows in all is told; `own-length`: it is the page's own. */
+  total: "header" | "result" | "own-length" | undefined;
+  /** The name of the next page's cursor. */
+  nextUnder: string;
+  /** How the account spells its prices. */
+  costNames: "path" | "snake" | "camel" | "list";
+  /** What a reply says of its charge, in place of what it was. */
+  usedIs: number | "missing" | undefined;
+  /** A reply waits up to so long after it was charged: replies overtake each other. */
+  jitterMs: number;
   /** Whether `account` tells prices and the largest page. */
   tellsCosts: boolean;
   tellsMaxPerPage: boolean;
@@ -36,6 +56,8 @@ export interface ForeignOptions {
   /** Remembers Idempotency-Key, as the contract does not ask it to. */
   idempotent: boolean;
   delayMs: number;
+  /** A number in [0, 1). */
+  random: () => number;
 }
 
 export interface ForeignService {
@@ -45,6 +67,7 @@ export interface ForeignService {
   readonly options: ForeignOptions;
   /** Credits charged, by this service's own books. */
   charged(): number;
+  balance(): number;
   /** Rows handed out and paid, those of lost replies included. */
   rowsSold(): number;
   paidCalls(): number;
@@ -78,6 +101,16 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     countUnder: "total_results",
     maxPerPage: 1_000,
     clamp: false,
+    minPerPage: 1,
+    sizes: undefined,
+    refusal: "laravel",
+    pageIgnored: false,
+    strict: false,
+    total: undefined,
+    nextUnder: "next_cursor",
+    costNames: "path",
+    usedIs: undefined,
+    jitterMs: 0,
     tellsCosts: true,
     tellsMaxPerPage: false,
     duplicateEvery: 0,
@@ -85,6 +118,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     mishap: () => undefined,
     idempotent: false,
     delayMs: 0,
+    random: Math.random,
     ...change,
   };
   const key = "acme_live_0123456789abcdefghij";
@@ -157,7 +191,13 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       );
     }
     if (url.pathname === "/v1/account") {
-      const costs = { "person/search": options.price, enrich: options.price, "company.employees": options.price };
+      const { price } = options;
+      const costs = {
+        path: { "person/search": price, enrich: price, "company.employees": price },
+        snake: { person_search: price, company_enrich: price, company_employees: price },
+        camel: { personSearch: price, companyEnrich: price, companyEmployees: price },
+        list: ["person_search", "company_enrich", "company_employees"].map((call) => ({ call, credits: price })),
+      }[options.costNames];
       return answer(
         response,
         200,
@@ -202,8 +242,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     const wanted = (name: string): unknown => body[name] ?? query.get(name) ?? undefined;
     const asked = isEnrich ? 1 : Number(wanted("per_page") ?? 20);
     entry.size = asked;
-    if (asked > options.maxPerPage && !options.clamp) {
-      return answer(response, 422, refusal(`The per_page field must not be greater than ${options.maxPerPage}.`));
+    const refused = isEnrich ? undefined : refusedSize(asked, body, query);
+    if (refused !== undefined) {
+      return answer(response, options.refusal === "bad-request" ? 400 : 422, refusal(refused));
     }
     calls += 1;
     const mishap = options.mishap(calls);
@@ -234,13 +275,14 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       if (mishap === "402" || left < Math.round(perPage * options.price * 1_000)) {
         return answer(response, 402, refusal("Insufficient credits."));
       }
-      const offset = isEnrich
-        ? 0
-        : options.paging === "offset"
-          ? Number(wanted("offset") ?? 0)
-          : options.paging === "cursor"
-            ? Number(String(wanted("cursor") ?? "c0").slice(1))
-            : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
+      const offset =
+        isEnrich || options.pageIgnored
+          ? 0
+          : options.paging === "offset"
+            ? Number(wanted("offset") ?? 0)
+            : options.paging === "cursor"
+              ? Number(String(wanted("cursor") ?? "c0").slice(1))
+              : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
       const size = isEnrich ? 1 : Math.max(0, Math.min(perPage, options.people - offset));
       const rows = Array.from({ length: size }, (_, at) => rowAt(offset + at));
       const cost = Math.round(rows.length * options.price * 1_000);
@@ -252,7 +294,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
           ? rows
           : {
               [options.rowsUnder]: rows,
-              ...(options.paging === "cursor" ? { next_cursor: more ? `c${offset + size}` : null } : {}),
+              ...(options.paging === "cursor" ? { [options.nextUnder]: more ? `c${offset + size}` : null } : {}),
+              ...(options.total === "result" ? { total: options.people } : {}),
+              ...(options.total === "own-length" ? { total: rows.length } : {}),
             };
       const company = {
         id: 9,
@@ -262,18 +306,51 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         tags: ["x", "y"],
       };
       const shaped = options.shape?.(isEnrich ? [company] : rows);
-      text = JSON.stringify(envelope(shaped ?? (isEnrich ? { company } : page), cost));
+      const told = envelope(shaped ?? (isEnrich ? { company } : page), cost) as Record<string, unknown>;
+      if (options.usedIs === "missing") delete told.credits_used;
+      else if (options.usedIs !== undefined) told.credits_used = options.usedIs;
+      text = JSON.stringify(told);
       if (idempotencyKey !== undefined) stored.set(idempotencyKey, text);
     }
     if (mishap === "drop") {
       response.destroy();
       return;
     }
-    response.writeHead(200, { "content-type": "application/json", "content-length": Buffer.byteLength(text) });
-    if (mishap === "cut") {
-      response.write(text.slice(0, Math.floor(text.length / 2)));
-      setImmediate(() => response.destroy());
-    } else response.end(text);
+    const whole = text;
+    const send = (): void => {
+      const totals: Record<string, string> = options.total === "header" ? { "x-total-count": `${options.people}` } : {};
+      const length = Buffer.byteLength(whole);
+      response.writeHead(200, { "content-type": "application/json", "content-length": length, ...totals });
+      if (mishap === "cut") {
+        response.write(whole.slice(0, Math.floor(whole.length / 2)));
+        setImmediate(() => response.destroy());
+      } else response.end(whole);
+    };
+    if (options.jitterMs > 0) setTimeout(send, options.random() * options.jitterMs);
+    else send();
+  }
+
+  /** The words with which a page of this size, or a way of paging, is refused. */
+  function refusedSize(asked: number, body: Record<string, unknown>, query: URLSearchParams): string | undefined {
+    const { maxPerPage: most, minPerPage: least, sizes, clamp, strict, paging } = options;
+    const known = new Set(["filters", "per_page", paging, "domain", "company_network_url", "name", "id"]);
+    const unknown = [...Object.keys(body), ...query.keys()].filter((name) => !known.has(name));
+    if (strict && unknown.length > 0) return `unknown field: ${unknown[0]}; valid fields: filters, per_page, ${paging}`;
+    const isGood = asked >= least && (asked <= most || clamp) && (sizes === undefined || sizes.includes(asked));
+    if (isGood) return undefined;
+    if (sizes !== undefined) return `per_page must be one of ${sizes.join(", ")}`;
+    switch (options.refusal) {
+      case "laravel":
+        return asked > most
+          ? `The per_page field must not be greater than ${most}.`
+          : `The per_page field must be at least ${least}.`;
+      case "pydantic":
+        return asked > most
+          ? `Input should be less than or equal to ${most}`
+          : `Input should be greater than or equal to ${least}`;
+      default:
+        return `per_page must be between ${least} and ${most}`;
+    }
   }
 
   const server = createServer((request, response) => {
@@ -287,6 +364,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     key,
     options,
     charged: () => (granted - left) / 1_000,
+    balance: () => left / 1_000,
     rowsSold: () => sold,
     paidCalls: () => calls,
     seen,
