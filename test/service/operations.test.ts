@@ -157,6 +157,33 @@ describe("test keys", () => {
       held: 0,
     });
   });
+
+  test.each([
+    ["/v1/person/search", { filters: { name: "magic-slow" }, per_page: 3 }, 200],
+    ["/v1/company/enrich?name=magic-slow", undefined, 404],
+    ["/v1/company/employees?name=magic-slow&per_page=3", undefined, 404],
+  ])(
+    "magic-slow on %s holds its credits and its Idempotency-Key, so that the 409 can be rehearsed",
+    async (path, body, last) => {
+      let wake: () => void = () => undefined;
+      const asleep = new Promise<void>((resolve) => {
+        wake = resolve;
+      });
+      const service = await start({ sleep: () => asleep });
+      const headers = { "idempotency-key": "rehearsal" };
+      const init = { key: service.testKey, headers, ...(body === undefined ? {} : { body }) };
+      const both = [service.call(path, init), service.call(path, init)];
+      const second = await Promise.race(both);
+      expect([second.status, second.headers.get("retry-after")]).toEqual([409, "1"]);
+      // However long it takes, a third is told the same.
+      for (let round = 0; round < 20; round++) expect((await service.call(path, init)).status).toBe(409);
+      expect((await service.store.balance("default", "test")).held).toBeGreaterThan(0n);
+      wake();
+      const answers = await Promise.all(both);
+      expect(answers.map(({ status }) => status).sort()).toEqual([last, 409].sort());
+      expect((await service.store.balance("default", "test")).held).toBe(0n);
+    },
+  );
 });
 
 describe("another dataset version", () => {
@@ -198,6 +225,44 @@ describe("another dataset version", () => {
     const now = await service.call("/v1/person/search", { body });
     expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
     expect(now.headers.get("x-total-count")).toBe("350");
+    expect((await service.store.balance("default", "live")).held).toBe(0n);
+    await service.close();
+    await engine.close();
+  });
+});
+
+describe("an old cursor", () => {
+  const folder = async (people: number, seed: number, datasetDir = join(temporaryFolder(), "dataset")) => {
+    const sleep = (ms: number) => new Promise<void>((wake) => setTimeout(wake, ms));
+    await generateDataset({ people, seed }, { datasetDir, now: Date.now, sleep });
+    return datasetDir;
+  };
+
+  // The dataset is replaced, and the very next call is the one with the cursor: it is this call that opens the new version.
+  test.each(["search", "employees"])("of %s brings no row of a new dataset and costs nothing", async (call) => {
+    const datasetDir = await folder(200, 1);
+    const engine = await ReloadingEngine.open(datasetDir, { now: () => performance.now(), everyMs: 0 });
+    const service = await start({ engine });
+    const ask = (cursor?: string | null) => {
+      const query = `/v1/company/employees?domain=acme.example&per_page=2${cursor ? `&cursor=${cursor}` : ""}`;
+      const body = { filters: {}, per_page: 2, ...(cursor ? { cursor } : {}) };
+      return call === "search" ? service.call("/v1/person/search", { body }) : service.call(query);
+    };
+    const first = await ask();
+    expect([first.status, first.json.result.length]).toEqual([200, 2]);
+    const cursor = first.headers.get("x-next-cursor");
+    expect(cursor).not.toBeNull();
+    await folder(300, 2, datasetDir);
+    const { headers, json, status } = await ask(cursor);
+    expect([status, json.detail]).toEqual([
+      422,
+      ["cursor belongs to an earlier version of the dataset; begin again at page 1"],
+    ]);
+    expect(headers.get("x-dataset-version")).toBeNull();
+    expect(json.credits_used).toBe(0);
+    expect(json.credits_remaining).toBe(10_000 - 2);
+    const now = await ask();
+    expect(now.headers.get("x-dataset-version")).not.toBe(first.headers.get("x-dataset-version"));
     expect((await service.store.balance("default", "live")).held).toBe(0n);
     await service.close();
     await engine.close();
