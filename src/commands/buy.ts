@@ -3,11 +3,11 @@ import { stateDir } from "../connections/paths.ts";
 import { type Context, canPrompt, written } from "../context.ts";
 import { type Credits, formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, EXIT, systemFailure, usageError } from "../errors.ts";
 import { type ExportDeps, type ExportOptions, type ExportResult, quoteJson } from "../purchase/purchase.ts";
 import type { Quote } from "../purchase/quote.ts";
 import type { Receipt } from "../purchase/receipt.ts";
-import { Disk } from "../runs/disk.ts";
+import { Disk, errorCode } from "../runs/disk.ts";
 import { failpoint } from "../runs/failpoint.ts";
 import type { Target } from "../runs/plan.ts";
 import { duration } from "../terminal/numbers.ts";
@@ -56,12 +56,27 @@ export async function buy(purchase: Purchase, context: Context): Promise<void> {
       world.stopProgress();
       if (rows !== undefined) await purchase.show?.(rows.text(), printer);
       // Before anything is called exported.
-      await written(context.stdout);
+      await written(context.stdout).catch((error: unknown) => {
+        throw result.kind === "quoted" ? error : unread(error, result);
+      });
       if (result.kind === "quoted") await printQuote(result.quote, target, printer);
       else printSummary(result, purchase, printer);
     } finally {
       world.stopProgress();
     }
+  });
+}
+
+/** Stdout took not all of what was bought: it is kept, so the same command again is not the way to have it. */
+function unread(error: unknown, { receipt, run }: ExportResult & { readonly kind: "finished" }): unknown {
+  const failure = systemFailure(error);
+  if (failure === undefined || errorCode(error) === "EPIPE") return error;
+  return failure.with({
+    exitCode: EXIT.incomplete,
+    details: [
+      `${counted(receipt.received, "row")} ${receipt.received === 1 ? "is" : "are"} paid for and kept in run ${run}`,
+    ],
+    hint: `headcount runs export ${run} writes what it holds at 0 credits`,
   });
 }
 

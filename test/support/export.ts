@@ -100,19 +100,20 @@ export function spawnUser(
   of: User,
   argv: readonly string[],
   more: Readonly<Record<string, string>> = {},
+  stdoutTo: "pipe" | number = "pipe",
 ): Promise<Spawned> {
   return new Promise((done, reject) => {
     const child = spawn(process.execPath, [BIN, ...argv], {
       cwd: of.dir,
       env: { PATH: process.env.PATH ?? "", ...of.env, ...more },
-      stdio: ["ignore", "pipe", "pipe"],
+      stdio: ["ignore", stdoutTo, "pipe"],
     });
     let stdout = "";
     let stderr = "";
-    child.stdout.on("data", (chunk: Buffer) => {
+    child.stdout?.on("data", (chunk: Buffer) => {
       stdout += chunk.toString();
     });
-    child.stderr.on("data", (chunk: Buffer) => {
+    child.stderr?.on("data", (chunk: Buffer) => {
       stderr += chunk.toString();
     });
     child.on("error", reject);
