@@ -4,10 +4,14 @@ import { join, resolve } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
 import { openApiDocument, openApiText } from "../../src/contract/openapi/document.ts";
+import { EXAMPLE_COMPANY, EXAMPLE_PERSON } from "../../src/contract/openapi/schemas.ts";
 import { COMPANY_FIELDS, MAX_BODY_BYTES, PERSON_FIELDS } from "../../src/contract/records.ts";
+import { ensureSample } from "../../src/dataset/build/sample.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { API_ROUTES } from "../../src/service/routes.ts";
+import { openTestDataset } from "../../src/service/test-dataset.ts";
 import { documentedAnswers, responseProblems, unseenAnswers, validateResponse } from "../support/openapi.ts";
-import { type CallInit, startTestService, type TestService } from "../support/service.ts";
+import { type CallInit, startTestService, type TestService, temporaryFolder } from "../support/service.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");
 
@@ -31,6 +35,59 @@ describe("the document", () => {
     for (const [name, schema] of Object.entries(schemas)) {
       if (schema.type === "object") expect([name, schema.additionalProperties]).toEqual([name, false]);
     }
+  });
+
+  // Each of these made a client of somebody's generator send what nobody asked for, go elsewhere, or not compile.
+  test("holds nothing that generated clients trip over", () => {
+    const document = JSON.parse(openApiText()) as { servers: unknown; paths: object };
+    expect(document.servers).toEqual([expect.objectContaining({ url: "/" })]);
+    const found: string[] = [];
+    const walk = (value: unknown, path: string): void => {
+      if (typeof value !== "object" || value === null) return;
+      if (/\/examples?$/.test(path)) return;
+      const { anyOf, enum: values } = value as { anyOf?: unknown[]; enum?: unknown[] };
+      if ("default" in value) found.push(`${path}: default`);
+      if (values?.some((item) => typeof item !== "string")) found.push(`${path}: enum of ${JSON.stringify(values)}`);
+      if (anyOf !== undefined && !/^\/components\/schemas\/\w+$/.test(path))
+        found.push(`${path}: anyOf without a name`);
+      for (const [key, inner] of Object.entries(value)) walk(inner, `${path}/${key}`);
+    };
+    walk(document, "");
+    expect(found).toEqual([]);
+    expect(openApiText()).not.toContain("8787");
+  });
+
+  test("gives tools that send every example a call that works", () => {
+    const { components, paths } = openApiDocument();
+    for (const item of Object.values(paths)) {
+      for (const { parameters } of Object.values(item)) {
+        const named = parameters.map((entry) =>
+          "$ref" in entry ? components.parameters[entry.$ref.split("/").at(-1) ?? ""] : entry,
+        );
+        const sent = named.filter((parameter) => parameter?.example !== undefined).map((parameter) => parameter?.name);
+        expect(["", "domain", "domain,per_page"]).toContain(sent.join());
+      }
+    }
+    for (const name of ["Deprecation", "Sunset", "Idempotent-Replayed"])
+      expect(components.headers[name]).toBeUndefined();
+  });
+
+  test("its examples are of the sample that a new folder starts with", async () => {
+    const datasetDir = join(temporaryFolder(), "dataset");
+    await ensureSample(datasetDir);
+    const engine = await openDataset(datasetDir);
+    try {
+      const company = await engine.company({ by: "domain", value: EXAMPLE_COMPANY.domain ?? "" });
+      expect(JSON.parse(company?.record ?? "null")).toEqual(EXAMPLE_COMPANY);
+      const exact = { network_url: [EXAMPLE_PERSON.network_url ?? ""] };
+      const people = await engine.people({ exact, prefix: {}, range: {} }, { offset: 0, limit: 2 });
+      expect(people.records.map((record) => JSON.parse(record) as unknown)).toEqual([EXAMPLE_PERSON]);
+    } finally {
+      await engine.close();
+    }
+    const testDataset = await openTestDataset(join(temporaryFolder(), "test"));
+    expect(await testDataset.company({ by: "domain", value: EXAMPLE_COMPANY.domain ?? "" })).toBeDefined();
+    await testDataset.close();
   });
 
   test("its own examples are as it says", () => {

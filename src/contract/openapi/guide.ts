@@ -38,7 +38,7 @@ Separate keys combine with AND, the elements of one array with OR. Text matches 
 
 Departments: ${DEPARTMENTS.join(", ")}.
 
-An unknown key is a 422 that names it and lists the valid keys. An empty text, an empty array, a negative or broken number and a \`_min\` above its \`_max\` are 422 as well. A row without a value never matches a range.
+An unknown key is a 422 that names it and lists the valid keys. An empty text, an empty array, a negative or broken number and a \`_min\` above its \`_max\` are 422 as well. A row without a value never matches a range. A key takes at most 1,000 values, all keys together 2,000, and 100,000 characters in their normal form.
 
 ## Credits
 
@@ -53,7 +53,7 @@ A call is checked in this order, and the first failure answers: key (401), rate 
 
 ## Rate limits
 
-Limits hold per key, in fixed windows of a minute and of a UTC day. Every answer carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (epoch seconds) of the window that binds first; \`X-RateLimit-Window\` says which one that is. A 429 carries \`Retry-After\` in whole seconds. A refused call does not count; free calls do.
+Limits hold per key, in fixed windows of a minute and of a UTC day. Every answer carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (epoch seconds) of the window that binds first; \`X-RateLimit-Window\` says which one that is. A 429 carries \`Retry-After\` in whole seconds. A refused call does not count; free calls do. A call without a valid key is a 401 whatever its headers tell: they speak of the window of such callers, and nothing more is done to them.
 
 ## Paging
 
@@ -86,7 +86,11 @@ For a company the bare value works as \`name\`, \`id\` and slug too.
 
 ## Versions
 
-\`/v1\` is stable. A route that will go answers with \`Deprecation\` and \`Sunset\` headers for at least six months before. Beside \`/v1\` the service answers \`GET /openapi.json\` (this document), \`GET /docs\` (this reference) and \`GET /healthz\`.
+\`/v1\` is stable. A route that will go answers with \`Deprecation\` and \`Sunset\` headers for at least six months before. Beside \`/v1\` the service answers \`GET /openapi.json\` (this document), \`GET /docs\` (this reference), \`GET /docs/collection.json\` (one request an operation, for an API client such as Postman) and \`GET /healthz\`.
+
+## Large answers, browsers
+
+An answer from 4 KiB on is packed with brotli or gzip where \`Accept-Encoding\` allows; request bodies are sent unpacked. Pages of other origins may read this document; whether they may call \`/v1\` is for whoever runs the service to say.
 `;
 
 /** What an operation does beyond its summary. */

@@ -157,7 +157,7 @@ function filtersSchema(): Schema {
   return {
     title: "Filters",
     description:
-      "What the people must match. Separate keys combine with AND, the elements of one array with OR. `{}` is the whole dataset. Text matches in any case and Unicode form (NFKC, case-folded, white space collapsed); addresses match without scheme, `www.`, query and trailing slash, and a bare slug matches too. An unknown key is a 422 that lists the valid ones.",
+      "What the people must match. Separate keys combine with AND, the elements of one array with OR. `{}` is the whole dataset. Text matches in any case and Unicode form (NFKC, case-folded, white space collapsed); addresses match without scheme, `www.`, query and trailing slash, and a bare slug matches too. An unknown key is a 422 that lists the valid ones. All keys together take 2,000 values and 100,000 characters in their normal form.",
     type: "object",
     properties,
     additionalProperties: false,
