@@ -83,13 +83,14 @@ function settle(item: Item): void {
   if (request === undefined) return;
   request.header = request.header.filter(({ key }) => key !== "X-Request-Id");
   for (const header of request.header) if (header.key === "Idempotency-Key") header.value = "{{$guid}}";
+  // Where the document has no example the converter invents a value, another one each time.
   for (const parameter of request.url.query) {
-    if (parameter.key === "domain") parameter.value = "{{company_domain}}";
-    else parameter.disabled = true;
+    parameter.disabled = parameter.key !== "domain";
+    parameter.value = parameter.disabled ? "" : "{{company_domain}}";
   }
   item.response = (item.response ?? [])
     .filter(({ code }) => code === 200)
-    .map((response) => ({ ...response, header: [] }));
+    .map((response) => ({ ...response, originalRequest: { ...request, header: [] } as unknown as Json, header: [] }));
   if (request.url.query.length === 0 && JSON.stringify(request).includes("per_page"))
     item.event = script(REMEMBER_COMPANY);
 }
