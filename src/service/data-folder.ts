@@ -6,6 +6,7 @@ import type { ReloadOptions } from "../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../dataset/engine.ts";
 import { makeApiKey } from "./keys.ts";
 import { type KeyMode, type Store, StoreConflictError } from "./ledger/ledger.ts";
+import type { Verified } from "./ledger/sqlite-file.ts";
 import { openTestDataset } from "./test-dataset.ts";
 
 export const DEFAULT_ACCOUNT = "default";
@@ -17,6 +18,8 @@ export interface StoreOptions {
   readonly store?: string;
   readonly now?: () => number;
   readonly monotonic?: () => number;
+  /** Whether accounts are made where there are none: true. Without it that is a NoLedgerError. */
+  readonly create?: boolean;
 }
 
 export interface DataFolderOptions extends StoreOptions {
@@ -55,17 +58,15 @@ const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
  * @throws StoreUnavailableError where the ledger cannot be opened
  */
 export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
+  const { create = true } = options;
   const now = options.now ?? Date.now;
   const monotonic = options.monotonic ?? (() => performance.now());
-  const place = options.store ?? join(dir, "ledger.db");
-  await mkdir(dir, { recursive: true, mode: 0o700 });
+  const place = placeOf(dir, options);
+  const shared = { now, monotonic, create };
+  if (create) await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = isUrl(place)
-    ? await import("./ledger/postgres.ts").then(({ openPostgresStore }) =>
-        openPostgresStore({ url: place, now, monotonic }),
-      )
-    : await import("./ledger/sqlite.ts").then(({ openSqliteStore }) =>
-        openSqliteStore({ path: place, now, monotonic }),
-      );
+    ? await import("./ledger/postgres.ts").then(({ openPostgresStore }) => openPostgresStore({ ...shared, url: place }))
+    : await import("./ledger/sqlite.ts").then(({ openSqliteStore }) => openSqliteStore({ ...shared, path: place }));
   try {
     await setUp(store);
   } catch (error) {
@@ -74,6 +75,24 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   }
   return store;
 }
+
+/**
+ * Verifies the accounts of a data folder, and writes nothing.
+ * @throws NoLedgerError where there are none
+ */
+export async function verifyStore(dir: string, options: Pick<StoreOptions, "store">): Promise<Verified> {
+  const place = placeOf(dir, options);
+  if (!isUrl(place)) return (await import("./ledger/sqlite-file.ts")).verifySqliteFile(place);
+  const { openPostgresStore } = await import("./ledger/postgres.ts");
+  const store = await openPostgresStore({ url: place, now: Date.now, create: false });
+  try {
+    return { breaches: await store.verify(), notes: [] };
+  } finally {
+    await store.close();
+  }
+}
+
+const placeOf = (dir: string, { store }: Pick<StoreOptions, "store">): string => store ?? join(dir, "ledger.db");
 
 /** Opens (or makes) the data folder of a service. */
 export async function openDataFolder(dir: string, options: DataFolderOptions = {}): Promise<DataFolder> {

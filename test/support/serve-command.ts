@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { main } from "../../src/main.ts";
+import { openStore } from "../../src/service/data-folder.ts";
 import { tempDir, testContext } from "./client.ts";
 
 export interface Outcome {
@@ -17,6 +18,13 @@ export async function headcount(...argv: string[]): Promise<Outcome> {
 
 /** A data folder of its own; no dataset is needed for the accounts. */
 export const folder = (): string => join(tempDir(), "data");
+
+/** A data folder that has accounts already. */
+export async function foundedFolder(): Promise<string> {
+  const data = folder();
+  await (await openStore(data)).close();
+  return data;
+}
 
 /** Runs `serve` until `visit` is done, then interrupts it. */
 export async function serving(argv: string[], visit: (line: string) => Promise<void>): Promise<Outcome> {

@@ -1,6 +1,9 @@
+import { existsSync } from "node:fs";
+import { join, resolve } from "node:path";
 import type { Command } from "commander";
+import { dataDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
-import { whole } from "../../contract/text.ts";
+import { echo, harmless, whole, withoutPassword } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
@@ -18,22 +21,28 @@ export interface AccountOptions extends FolderOptions {
 export const addFolderOptions = (command: Command): Command =>
   command
     .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
-    .option("--store <place>", "accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)");
+    .option(
+      "--store <place>",
+      "accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)",
+    );
 
 export const addAccountOptions = (command: Command): Command =>
-  addFolderOptions(command).option("--account <id>", "which account", "default");
+  addFolderOptions(command).option(
+    "--account <id>",
+    "which account; so far every data folder has this one only",
+    "default",
+  );
 
 /** The data folder that the options name. @throws CliError where there is no home to find the default in */
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
-  const [{ dataDir }, { join, resolve }] = await Promise.all([
-    import("../../connections/paths.ts"),
-    import("node:path"),
-  ]);
   if (options.data === "") throw usageError("--data takes a folder, not an empty text");
   return options.data === undefined ? join(dataDir(context), "default") : resolve(context.cwd, options.data);
 }
 
-/** Opens the accounts of the options' data folder, does the work, and closes them. Errors become those of the command line. */
+/**
+ * Opens the accounts of the options' data folder, does the work, and closes them. Only where the folder has a dataset are accounts
+ * made, so that a mistyped folder is not a new one. Errors become those of the command line.
+ */
 export async function withStore<Result>(
   options: FolderOptions,
   context: Context,
@@ -41,9 +50,10 @@ export async function withStore<Result>(
 ): Promise<Result> {
   const dir = await folderOf(options, context);
   try {
-    const { openStore } = await import("../../service/data-folder.ts");
+    const { datasetDir, openStore } = await import("../../service/data-folder.ts");
     const place = await storeOf(options, context);
-    const store = await openStore(dir, { now: context.now, ...(place === undefined ? {} : { store: place }) });
+    const create = existsSync(join(datasetDir(dir), "CURRENT"));
+    const store = await openStore(dir, { now: context.now, create, ...(place === undefined ? {} : { store: place }) });
     try {
       return await work(store);
     } finally {
@@ -58,14 +68,22 @@ export async function withStore<Result>(
 export async function storeOf(options: FolderOptions, context: Context): Promise<string | undefined> {
   const { store } = options;
   if (store === undefined) return undefined;
-  if (/^postgres(ql)?:\/\//i.test(store)) return store;
-  if (store === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(store)) {
+  if (/^postgres(ql)?:\/\//i.test(store)) {
+    // An unescaped # or / ends the part with the password, and what follows would pass for a path.
+    const url = URL.canParse(store) ? new URL(store) : undefined;
+    if (url !== undefined && url.hash === "" && url.host !== "" && !url.pathname.includes("@")) return store;
     throw usageError(
-      `--store takes a SQLite file or postgres://..., not "${store.replace(/\/\/[^/]*@/, "//")}"`,
-      "for example --store postgres://localhost/headcount",
+      `--store cannot be read as an address: "${echo(withoutPassword(store))}"`,
+      "in a password write / as %2F, # as %23, ? as %3F, @ as %40; or leave it out and set PGPASSWORD",
     );
   }
-  const { resolve } = await import("node:path");
+  // One letter and a colon begin a path on Windows.
+  if (store === "" || /^[a-z][a-z0-9+.-]+:/i.test(store)) {
+    throw usageError(
+      `--store takes a SQLite file or postgres://..., not "${echo(withoutPassword(store))}"`,
+      "for example --store postgres://localhost/headcount; a file whose name has a colon as ./NAME",
+    );
+  }
   return resolve(context.cwd, store);
 }
 
@@ -101,6 +119,13 @@ export function serviceError(error: unknown, dir: string): unknown {
       return failure({ code: "usage", category: "usage", exitCode: EXIT.usage });
     case "UnknownAccountError":
       return failure({ code: "unknown_account", category: "not_found", exitCode: EXIT.notFound });
+    case "NoLedgerError":
+      return failure({
+        code: "no_accounts",
+        category: "usage",
+        exitCode: EXIT.usage,
+        hint: `name another place with --data or --store; headcount service import --people FILE --data '${dir}' or headcount serve --data '${dir}' begins one`,
+      });
     case "NoDatasetError":
       return failure({
         code: "no_dataset",
@@ -109,7 +134,7 @@ export function serviceError(error: unknown, dir: string): unknown {
         hint: `headcount service import --people FILE --data ${dir}`,
       });
   }
-  if (code === "EACCES" || code === "EROFS" || code === "ENOTDIR" || code === "EEXIST" || code === "ENOSPC") {
+  if (code === "EACCES" || code === "EROFS" || code === "ENOTDIR" || code === "EEXIST") {
     return failure({
       code: "data_folder",
       category: "filesystem",
@@ -120,6 +145,17 @@ export function serviceError(error: unknown, dir: string): unknown {
   return error;
 }
 
+/** A name that a key or a plan is given. @throws CliError where it cannot be shown in a list as it is */
+export function nameOf(text: string): string {
+  const name = text.trim();
+  if (name === "" || name.length > 100) throw usageError("--name takes 1 to 100 characters");
+  if (harmless(name) === name) return name;
+  throw usageError(
+    `--name takes no tabs, line breaks or control characters: "${echo(name)}"`,
+    "a name is shown in lists, one line each",
+  );
+}
+
 /** The account, or the error that names it. */
 export async function requireAccount(store: Store, id: string) {
   const account = await store.account(id);
@@ -128,7 +164,7 @@ export async function requireAccount(store: Store, id: string) {
     code: "unknown_account",
     category: "not_found",
     exitCode: EXIT.notFound,
-    message: `there is no account "${id}" in this data folder`,
-    hint: 'every data folder has the account "default"',
+    message: `there is no account "${echo(id)}" in this data folder`,
+    hint: 'so far every data folder has one account, "default", and others cannot be made: leave --account out',
   });
 }

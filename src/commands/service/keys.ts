@@ -1,8 +1,10 @@
 import { type Command, Option } from "commander";
-import type { Context } from "../../context.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { type Context, written } from "../../context.ts";
+import { echo, harmless } from "../../contract/text.ts";
+import { CliError, EXIT, systemFailure } from "../../errors.ts";
 import type { StoredKey } from "../../service/ledger/ledger.ts";
-import { type AccountOptions, addAccountOptions, requireAccount, withStore } from "./folder.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { type AccountOptions, addAccountOptions, nameOf, requireAccount, withStore } from "./folder.ts";
 
 interface CreateOptions extends AccountOptions {
   readonly name: string;
@@ -16,7 +18,9 @@ export function register(service: Command, context: Context): void {
     .description("Make, list and revoke the API keys of an account. A key is shown once, when it is made.");
   addAccountOptions(keys.command("create"))
     .summary("make a key and show it once")
-    .description("Make a key. It is printed once and stored only as a SHA-256.")
+    .description(
+      "Make a key. It is printed once and stored only as a SHA-256; one that could not be printed is revoked at once.",
+    )
     .option("--name <name>", "what the key is for", "unnamed")
     .addOption(
       new Option("--mode <mode>", "test keys see a synthetic dataset and spend simulated credits")
@@ -31,14 +35,16 @@ Examples:
   $ headcount service keys create --mode test --json`,
     )
     .action((_: unknown, command: Command) => create(command.optsWithGlobals<CreateOptions>(), context));
-  addAccountOptions(keys.command("list"))
+  addAccountOptions(keys.command("list", { isDefault: true }))
     .summary("list the keys of an account")
     .description("List the keys of an account, revoked ones too. Secrets are not kept, so they cannot be shown.")
-    .addHelpText("after", "\nExamples:\n  $ headcount service keys list\n  $ headcount service keys list --json")
+    .addHelpText("after", "\nExamples:\n  $ headcount service keys\n  $ headcount service keys list --json")
     .action((_: unknown, command: Command) => list(command.optsWithGlobals<AccountOptions>(), context));
   addAccountOptions(keys.command("revoke").argument("<key-id>", "as `service keys list` shows it"))
-    .summary("revoke a key, at once")
-    .description("Revoke a key. Calls with it are refused from then on; it cannot be brought back.")
+    .summary("revoke a key")
+    .description(
+      "Revoke a key; it cannot be brought back. Calls with it are refused from then on; by services on PostgreSQL within 10 seconds, or 60 where the database does not answer.",
+    )
     .addHelpText("after", "\nExamples:\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
     .action((id: string, _: unknown, command: Command) =>
       revoke(id, command.optsWithGlobals<AccountOptions>(), context),
@@ -46,43 +52,52 @@ Examples:
 }
 
 async function create(options: CreateOptions, context: Context): Promise<void> {
-  const name = options.name.trim();
-  if (name === "" || name.length > 100) throw usageError("--name takes 1 to 100 characters");
+  const { account: accountId, mode } = options;
+  const name = nameOf(options.name);
+  const printer = new Printer(context, options);
   await withStore(options, context, async (store) => {
-    await requireAccount(store, options.account);
+    await requireAccount(store, accountId);
     const { createKey } = await import("../../service/data-folder.ts");
-    const made = await createKey(store, { accountId: options.account, name, mode: options.mode, now: context.now });
-    if (options.json) context.stdout.write(`${JSON.stringify(made)}\n`);
-    else context.stdout.write(`${made.key}\n`);
-    if (!options.quiet && !options.json) {
-      context.stderr.write(`Key ${made.id} (${options.mode}). It is shown this once: keep it now.\n`);
+    const made = await createKey(store, { accountId, name, mode, now: context.now });
+    try {
+      if (printer.json) printer.document(made);
+      else printer.text(`${made.key}\n`);
+      await written(context.stdout);
+    } catch (error) {
+      // Nobody has seen it, and nobody ever will.
+      await store.revokeKey(made.id);
+      throw systemFailure(error)?.with({ hint: `nobody saw key ${made.id}, so it was revoked; make another` }) ?? error;
     }
+    if (!printer.json) printer.note(`Key ${made.id} (${mode}). It is shown this once: keep it now.`);
   });
 }
 
 async function list(options: AccountOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
   await withStore(options, context, async (store) => {
     await requireAccount(store, options.account);
     const keys = await store.listKeys(options.account);
-    if (options.json) context.stdout.write(`${JSON.stringify(keys.map(shown), undefined, 2)}\n`);
-    else for (const key of keys) context.stdout.write(`${line(key)}\n`);
+    if (printer.json) printer.document(keys.map(shown), 2);
+    else printer.lines(keys.map(line));
   });
 }
 
 async function revoke(id: string, options: AccountOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
   await withStore(options, context, async (store) => {
-    const known = (await store.listKeys(options.account)).some((key) => key.id === id);
-    if (!known || !(await store.revokeKey(id))) {
+    const key = (await store.listKeys(options.account)).find((each) => each.id === id);
+    if (key === undefined) {
       throw new CliError({
-        code: known ? "already_revoked" : "unknown_key",
+        code: "unknown_key",
         category: "not_found",
         exitCode: EXIT.notFound,
-        message: known ? `key ${id} was revoked before` : `account "${options.account}" has no key ${id}`,
+        message: `account "${echo(options.account)}" has no key ${echo(id)}`,
         hint: "headcount service keys list",
       });
     }
-    if (options.json) context.stdout.write(`${JSON.stringify({ id, revoked: true })}\n`);
-    else if (!options.quiet) context.stderr.write(`Revoked ${id}.\n`);
+    const revoked = key.revokedAt === null && (await store.revokeKey(id));
+    if (printer.json) printer.document({ id, revoked: true });
+    else printer.note(revoked ? `Revoked ${id}.` : `Key ${id} was revoked before.`);
   });
 }
 
@@ -97,7 +112,7 @@ const shown = (key: StoredKey) => ({
   revoked_at: time(key.revokedAt),
 });
 
-const line = (key: StoredKey): string =>
-  [key.id, key.mode, key.prefix, key.name, time(key.createdAt), key.revokedAt === null ? "active" : "revoked"].join(
-    "\t",
-  );
+const line = (key: StoredKey): string[] => {
+  const state = key.revokedAt === null ? "active" : "revoked";
+  return [key.id, key.mode, key.prefix, harmless(key.name), time(key.createdAt) ?? "", state];
+};

@@ -2,9 +2,12 @@ import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { type Credits, creditsToNumber, formatCredits, parseCredits } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
+import { nearest } from "../../contract/suggest.ts";
+import { echo, harmless } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import type { Plan } from "../../service/ledger/ledger.ts";
-import { type AccountOptions, addAccountOptions, requireAccount, wholeNumber, withStore } from "./folder.ts";
+import type { Plan, PlanChanges } from "../../service/ledger/ledger.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { type AccountOptions, addAccountOptions, nameOf, requireAccount, wholeNumber, withStore } from "./folder.ts";
 
 interface SetOptions extends AccountOptions {
   readonly name?: string;
@@ -24,7 +27,9 @@ export function register(service: Command, context: Context): void {
     .description("Set or show the rate limits and the prices of an account.");
   addAccountOptions(plan.command("set"))
     .summary("change limits or prices")
-    .description("Change the limits or prices of an account; what is not given stays. It holds from the next call on.")
+    .description(
+      "Change the limits or prices of an account; what is not given stays. It holds from the next call on; for services on PostgreSQL within 10 seconds, or 60 where the database does not answer.",
+    )
     .option("--name <name>", "name of the plan")
     .option("--per-minute <n>", "calls a minute, per key")
     .option("--per-day <n>", "calls a day (UTC), per key")
@@ -37,29 +42,28 @@ Examples:
   $ headcount service plan set --cost person_search=0.25 company_enrich=2`,
     )
     .action((_: unknown, command: Command) => set(command.optsWithGlobals<SetOptions>(), context));
-  addAccountOptions(plan.command("show"))
+  addAccountOptions(plan.command("show", { isDefault: true }))
     .summary("show limits and prices")
     .description("Show the rate limits and the prices of an account.")
-    .addHelpText("after", "\nExamples:\n  $ headcount service plan show\n  $ headcount service plan show --json")
+    .addHelpText("after", "\nExamples:\n  $ headcount service plan\n  $ headcount service plan show --json")
     .action((_: unknown, command: Command) => show(command.optsWithGlobals<AccountOptions>(), context));
 }
 
 async function set(options: SetOptions, context: Context): Promise<void> {
-  const { perDay, perMinute } = options;
-  const changes = {
-    ...(options.name === undefined ? {} : { name: options.name }),
+  const { name, perDay, perMinute } = options;
+  const costs = Object.fromEntries((options.cost ?? []).map(readCost)) as PlanChanges["costs"] & object;
+  const changes: PlanChanges = {
+    ...(name === undefined ? {} : { name: nameOf(name) }),
     ...(perMinute === undefined ? {} : { perMinute: wholeNumber("--per-minute", perMinute, 1, MAX_CALLS) }),
     ...(perDay === undefined ? {} : { perDay: wholeNumber("--per-day", perDay, 1, MAX_CALLS) }),
+    ...(Object.keys(costs).length === 0 ? {} : { costs }),
   };
-  const costs = Object.fromEntries((options.cost ?? []).map(readCost)) as Partial<Record<CostedCall, Credits>>;
-  if (Object.keys(changes).length === 0 && Object.keys(costs).length === 0) {
+  if (Object.keys(changes).length === 0) {
     throw usageError("nothing to set", "give --per-minute, --per-day, --cost or --name");
   }
   await withStore(options, context, async (store) => {
-    const { plan } = await requireAccount(store, options.account);
-    const changed = { ...plan, ...changes, costs: { ...plan.costs, ...costs } };
-    await store.setPlan(options.account, changed);
-    print(changed, options, context);
+    await requireAccount(store, options.account);
+    print(await store.setPlan(options.account, changes), options, new Printer(context, options));
   });
 }
 
@@ -67,39 +71,32 @@ function readCost(text: string): [CostedCall, Credits] {
   const [call = "", price = ""] = text.split("=", 2);
   const credits = parseCredits(price);
   const known = PRICED.find((name) => name === call);
-  if (known === undefined || credits === undefined || credits < 0n) {
-    throw usageError(
-      `--cost takes CALL=CREDITS, not "${text}"`,
-      `CALL is one of ${PRICED.join(", ")}; for example person_search=0.25`,
-    );
-  }
-  return [known, credits];
+  if (known !== undefined && credits !== undefined && credits >= 0n) return [known, credits];
+  const meant = known ?? nearest(call, PRICED);
+  throw usageError(
+    `--cost takes CALL=CREDITS, not "${echo(text)}"`,
+    known === undefined && meant !== undefined
+      ? `did you mean ${meant}=${credits === undefined ? "0.25" : echo(price)}?`
+      : `CALL is one of ${PRICED.join(", ")}, CREDITS 0 or more with at most six decimals; for example ${meant ?? "person_search"}=0.25`,
+  );
 }
 
 async function show(options: AccountOptions, context: Context): Promise<void> {
   await withStore(options, context, async (store) => {
-    print((await requireAccount(store, options.account)).plan, options, context);
+    print((await requireAccount(store, options.account)).plan, options, new Printer(context, options));
   });
 }
 
-function print(plan: Plan, options: AccountOptions, context: Context): void {
-  if (options.json) {
+function print(plan: Plan, { account }: AccountOptions, printer: Printer): void {
+  if (printer.json) {
     const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]));
-    const document = {
-      account: options.account,
-      name: plan.name,
-      per_minute: plan.perMinute,
-      per_day: plan.perDay,
-      costs,
-    };
-    context.stdout.write(`${JSON.stringify(document)}\n`);
-    return;
+    printer.document({ account, name: plan.name, per_minute: plan.perMinute, per_day: plan.perDay, costs });
+  } else {
+    printer.lines([
+      ["plan", harmless(plan.name)],
+      ["calls a minute", String(plan.perMinute)],
+      ["calls a day", String(plan.perDay)],
+      ...PRICED.map((call) => [call, formatCredits(plan.costs[call])]),
+    ]);
   }
-  const lines = [
-    `plan\t${plan.name}`,
-    `calls a minute\t${plan.perMinute}`,
-    `calls a day\t${plan.perDay}`,
-    ...PRICED.map((call) => `${call}\t${formatCredits(plan.costs[call])}`),
-  ];
-  context.stdout.write(`${lines.join("\n")}\n`);
 }

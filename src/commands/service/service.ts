@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import * as credits from "./credits.ts";
+import { addFolderOptions } from "./folder.ts";
 import * as generate from "./generate.ts";
 import * as importData from "./import.ts";
 import * as keys from "./keys.ts";
@@ -9,8 +10,7 @@ import * as plan from "./plan.ts";
 import * as verify from "./verify.ts";
 
 export function register(program: Command, context: Context): void {
-  const service = program
-    .command("service")
+  const service = addFolderOptions(program.command("service"))
     .summary("import data, make keys, add credits, verify")
     .description(
       "What the people do who run `headcount serve`: bring in data, make and revoke keys, add credits, set limits and prices, verify. All of it works on a data folder (--data), also while it is served.",

@@ -1,19 +1,22 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
-import { addFolderOptions, type FolderOptions, folderOf, serviceError, withStore } from "./folder.ts";
+import { CliError, EXIT } from "../../errors.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { addFolderOptions, type FolderOptions, folderOf, serviceError, storeOf } from "./folder.ts";
 
 /** What was found wrong, part by part; empty lists where all is sound. `dataset` is null where the folder has none. */
 interface Findings {
   readonly ledger: readonly string[];
   readonly dataset: readonly string[] | null;
+  /** What could not be seen from here. */
+  readonly notes: readonly string[];
 }
 
 export function register(service: Command, context: Context): void {
   addFolderOptions(service.command("verify"))
     .summary("recompute the ledger's and the dataset's invariants")
     .description(
-      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero. A service may run meanwhile. Exits 1 on a breach.",
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach.",
     )
     .addHelpText(
       "after",
@@ -24,15 +27,17 @@ export function register(service: Command, context: Context): void {
 
 async function run(options: FolderOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
-  const { existsSync } = await import("node:fs");
-  if (options.store === undefined && !existsSync(`${dir}/ledger.db`)) {
-    throw usageError(`there is no ledger in ${dir}`, "name a data folder with --data, or its accounts with --store");
-  }
-  const ledger = await withStore(options, context, (store) => store.verify());
-  const findings: Findings = { ledger, dataset: await verifyDataset(dir) };
-  if (options.json)
-    context.stdout.write(`${JSON.stringify({ sound: soundness(findings), ...findings }, undefined, 2)}\n`);
-  else print(findings, context);
+  const store = await storeOf(options, context);
+  const { verifyStore } = await import("../../service/data-folder.ts");
+  const { breaches: ledger, notes } = await verifyStore(dir, store === undefined ? {} : { store }).catch(
+    (error: unknown) => {
+      throw serviceError(error, dir);
+    },
+  );
+  const findings: Findings = { ledger, dataset: await verifyDataset(dir), notes };
+  const printer = new Printer(context, options);
+  if (printer.json) printer.document({ sound: soundness(findings), ...findings }, 2);
+  else print(findings, printer);
   if (soundness(findings)) return;
   const breaches = [...findings.ledger, ...(findings.dataset ?? [])];
   throw new CliError({
@@ -65,9 +70,12 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   }
 }
 
-function print({ dataset, ledger }: Findings, context: Context): void {
+function print({ dataset, ledger, notes }: Findings, printer: Printer): void {
   const verdict = (breaches: readonly string[]): string =>
     breaches.length === 0 ? "sound" : `${breaches.length} found`;
-  context.stdout.write(`ledger\t${verdict(ledger)}\n`);
-  context.stdout.write(`dataset\t${dataset === null ? "none" : verdict(dataset)}\n`);
+  printer.lines([
+    ["ledger", verdict(ledger)],
+    ["dataset", dataset === null ? "none" : verdict(dataset)],
+  ]);
+  for (const note of notes) printer.say(`notice: ${note}`);
 }

@@ -1,4 +1,4 @@
-import { type Credits, credits } from "../../contract/money.ts";
+import { type Credits, credits, formatCreditsGrouped } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
 import { digestOf } from "./digest.ts";
@@ -7,6 +7,7 @@ import {
   type DayCount,
   type KeyMode,
   type Plan,
+  type PlanChanges,
   STANDARD_PLAN,
   StoreConflictError,
   type StoredKey,
@@ -88,13 +89,22 @@ export function* revokeKey(id: string, revokedAt: number, repeated: boolean): St
   return (yield* rowsOf("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, revokedAt)).length === 1;
 }
 
-export function* setPlan(accountId: string, plan: Plan): Steps<void> {
-  yield* assertAccount(accountId);
-  yield* writePlan(accountId, plan);
+/** @param lock keeps others from the plan until the transaction ends, where reading alone does not */
+export function* setPlan(accountId: string, changes: PlanChanges, lock: string): Steps<Plan> {
+  const [row] = yield* rowsOf(`${ACCOUNT_COLUMNS} WHERE a.id = $1${lock}`, accountId);
+  if (row === undefined) throw new UnknownAccountError(accountId);
+  const { plan } = storedAccount(row);
+  const changed = { ...plan, ...changes, costs: { ...plan.costs, ...changes.costs } };
+  checkPlan(changed);
+  yield* writePlan(accountId, changed);
+  return changed;
 }
 
+/** A million credits: far above any price, and far below where sums of prices leave 64 bits. */
+export const MAX_PRICE: Credits = credits(1_000_000n * 1_000_000n);
+
 /** @throws RangeError naming the figure that no plan may have */
-export function checkPlan(plan: Plan): void {
+function checkPlan(plan: Plan): void {
   for (const [name, value] of [
     ["per minute", plan.perMinute],
     ["per day", plan.perDay],
@@ -105,6 +115,8 @@ export function checkPlan(plan: Plan): void {
   }
   for (const call of COSTED_CALLS) {
     if (plan.costs[call] < 0n) throw new RangeError(`the cost of ${call} cannot be negative`);
+    if (plan.costs[call] <= MAX_PRICE) continue;
+    throw new RangeError(`the cost of ${call} cannot exceed ${formatCreditsGrouped(MAX_PRICE)} credits`);
   }
 }
 

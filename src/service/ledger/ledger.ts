@@ -12,6 +12,9 @@ export interface Plan {
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
 
+/** What of a plan is to be another. */
+export type PlanChanges = Partial<Omit<Plan, "costs">> & { readonly costs?: Partial<Plan["costs"]> };
+
 const ONE_CREDIT = credits(1_000_000n);
 
 /** The plan of an account that was given no other. */
@@ -77,6 +80,15 @@ export class UnknownAccountError extends Error {
   constructor(accountId: string) {
     super(`no account named ${JSON.stringify(accountId)}`);
     this.accountId = accountId;
+  }
+}
+
+/** There are no accounts where some were expected, and none were to be made. */
+export class NoLedgerError extends Error {
+  override readonly name = "NoLedgerError";
+
+  constructor(place: string) {
+    super(`there are no accounts in ${place}`);
   }
 }
 
@@ -205,7 +217,8 @@ export interface Store {
   revokeKey(keyId: string): Promise<boolean>;
   /** Adds credits to the balance. `amount` is above zero. */
   grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance>;
-  setPlan(accountId: string, plan: Plan): Promise<void>;
+  /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
+  setPlan(accountId: string, changes: PlanChanges): Promise<Plan>;
 
   /**
    * Gives back what a dead process left pending: its holds older than `olderThanMs` become `expired` and their idempotency keys
@@ -231,6 +244,8 @@ export interface LedgerOptions {
   readonly groupSize?: number;
   /** How often it says that it lives and tidies up: 10,000 ms. */
   readonly heartbeatMs?: number;
+  /** Whether a ledger is made where there is none: true. Without it that is a NoLedgerError. */
+  readonly create?: boolean;
   /** How long a ledger that is locked, busy or away is tried before StoreUnavailableError: 5,000 ms. */
   readonly patienceMs?: number;
 }

@@ -13,6 +13,7 @@ const CONNECTION =
 interface PostgresFailure extends Error {
   readonly code?: string;
   readonly severity?: string;
+  readonly hostname?: string;
 }
 
 export const isTransient = (error: unknown): boolean => {
@@ -23,7 +24,12 @@ export const isTransient = (error: unknown): boolean => {
 
 /** Turns what the database throws into what a caller of the store can act upon; other errors pass as they are. */
 export function unavailable(error: unknown, inDoubt = false): unknown {
-  if ((error as PostgresFailure).severity === undefined && !isTransient(error)) return error;
+  const { code, hostname, severity } = error as PostgresFailure;
+  if (code === "ENOTFOUND" || code === "EAI_AGAIN") {
+    const where = `there is no host ${hostname ?? "of that name"}; check the address of the database`;
+    return new StoreUnavailableError(`the ledger's database cannot be reached: ${where}`, { cause: error });
+  }
+  if (severity === undefined && !isTransient(error)) return error;
   const message = `the ledger's database cannot be used: ${(error as Error).message}`;
   return new StoreUnavailableError(message, { cause: error, inDoubt });
 }

@@ -1,4 +1,5 @@
 import type { Pool } from "pg";
+import { needed } from "../missing-package.ts";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, run, type Steps } from "./database.ts";
 import { readGroup, writeGroup } from "./group.ts";
@@ -36,7 +37,7 @@ const INT8 = 20;
  * @throws StoreUnavailableError where the server cannot be reached; Error where the schema is newer or the server does not sync
  */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
-  const { default: pg } = await import("pg");
+  const { default: pg } = await needed("pg", import("pg"));
   const schema = options.schema ?? "headcount";
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
     throw new RangeError(`not a name for a schema: ${JSON.stringify(schema)}`);
@@ -64,7 +65,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     const client = await pool.connect();
     try {
-      await migratePostgres(client, schema);
+      await migratePostgres(client, schema, options.create ?? true);
     } finally {
       client.release();
     }
@@ -100,6 +101,7 @@ interface PostgresLedgerOptions {
  */
 class PostgresLedger implements LedgerDatabase {
   readonly instances = new Instances("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
+  readonly planLock = " FOR UPDATE OF p";
   readonly #session: PostgresSession;
   readonly #now: () => number;
   readonly #groupSize: number;

@@ -1,6 +1,6 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { PoolClient } from "pg";
-import { StoreUnavailableError } from "./ledger.ts";
+import { NoLedgerError, StoreUnavailableError } from "./ledger.ts";
 
 /** Marks the file as ours: "hcnt". */
 const APPLICATION_ID = 0x68636e74;
@@ -199,6 +199,19 @@ function pragma(database: DatabaseSyncInstance, name: string): number {
   return Number(row?.[name] ?? 0);
 }
 
+function assertOurs(database: DatabaseSyncInstance, path: string): void {
+  if (pragma(database, "application_id") === APPLICATION_ID) return;
+  throw new Error(`${path} is a database of another program, not a headcount ledger`);
+}
+
+/** @throws Error where the file is not a ledger of this version */
+export function assertLedger(database: DatabaseSyncInstance, path: string): void {
+  assertOurs(database, path);
+  const { missing } = stepsFrom(pragma(database, "user_version"), SQLITE_STEPS, path);
+  if (missing.length > 0)
+    throw new Error(`${path} has an older ledger schema; headcount serve brings it to the newest`);
+}
+
 /** @throws Error where the library is older than {@link OLDEST_SQLITE} */
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   const { version } = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
@@ -223,9 +236,7 @@ export function migrate(
   const version = () => {
     const found = pragma(database, "user_version");
     const application = pragma(database, "application_id");
-    if (application !== APPLICATION_ID && (application !== 0 || found !== 0)) {
-      throw new Error(`${path} is a database of another program, not a headcount ledger`);
-    }
+    if (application !== 0 || found !== 0) assertOurs(database, path);
     return stepsFrom(found, migrations, path);
   };
   if (version().missing.length === 0) return;
@@ -243,9 +254,10 @@ export function migrate(
 
 /**
  * Brings the schema to its newest version; several processes may do it at once. The connection's search path names the schema.
+ * @param create whether tables are made where there are none; else that is a NoLedgerError
  * @throws Error where the tables are of a newer version, or the server does not sync its log
  */
-export async function migratePostgres(client: PoolClient, schema: string): Promise<void> {
+export async function migratePostgres(client: PoolClient, schema: string, create: boolean): Promise<void> {
   const { rows } = await client.query<{ fsync: string; pages: string }>(
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",
   );
@@ -254,6 +266,10 @@ export async function migratePostgres(client: PoolClient, schema: string): Promi
       "this PostgreSQL server runs with fsync or full_page_writes off: it would lose charges in a power failure",
     );
   }
+  const known = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'", [
+    schema,
+  ]);
+  if (!create && known.rows.length === 0) throw new NoLedgerError(`the schema ${schema} of this database`);
   await client.query("BEGIN");
   try {
     // Everybody who wants to migrate waits here; the lock goes with the transaction.

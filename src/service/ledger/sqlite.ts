@@ -1,15 +1,23 @@
 import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { setTimeout as setPause } from "node:timers";
-import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { needed } from "../missing-package.ts";
 import { anchoredClock } from "./clock.ts";
-import { type Durability, type Result, type Row, runNow, type Statement, type Steps } from "./database.ts";
+import { type Durability, type Row, runNow, type Steps } from "./database.ts";
 import { readGroup, writeGroup } from "./group.ts";
-import { GroupCommit, resultCode, SQLITE_BUSY, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
+import { GroupCommit, resultCode, SQLITE_BUSY, translateError } from "./group-commit.ts";
 import { Instances } from "./instances.ts";
-import { verifyAll } from "./invariants.ts";
-import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store, StoreUnavailableError } from "./ledger.ts";
+import {
+  GROUP_SIZE,
+  type LedgerOptions,
+  NoLedgerError,
+  PATIENCE_MS,
+  type Store,
+  StoreUnavailableError,
+} from "./ledger.ts";
 import { decide, type MoneyRequest, type Outcome, type Place } from "./rules.ts";
 import { assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
+import { isFile, Statements, verifySnapshot } from "./sqlite-file.ts";
 import { type LedgerDatabase, LedgerStore } from "./store.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
@@ -26,9 +34,10 @@ export interface SqliteStoreOptions extends LedgerOptions {
  * @throws StoreUnavailableError where the file cannot be opened or locked; Error where it is not a ledger, or a newer one
  */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
-  const { DatabaseSync } = await import("@photostructure/sqlite");
+  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
   let database: DatabaseSyncInstance;
+  if (options.create === false && !isFile(options.path)) throw new NoLedgerError(options.path);
   try {
     // Made here and not by SQLite, so that no moment passes in which others may read it; the log files inherit the mode.
     closeSync(openSync(options.path, "a", 0o600));
@@ -80,24 +89,23 @@ interface SqliteLedgerOptions extends SqliteStoreOptions {
 
 /** The most pages that are given back at once: 16 MB. */
 const VACUUM_PAGES = 4_000;
-/** The most rows of one statement. */
-const MOST_ROWS = 64;
-
 /** One open ledger file: its statements, prepared once by their text, and one writer. */
 class SqliteLedger implements LedgerDatabase {
   readonly instances = new Instances("NULL");
   readonly makeHoldId = undefined;
+  readonly planLock = "";
   readonly #database: DatabaseSyncInstance;
   readonly #path: string;
   readonly #now: () => number;
   /** Which files were opened, whatever their paths name by now: the ledger, its log and the log's index. */
   readonly #files: ReadonlyMap<string, number>;
-  readonly #statements = new Map<string, Map<number, Prepared>>();
+  readonly #statements: Statements;
   readonly #writer: GroupCommit<Change>;
   #closed = false;
 
   constructor(database: DatabaseSyncInstance, options: SqliteLedgerOptions) {
     this.#database = database;
+    this.#statements = new Statements(database);
     this.#path = options.path;
     this.#now = options.now;
     this.#files = new Map(["", "-wal", "-shm"].map((end) => [options.path + end, statSync(options.path + end).ino]));
@@ -120,7 +128,7 @@ class SqliteLedger implements LedgerDatabase {
     this.#assertOpen();
     this.#assertInPlace();
     try {
-      return this.#execute({ sql, values }).rows;
+      return this.#statements.execute({ sql, values }).rows;
     } catch (error) {
       throw translateError(error);
     }
@@ -154,25 +162,7 @@ class SqliteLedger implements LedgerDatabase {
   async verify(): Promise<readonly string[]> {
     this.#assertOpen();
     await this.#writer.drain();
-    const breaches: string[] = [];
-    const look = (sql: string): readonly Row[] => this.#execute({ sql, values: [] }).rows;
-    try {
-      // One snapshot for all: other processes go on charging meanwhile.
-      this.#database.exec("BEGIN");
-      for (const row of look("PRAGMA integrity_check")) {
-        if (row.integrity_check !== "ok") breaches.push(`file: ${String(row.integrity_check)}`);
-      }
-      for (const row of look("PRAGMA foreign_key_check")) {
-        breaches.push(`file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`);
-      }
-      breaches.push(...runNow(verifyAll(), (statement) => this.#execute(statement)));
-    } catch (error) {
-      if (resultCode(error) !== SQLITE_CORRUPT) throw translateError(error);
-      breaches.push(`file: ${(error as Error).message}`);
-    } finally {
-      if (this.#database.isTransaction) this.#database.exec("ROLLBACK");
-    }
-    return breaches;
+    return verifySnapshot(this.#database, this.#statements);
   }
 
   /** Leaves the log empty behind. */
@@ -193,9 +183,12 @@ class SqliteLedger implements LedgerDatabase {
   /** Inside a transaction. */
   #apply(group: readonly Change[]): readonly Outcome[] {
     this.#assertInPlace();
-    assertSchema(this.#execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version, SQLITE_VERSION);
+    assertSchema(
+      this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version,
+      SQLITE_VERSION,
+    );
     const outcomes = new Map<Change, Outcome>();
-    const execute = (statement: Statement): Result => this.#execute(statement);
+    const { execute } = this.#statements;
     const money: { readonly request: MoneyRequest }[] = [];
     for (const change of group) {
       if (change.kind === "steps") outcomes.set(change, { ok: true, value: runNow(change.steps(), execute) });
@@ -227,53 +220,4 @@ class SqliteLedger implements LedgerDatabase {
       );
     }
   }
-
-  #execute(statement: Statement): Result {
-    if (!("rows" in statement)) return outcomeOf(this.#prepared(statement.sql, 0), statement.values);
-    const { rows, sql, types } = statement;
-    const found: Row[] = [];
-    let changed = 0;
-    for (let at = 0; at < rows.length; ) {
-      const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
-      const values: unknown[] = [];
-      for (const row of rows.slice(at, at + size)) {
-        for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
-      }
-      const result = outcomeOf(this.#prepared(sql, size, types.length), values);
-      found.push(...result.rows);
-      changed += result.changed;
-      at += size;
-    }
-    return { rows: found, changed };
-  }
-
-  /** @param rows how many tuples stand for `%`: powers of two, so that few statements are ever prepared */
-  #prepared(sql: string, rows: number, width = 0): Prepared {
-    const sizes = this.#statements.get(sql) ?? new Map<number, Prepared>();
-    this.#statements.set(sql, sizes);
-    const known = sizes.get(rows);
-    if (known !== undefined) return known;
-    const tuple = `(${Array.from({ length: width }, () => "?").join(", ")})`;
-    const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
-    // Amounts above 2^53 millionths must not pass through a float.
-    const statement = this.#database.prepare(text, { readBigInts: true });
-    const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };
-    sizes.set(rows, prepared);
-    return prepared;
-  }
-}
-
-interface Prepared {
-  readonly statement: StatementSyncInstance;
-  readonly reads: boolean;
-}
-
-function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): Result {
-  if (reads) return { rows: statement.all(...values) as Row[], changed: 0 };
-  return { rows: [], changed: Number(statement.run(...values).changes) };
-}
-
-/** The number of a hold; null where the text is none, which no hold has. */
-function rowId(value: unknown): bigint | null {
-  return typeof value === "string" && /^\d{1,18}$/.test(value) ? BigInt(value) : null;
 }

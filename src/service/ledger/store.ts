@@ -4,7 +4,6 @@ import { type Credits, credits, formatCredits } from "../../contract/money.ts";
 import { sameHash } from "../keys.ts";
 import {
   ACCOUNT_COLUMNS,
-  checkPlan,
   createAccount,
   createKey,
   KEY_COLUMNS,
@@ -29,6 +28,7 @@ import {
   IDEMPOTENCY_TTL_MS,
   type KeyMode,
   type Plan,
+  type PlanChanges,
   type Settlement,
   type Store,
   type StoredKey,
@@ -54,6 +54,8 @@ export interface LedgerDatabase {
   /** Makes the id of a hold before it is asked for; undefined where the database numbers them. */
   readonly makeHoldId: (() => string) | undefined;
   readonly closed: boolean;
+  /** What keeps a plan `p` that was read from being changed by others, where a transaction alone does not. */
+  readonly planLock: string;
   read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
   /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
@@ -223,10 +225,9 @@ export class LedgerStore implements Store {
     return { ...money, usedToday };
   }
 
-  async setPlan(accountId: string, plan: Plan): Promise<void> {
-    checkPlan(plan);
-    const done = this.#database.change("durable", () => setPlan(accountId, plan));
-    await done.finally(() => this.#accounts?.drop());
+  setPlan(accountId: string, changes: PlanChanges): Promise<Plan> {
+    const done = this.#database.change("durable", () => setPlan(accountId, changes, this.#database.planLock));
+    return done.finally(() => this.#accounts?.drop());
   }
 
   async recover(olderThanMs: number): Promise<number> {

@@ -1,0 +1,266 @@
+import { execFile } from "node:child_process";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { DatabaseSync } from "@photostructure/sqlite";
+import { describe, expect, test } from "vitest";
+import { createKey, openStore } from "../../src/service/data-folder.ts";
+import { tempDir } from "../support/client.ts";
+import { folder, foundedFolder, headcount } from "../support/serve-command.ts";
+import { ACCOUNT, answer, c, fund, held, temporaryLedger } from "../support/store.ts";
+
+const BIN = join(import.meta.dirname, "../../bin/headcount.js");
+
+/** The built program under a shell. */
+async function shell(script: string, ...args: string[]): Promise<{ code: number; out: string; err: string }> {
+  try {
+    const { stderr, stdout } = await promisify(execFile)("sh", ["-c", script, process.execPath, BIN, ...args]);
+    return { code: 0, out: stdout, err: stderr };
+  } catch (error) {
+    const { code, stderr, stdout } = error as { code: number; stdout: string; stderr: string };
+    return { code, out: stdout, err: stderr };
+  }
+}
+
+describe("a folder that is mistyped", () => {
+  test.each([
+    ["service", "credits", "show"],
+    ["service", "credits", "add", "5"],
+    ["service", "keys", "list"],
+    ["service", "keys", "create"],
+    ["service", "plan", "set", "--per-day", "5"],
+    ["service", "verify"],
+  ])("%s %s %s makes nothing", async (...argv) => {
+    const parent = tempDir();
+    const typo = join(parent, "typo");
+    for (const place of [
+      ["--data", typo],
+      ["--data", parent, "--store", join(parent, "typo.db")],
+    ]) {
+      const { code, err, out } = await headcount(...argv, ...place);
+      expect([code, out], err).toEqual([2, ""]);
+      expect(err).toContain("there are no accounts in");
+      expect(readdirSync(parent)).toEqual([]);
+    }
+  });
+
+  test("one with a dataset and no accounts yet gets them", async () => {
+    const data = folder();
+    const made = await headcount("service", "generate", "--people", "50", "--data", data, "--quiet");
+    expect(made.code, made.err).toBe(0);
+    expect((await headcount("service", "keys", "create", "--data", data)).code).toBe(0);
+    expect((await headcount("service", "credits", "--data", data)).out).toContain("balance\t10000\n");
+  });
+});
+
+describe("a key that nobody was shown", () => {
+  test.skipIf(!existsSync("/dev/full"))("does not work: the disk is full, or the reader is gone", async () => {
+    const data = await foundedFolder();
+    const full = await shell('"$0" "$1" service keys create --name lost --data "$2" >/dev/full', data);
+    expect([full.code, full.out]).toEqual([5, ""]);
+    expect(full.err).toMatch(/disk is full.*so it was revoked/s);
+    expect(full.err).not.toContain("keep it now");
+    const json = await shell('"$0" "$1" service keys create --json --data "$2" >/dev/full', data);
+    expect(json.code).toBe(5);
+    const listed = await headcount("service", "keys", "list", "--data", data);
+    expect(
+      listed.out
+        .trim()
+        .split("\n")
+        .map((line) => line.split("\t").at(-1)),
+    ).toEqual(["revoked", "revoked"]);
+  });
+});
+
+describe("names", () => {
+  test.each(["a\tb", "a\nb", "a\u001b[31mb", "a\u202eb"])("%j is no name of a key or a plan", async (name) => {
+    const data = await foundedFolder();
+    for (const argv of [
+      ["keys", "create"],
+      ["plan", "set"],
+    ]) {
+      const { code, err, out } = await headcount("service", ...argv, "--name", name, "--data", data);
+      expect([code, out]).toEqual([2, ""]);
+      expect(err).toContain("--name takes no tabs, line breaks or control characters");
+      expect(err).not.toContain("\u001b");
+    }
+  });
+
+  test("that were made otherwise are harmless in the list", async () => {
+    const data = await foundedFolder();
+    const store = await openStore(data);
+    await createKey(store, { name: "x\nk_0\tlive\u001b[31m\u009b", mode: "live", now: Date.now });
+    await store.close();
+    const { out } = await headcount("service", "keys", "--data", data);
+    expect(out.trim().split("\n")).toHaveLength(1);
+    expect(out.trim().split("\t")).toHaveLength(6);
+    expect(out).not.toMatch(/[\u001b\u009b]/);
+  });
+});
+
+describe("options and defaults", () => {
+  test("--data before the subcommand is the same as after it, and what only shows is the default", async () => {
+    const data = await foundedFolder();
+    await headcount("service", "keys", "create", "--data", data);
+    for (const argv of [["verify"], ["credits"], ["credits", "show"], ["plan"], ["keys"], ["keys", "list"]]) {
+      const after = await headcount("service", ...argv, "--data", data);
+      const before = await headcount("service", "--data", data, ...argv);
+      expect(after.code, after.err).toBe(0);
+      expect(before).toEqual(after);
+    }
+  });
+
+  test("an account that cannot be made is said to be none", async () => {
+    const data = await foundedFolder();
+    const { code, err } = await headcount("service", "credits", "--account", "poor", "--data", data);
+    expect(code).toBe(6);
+    expect(err).toContain('there is no account "poor"');
+    expect(err).toContain("others cannot be made");
+  });
+
+  test.each([
+    ["person_serch=1", "did you mean person_search=1?"],
+    ["enrich=2", "CALL is one of"],
+    ["person_search=abc", "CREDITS 0 or more"],
+    ["person_search=1000001", "cannot exceed 1,000,000 credits"],
+    ["person_search=9223372036854.775807", "cannot exceed 1,000,000 credits"],
+  ])("--cost %s: %s", async (cost, says) => {
+    const { code, err } = await headcount("service", "plan", "set", "--cost", cost, "--data", await foundedFolder());
+    expect(code).toBe(2);
+    expect(err).toContain(says);
+  });
+
+  test("two changes of a plan at the same moment are both kept", async () => {
+    const data = await foundedFolder();
+    const [one, two] = [await openStore(data), await openStore(data)];
+    for (let round = 1; round <= 20; round += 1) {
+      await Promise.all([
+        one.setPlan("default", { perMinute: round }),
+        two.setPlan("default", { costs: { person_search: c(round) } }),
+      ]);
+      const plan = (await one.account("default"))?.plan;
+      expect([plan?.perMinute, plan?.costs.person_search, plan?.costs.company_enrich]).toEqual([round, c(round), c(1)]);
+    }
+    await one.close();
+    await two.close();
+  });
+});
+
+describe("--store", () => {
+  test.each([
+    ["postgres:u:SECRET@h", "takes a SQLite file or postgres://"],
+    ["postgresql:u:SECRET@h/db", "takes a SQLite file or postgres://"],
+    ["mysql://u:PG/SECRET@h", "takes a SQLite file or postgres://"],
+    ["sqlite:ledger.db", "takes a SQLite file or postgres://"],
+    ["postgres://u:SEC#RET@h/db", "write / as %2F, # as %23"],
+    ["postgres://u:SECRET/RET@h/db", "write / as %2F, # as %23"],
+    ["postgres://u:12#SECRET@h/db", "write / as %2F, # as %23"],
+    ["postgres://u:12/SECRET@h/db", "write / as %2F, # as %23"],
+  ])("%s: refused, the password in no message, and nothing made", async (place, says) => {
+    const cwd = tempDir();
+    for (const argv of [
+      ["service", "credits"],
+      ["serve", "--port", "0"],
+    ]) {
+      const script = `cd "$2" && shift 2 && exec "$0" "$BIN" "$@"`;
+      const { code, err, out } = await shell(
+        `BIN=$1; ${script}`,
+        cwd,
+        ...argv,
+        "--data",
+        join(cwd, "d"),
+        "--store",
+        place,
+      );
+      expect([code, out], err).toEqual([2, ""]);
+      expect(err).toContain(says);
+      expect(err).not.toMatch(/SECRET|RET@/);
+    }
+    expect(readdirSync(cwd)).toEqual([]);
+  });
+
+  test("a host that does not exist: exit 8, and the address is what to look at", async () => {
+    const data = await foundedFolder();
+    const place = "postgres://u:SECRET@nowhere.invalid/db";
+    const { code, err } = await headcount("service", "credits", "--data", data, "--store", place);
+    expect(code, err).toBe(8);
+    expect(err).toMatch(/nowhere\.invalid.*(check|address)/s);
+    expect(err).not.toMatch(/SECRET|path exists/);
+  });
+});
+
+describe("verify", () => {
+  /** Everything in a folder, as it is. */
+  const stateOf = (dir: string) =>
+    readdirSync(dir).map((name) => {
+      const path = join(dir, name);
+      const { ino, mtimeMs, size } = statSync(path);
+      return [name, ino, mtimeMs, size, statSync(path).isFile() ? readFileSync(path, "latin1") : ""];
+    });
+
+  test("writes nothing, neither into the ledger nor beside it", async () => {
+    const data = await foundedFolder();
+    for (const name of ["ledger.db-wal", "ledger.db-shm"]) {
+      if (existsSync(join(data, name))) await promisify(execFile)("rm", [join(data, name)]);
+    }
+    const before = stateOf(data);
+    expect((await headcount("service", "verify", "--data", data)).out).toBe("ledger\tsound\ndataset\tnone\n");
+    expect(stateOf(data)).toEqual(before);
+  });
+
+  test("a copy with its log, and one on a read-only file system, are verified with all that is in the log", async () => {
+    const ledger = await temporaryLedger({ live: 100 });
+    await ledger.store.settle({ holdId: await held(ledger.store, c(7)), amount: c(7), reply: answer() });
+    const data = folder();
+    mkdirSync(data);
+    for (const end of ["", "-wal"]) copyFileSync(ledger.path + end, join(data, `ledger.db${end}`));
+    expect(statSync(join(data, "ledger.db-wal")).size).toBeGreaterThan(0);
+    const before = stateOf(data);
+    expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
+    expect(stateOf(data)).toEqual(before);
+    const mounted = await shell(
+      `unshare -rm sh -c 'mount --bind "$2" "$2" && mount -o remount,ro,bind "$2" && exec "$0" "$1" service verify --data "$2"' "$0" "$1" "$2"`,
+      data,
+    );
+    // Where this may not mount there is nothing to see.
+    if (!/unshare|mount/.test(mounted.err))
+      expect(mounted).toMatchObject({ code: 0, out: "ledger\tsound\ndataset\tnone\n" });
+    await ledger.close();
+  });
+
+  test("a copy of the file alone, made while a service was at work, is said to be one", async () => {
+    const ledger = await temporaryLedger({ live: 100 });
+    await ledger.store.settle({ holdId: await held(ledger.store, c(7)), amount: c(7), reply: answer() });
+    const other = new DatabaseSync(ledger.path);
+    other.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+    other.close();
+    await ledger.store.settle({ holdId: await held(ledger.store, c(9)), amount: c(9), reply: answer() });
+    const data = folder();
+    mkdirSync(data);
+    copyFileSync(ledger.path, join(data, "ledger.db"));
+    const { code, err, out } = await headcount("service", "verify", "--data", data);
+    expect([code, out]).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+    expect(err).toContain("notice: this is a copy that was made while a service was at work");
+    const json = JSON.parse((await headcount("service", "verify", "--data", data, "--json")).out) as {
+      notes: string[];
+    };
+    expect(json.notes).toHaveLength(1);
+    await ledger.close();
+  });
+
+  test("a service may run meanwhile", async () => {
+    const ledger = await temporaryLedger();
+    await fund(ledger.store, 0).catch(() => undefined);
+    await ledger.store.grant(ACCOUNT, "live", c(1_000), "more");
+    let over = false;
+    const charging = (async () => {
+      while (!over)
+        await ledger.store.settle({ holdId: await held(ledger.store, c(1)), amount: c(0), reply: answer() });
+    })();
+    const { verifySqliteFile } = await import("../../src/service/ledger/sqlite-file.ts");
+    for (let round = 0; round < 10; round += 1) expect((await verifySqliteFile(ledger.path)).breaches).toEqual([]);
+    over = true;
+    await charging;
+    await ledger.close();
+  });
+});
