@@ -639,7 +639,7 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--host' = @{ Text = 'address to listen on; anything but loopback needs TLS in front'; Value = @{ Kind = 'text' } }
       '--port' = @{ Text = '0 picks a free one'; Value = @{ Kind = 'text' } }
       '--dataset' = @{ Text = 'a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
@@ -667,6 +667,8 @@ $headcountTree = @{
       'verify' = 'recompute the ledger''s and the dataset''s invariants'
     }
     Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -727,7 +729,7 @@ $headcountTree = @{
     Commands = [ordered]@{
       'create' = 'make a key and show it once'
       'list' = 'list the keys of an account'
-      'revoke' = 'revoke a key, at once'
+      'revoke' = 'revoke a key'
     }
     Flags = [ordered]@{
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -742,8 +744,8 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
       '--name' = @{ Text = 'what the key is for'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'test keys see a synthetic dataset and spend simulated credits'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -758,8 +760,8 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -772,8 +774,8 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -798,8 +800,8 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
@@ -813,8 +815,8 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
@@ -840,8 +842,8 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
       '--name' = @{ Text = 'name of the plan'; Value = @{ Kind = 'text' } }
       '--per-minute' = @{ Text = 'calls a minute, per key'; Value = @{ Kind = 'text' } }
       '--per-day' = @{ Text = 'calls a day (UTC), per key'; Value = @{ Kind = 'text' } }
@@ -858,8 +860,8 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -872,7 +874,7 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
