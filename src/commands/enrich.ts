@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
+import { cellOf, type JsonRecord, type JsonValue, parseExact } from "../output/values.ts";
 import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purchase.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Printer } from "../terminal/printer.ts";
@@ -48,16 +49,13 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
 /** A card to a terminal, the record as JSON otherwise. */
 async function printCompany(json: string, printer: Printer): Promise<void> {
   if (!printer.terminal || printer.json) return printer.text(json);
-  const { name, ...fields } = JSON.parse(json) as Readonly<Record<string, unknown>>;
+  const { name, ...fields } = parseExact(json) as JsonRecord;
   await printer.card([["name", textOf(name)]]);
   await printer.card(
-    Object.entries(fields).map(([field, value]) => [field.replaceAll("_", " "), textOf(value)]),
+    Object.entries(fields).map(([field, value]) => [field, textOf(value)]),
     2,
   );
 }
 
-function textOf(value: unknown): string | undefined {
-  if (value === null || value === undefined) return undefined;
-  if (Array.isArray(value)) return value.join(", ");
-  return typeof value === "object" ? JSON.stringify(value) : String(value);
-}
+const textOf = (value: JsonValue | undefined): string | undefined =>
+  value === null || value === undefined ? undefined : String(cellOf(value));

@@ -9,7 +9,6 @@ import { isNested, type JsonRecord, type JsonValue, type RecordKind } from "./va
 // Deeper than this a nested value is one cell of JSON: a hostile record must not make columns without end.
 const MAX_DEPTH = 6;
 
-/** The published fields of a kind of record, in published order. */
 export const publishedFields = (kind: RecordKind): readonly string[] =>
   kind === "person" ? PERSON_FIELDS : COMPANY_FIELDS;
 
@@ -46,7 +45,6 @@ function sortColumns(found: ReadonlySet<string>, kind: RecordKind): string[] {
   return [...known, ...[...found].filter((column) => !knownSet.has(column)).sort()];
 }
 
-/** Collects the columns that the pages of a run have between them. */
 export class ColumnUnion {
   readonly #found = new Set<string>();
 
@@ -88,7 +86,6 @@ export class AskedFields {
     this.#missing = fields;
   }
 
-  /** Rows that were looked at. */
   get rows(): number {
     return this.#rows;
   }
@@ -105,7 +102,6 @@ export class AskedFields {
 
 export const noRowHas = (field: string): string => `notice: no row has ${harmlessLine(field)}`;
 
-/** Reads `--fields a,b,c`. */
 export function parseFields(text: string): string[] {
   const fields = text.split(",").map((field) => field.trim());
   if (fields.some((field) => field === "")) {
@@ -117,8 +113,7 @@ export function parseFields(text: string): string[] {
 }
 
 /**
- * Refuses a field that is neither published nor a path (`a.b`) nor seen in the data. Before a purchase nothing is seen: what
- * a service sends beyond the published fields can be chosen afterwards, at no cost, from the run.
+ * Refuses a field that is neither published nor a path (`a.b`) nor seen in the data; before a purchase nothing is.
  * @throws CliError (exit 2) naming the nearest field
  */
 export function checkFields(fields: readonly string[], kind: RecordKind, seen?: { has(field: string): boolean }): void {

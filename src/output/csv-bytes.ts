@@ -2,8 +2,7 @@ import { stringify } from "csv-stringify/sync";
 import { type Cells, COMMA, ESCAPED, HAS_COMMA, isInteger, OPEN_OBJECT, QUOTE, viewOf } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
-// What spreadsheets run as a formula: these characters and their full-width forms, also behind what they trim or do not show: white
-// space, controls, invisible format characters.
+// What spreadsheets run: these characters and their full-width forms, also behind what they trim or do not show.
 const FORMULA = /^[\s\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
 // The first bytes that may begin such a text: the general code looks then.
 const LOOK = new Uint8Array(256);
@@ -15,8 +14,7 @@ for (const [from, to] of [
 ] as const)
   LOOK.fill(1, from, to + 1);
 const NEEDS_QUOTES = /[",\r\n]/;
-// `null` as a little-endian number.
-const NULL = 0x6c6c756e;
+const NULL = 0x6c6c756e; // little-endian
 const BOOLEANS = ["true", "false"].map((word) => Buffer.from(word));
 const SEMICOLON = 0x3b;
 const LINE_FEED = 0x0a;
@@ -84,7 +82,6 @@ export class CsvBytes {
     this.#lineBreak = lineBreak;
   }
 
-  /** Forgets what was written. */
   begin(): void {
     this.#length = 0;
   }
@@ -104,13 +101,10 @@ export class CsvBytes {
   }
 
   /**
-   * Copies a row.
-   * @param at which of the rows of `cells`
-   * @param size its bytes
+   * Copies the row `at` of `cells`, which has `size` bytes.
    * @param sources for each column the number of its key, each at most once; below 0: an empty cell
    * @param nested whether a nested record is one cell; else it is several columns
    * @returns whether it was written: else it has to be parsed
-   * @throws SyntaxError where a value is no JSON
    */
   row({ bytes, view, keys, marks }: Cells, at: number, size: number, sources: Int32Array, nested: boolean): boolean {
     const base = at * keys.length * 2;

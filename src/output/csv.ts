@@ -16,9 +16,7 @@ import {
 const BOM = "\ufeff";
 
 export interface CsvStyle {
-  /** BOM, CRLF, and the guard inside of texts. */
   readonly excel?: boolean | undefined;
-  /** No formula guard. */
   readonly raw?: boolean | undefined;
 }
 

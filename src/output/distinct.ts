@@ -17,7 +17,6 @@ class Seen {
   #slots: number;
   #count = 0;
 
-  /** @param expected how many rows are likely to come; the table grows where there are more */
   constructor(expected: number) {
     this.#slots = Math.max(1_024, Math.ceil(expected / 0.7));
     this.#table = new Uint32Array(this.#slots * 2);
@@ -27,7 +26,6 @@ class Seen {
     return this.#count;
   }
 
-  /** @returns whether the identity is new */
   add(identity: string): boolean {
     let a = 0x811c9dc5;
     let b = 0x9747b28c;
@@ -93,7 +91,6 @@ export class Distinct {
     this.#seen = new Seen(Math.min(expected, 10_000_000));
   }
 
-  /** Different rows so far. */
   get distinct(): number {
     return this.#seen.count + this.#unnamed;
   }
@@ -107,7 +104,6 @@ export class Distinct {
     return this.#repeatedPages;
   }
 
-  /** The page with only the rows that are new. */
   take(page: Page): Page {
     const fresh: number[] = [];
     for (let index = 0; index < page.length; index++) {
@@ -132,7 +128,6 @@ export function identityOf(page: Page, index: number, kind: RecordKind): string 
   return address === undefined ? undefined : `@${canonicalAddress(address) ?? address}`;
 }
 
-/** What a run's pages describe. */
 export const kindOf = (run: Pick<RunReader, "plan">): RecordKind =>
   run.plan.command === "enrich" ? "company" : "person";
 

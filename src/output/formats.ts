@@ -18,11 +18,8 @@ export interface Rendering {
    * what the records carry; NDJSON and JSON pass records on as they came.
    */
   readonly fields?: readonly string[] | undefined;
-  /** BOM and CRLF, for spreadsheets (CSV only). */
   readonly excel?: boolean;
-  /** No formula guard (CSV only). */
   readonly raw?: boolean;
-  /** Needed for the table format. */
   readonly table?: DrawTable | undefined;
 }
 

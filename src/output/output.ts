@@ -14,13 +14,10 @@ import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
 /** Where the pages of a run go, in order, after they are settled. */
 export interface Output {
   write(page: Page): Promise<void>;
-  /** Fields that were asked for and that no row has. */
   readonly missing: readonly string[];
   /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
   prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts | undefined>;
-  /** Gives a file its final name. */
   publish(): Promise<void>;
-  /** Takes back what is not finished. */
   abort(): Promise<void>;
 }
 
@@ -73,7 +70,6 @@ export async function checkOutput(path: string): Promise<string> {
   return path;
 }
 
-/** Whether a file is there already. */
 export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 
 /** The SHA-256 of a file, hex; undefined where there is none. */
@@ -88,7 +84,6 @@ export async function sha256Of(path: string): Promise<string | undefined> {
   return hash.digest("hex");
 }
 
-/** Bytes of the output that are written at once. */
 const WRITE_BYTES = 1 << 18;
 
 /**

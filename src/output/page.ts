@@ -30,10 +30,7 @@ import {
 const LINE_BREAK = 0x0a;
 const NOTHING: Spans = { starts: [], ends: [], tight: true, long: false };
 
-/**
- * The rows of one spooled reply, as bytes and as records. Both are made only where they are asked for: NDJSON never parses,
- * CSV parses once.
- */
+/** The rows of one kept reply, as bytes and, where they are asked for, as records. */
 export class Page {
   readonly #bytes: Buffer;
   readonly #spans: Spans;
@@ -46,7 +43,6 @@ export class Page {
     this.#indexes = indexes;
   }
 
-  /** A page without rows. */
   static readonly empty = new Page(Buffer.alloc(0), NOTHING);
 
   /**
@@ -63,7 +59,6 @@ export class Page {
     return this.#indexes?.length ?? this.#spans.starts.length;
   }
 
-  /** The same page with only these rows, in this order: for duplicates that are written once, and for a limit. */
   select(indexes: readonly number[]): Page {
     const own = this.#indexes;
     const chosen = indexes.map((index) => (own === undefined ? index : (own[index] ?? -1)));
@@ -76,20 +71,17 @@ export class Page {
     return this.#spans.cells;
   }
 
-  /** Which row of the reply a row of this page is. */
   position(index: number): number {
     const at = this.#indexes === undefined ? index : (this.#indexes[index] ?? -1);
     if (at < 0 || at >= this.#spans.starts.length) throw new RangeError(`no row ${index} in a page of ${this.length}`);
     return at;
   }
 
-  /** The bytes of a row as it came. */
   size(index: number): number {
     const at = this.position(index);
     return (this.#spans.ends[at] ?? 0) - (this.#spans.starts[at] ?? 0);
   }
 
-  /** One row as it came, without white space between its tokens. */
   text(index: number): string {
     return Buffer.from(this.#line(this.position(index))).toString();
   }
@@ -99,17 +91,12 @@ export class Page {
     return this.#rows?.[index] ?? this.#parse(index);
   }
 
-  /** Every row parsed, integers beyond 2^53 as bigints. */
   rows(): readonly JsonRecord[] {
     this.#rows ??= Array.from({ length: this.length }, (_, index) => this.#parse(index));
     return this.#rows;
   }
 
-  /**
-   * The value of a row's own `id` (else of another of these keys) as text: what a row is told from others by. Reads the bytes
-   * where they are the text already, so that NDJSON needs no parsing.
-   * @returns undefined where the row has none of the keys
-   */
+  /** The first of these keys that a row has a value for, as text: what it is told from others by. Parses only where it must. */
   identity(index: number, keys: readonly string[] = ["id", "network_url"]): string | undefined {
     const { cells } = this.#spans;
     if (cells !== undefined) {
@@ -142,9 +129,8 @@ export class Page {
   }
 
   /**
-   * The rows as NDJSON: one compact object a line, each with its line break, every token as it came.
-   * @param room gives a buffer of at least so many bytes, for a caller that uses one again: a new one for each page costs five
-   * times the copying (page faults)
+   * The rows as NDJSON: one compact object a line, every token as it came.
+   * @param room gives a buffer of at least so many bytes: a new one for each page costs five times the copying (page faults)
    */
   ndjson(room: (size: number) => Buffer = Buffer.allocUnsafe): Buffer {
     const { starts, ends, tight } = this.#spans;
@@ -198,11 +184,8 @@ function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly s
   return undefined;
 }
 
-/** The names under which services hold the list of a page. */
 const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data", "employees"];
-/** What a look-up says beside, or instead of, the company. */
 const MATCH_NAMES = ["match", "matched", "found"];
-/** What tells a record from something round it. */
 const RECORD_KEYS = ["id", "name", "domain", "network_url", "company_network_url"];
 
 /** The last member of one of these names: of a repeated key `JSON.parse` takes the last, too. */
@@ -298,21 +281,11 @@ function unwrapped(bytes: Buffer, spans: Spans): Spans {
   };
 }
 
-/**
- * Turns pages into bytes, in order and at once: output is a pure function of the pages. `page` and `end` are synchronous, so
- * that a conversion can overlap with the next request on the wire.
- */
+/** Turns pages into bytes, in order: output is a pure function of the pages. */
 export interface View {
-  /**
-   * The bytes of one page; the first ones begin with the header, the BOM or the opening bracket. A buffer is good until the next
-   * call, which may use it again: write it out, or copy it, before that.
-   */
+  /** The bytes of one page. A buffer is good until the next call, which may use it again. */
   page(page: Page): string | Buffer;
-  /** What closes the document. Called once, also for an empty run: the document is then valid and empty. */
   end(): string | Buffer;
-  /**
-   * Columns that rows carried and that are neither among the columns nor (`extra`) kept elsewhere. A file whose view has
-   * some is rendered again from the run, with the columns of `collectColumns`. Stays empty where columns were given.
-   */
+  /** Columns that came too late to be written: a file is then rendered again, with those of `collectColumns`. */
   readonly unseen: ReadonlySet<string>;
 }

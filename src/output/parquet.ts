@@ -15,7 +15,6 @@ type ColumnType = "text" | "integer" | "long" | "decimal" | "boolean" | "instant
 const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)$/;
 const LOWEST_BIGINT = -(2n ** 63n);
 const HIGHEST_BIGINT = 2n ** 63n - 1n;
-// Rows a chunk: DuckDB's own vector size.
 const CHUNK = 2048;
 
 /** Types of published fields that a run may leave without any value. */
@@ -60,8 +59,8 @@ export interface ParquetOptions {
 }
 
 /**
- * Writes a run as one Parquet file with typed columns (zstd), rows in their order. Works beside the file in a folder of its
- * own, which nobody else may enter: the engine writes with the modes it likes, and memory stays bounded.
+ * Writes a run as one Parquet file with typed columns, rows in their order. Works in a folder of its own, which nobody else may enter:
+ * the engine writes with the modes it likes.
  * @returns the columns in order
  */
 export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
@@ -118,7 +117,6 @@ export async function writeParquet(options: ParquetOptions): Promise<readonly st
   }
 }
 
-/** How many rows a Parquet file holds. */
 export async function countParquet(path: string): Promise<number> {
   const { DuckDBInstance } = await loadParquet();
   const instance = await DuckDBInstance.create();

@@ -17,16 +17,13 @@ export const CLOSE_LIST = 0x5d;
 export const OPEN_OBJECT = 0x7b;
 const CLOSE_OBJECT = 0x7d;
 
-/** Bits of a mark: a string with escapes, a string with a comma in it. */
 export const ESCAPED = 1;
 export const HAS_COMMA = 2;
-/** The fewest digits of an integer beyond 2^53. */
 const LONG_DIGITS = 16;
 // Four times a position has to stay within 32 bits; a wider record is as likely a hostile one.
 const MOST_BYTES = 2 ** 29 - 1;
 const MOST_KEYS = 1_000;
 
-// What numbers, `true`, `false` and `null` are made of.
 const BARE = new Uint8Array(256);
 for (const byte of Buffer.from("0123456789+-.eEtrufalsn")) BARE[byte] = 1;
 
@@ -41,7 +38,6 @@ export interface Spans {
   readonly cells?: Cells | undefined;
 }
 
-/** What the bytes between strings told. */
 interface Findings {
   spaces: boolean;
   long: boolean;
@@ -68,7 +64,6 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
   return at;
 }
 
-/** The position after the string that begins at `from` with its quote. */
 function skipString(bytes: Uint8Array, from: number): number {
   for (let at = from + 1; ; ) {
     const byte = bytes[at] as number;
@@ -142,7 +137,6 @@ export function scanObject(
   }
 }
 
-/** The elements of the list that begins at `from`. */
 export function scanList(bytes: Buffer, from: number): Spans & { readonly end: number } {
   const starts: number[] = [];
   const ends: number[] = [];
@@ -179,7 +173,6 @@ export function isInteger(bytes: Uint8Array, start: number, end: number): boolea
   return true;
 }
 
-/** A value's bytes without the white space between its tokens: one line, every token as it came. */
 export function compact(bytes: Uint8Array, start: number, end: number): Uint8Array {
   const out = new Uint8Array(end - start);
   let length = 0;
@@ -201,11 +194,9 @@ export const viewOf = (bytes: Uint8Array): DataView => new DataView(bytes.buffer
 /** The bytes of a word that are zero, as their highest bits; a borrow may set bits above the lowest one. */
 const zeroBytes = (word: number): number => (word - 0x01010101) & ~word & 0x80808080;
 
-/** Where the values of rows stand that have the keys of the first one. */
 export class Cells {
   readonly bytes: Buffer;
   readonly view: DataView;
-  /** The keys that rows are compared with; every one but once. */
   readonly keys: readonly string[];
   /**
    * Two numbers for each key of each row: where its value begins, and four times where it ends, plus ESCAPED and HAS_COMMA.
@@ -217,7 +208,6 @@ export class Cells {
   readonly #tokenView: DataView;
   readonly #offsets: Int32Array;
   readonly #spaced: boolean;
-  /** How many rows there are likely to be. */
   readonly #expected: number;
   #rows = 0;
 
@@ -252,14 +242,10 @@ export class Cells {
       before = after;
       return token;
     });
-    // Room for a few more rows than there are if all are as long as this one.
     return new Cells(bytes, keys, tokens, ((bytes.length - from) / (end - from)) * 1.1 + 1);
   }
 
-  /**
-   * Scans the next row and writes down where its values stand.
-   * @returns the position after it, or -1 where it is another kind of row: `pass` it then
-   */
+  /** Scans the next row. @returns the position after it, or -1 where it is another kind of row: `pass` it then */
   row(from: number, findings: Findings): number {
     const { bytes, view } = this;
     const tokens = this.#tokens;
@@ -338,12 +324,10 @@ export class Cells {
     return at;
   }
 
-  /** Counts a row of another kind. */
   pass(): void {
     this.#room()[this.#rows++ * this.keys.length * 2] = -1;
   }
 
-  /** The marks, with room for one more row. */
   #room(): Int32Array {
     const stride = this.keys.length * 2;
     if ((this.#rows + 1) * stride > this.marks.length) {

@@ -1,7 +1,6 @@
 import { parse, stringify } from "lossless-json";
 import { CliError, EXIT } from "../errors.ts";
 
-/** What a row describes; decides the published order of its fields. */
 export type RecordKind = "person" | "company";
 
 /** A value as `JSON.parse` gives it; integers beyond 2^53 are bigints, so that no digit of a paid record is lost. */
