@@ -1,7 +1,9 @@
 import { createHash } from "node:crypto";
-import { readFile, readlink, unlink } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { open, readFile, readlink, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { hostname } from "node:os";
+import { basename, dirname } from "node:path";
 import { kill, pid } from "node:process";
 import { errorCode } from "./disk.ts";
 
@@ -109,11 +111,13 @@ export class LifeSign {
   }
 
   static show(path: string): Promise<LifeSign | undefined> {
-    return new Promise((resolve) => {
-      const server = createServer((socket) => socket.destroy());
-      server.on("error", () => resolve(undefined));
-      server.listen(path, () => resolve(new LifeSign(path, server)));
-      server.unref();
+    return shortly<LifeSign | undefined>(path, undefined, (short) => {
+      return new Promise((resolve) => {
+        const server = createServer((socket) => socket.destroy());
+        server.on("error", () => resolve(undefined));
+        server.listen(short, () => resolve(new LifeSign(path, server)));
+        server.unref();
+      });
     });
   }
 
@@ -125,11 +129,33 @@ export class LifeSign {
 
 /** The kernel's word on a {@link LifeSign}: a refusal means that nobody listens any more. Anything else tells nothing. */
 const askSign = (path: string): Promise<Fate> =>
-  new Promise((resolve) => {
-    const socket = connect(path);
-    socket.on("connect", () => {
-      socket.destroy();
-      resolve("living");
+  shortly<Fate>(path, "elsewhere", (short) => {
+    return new Promise((resolve) => {
+      const socket = connect(short);
+      socket.on("connect", () => {
+        socket.destroy();
+        resolve("living");
+      });
+      socket.on("error", (error) => resolve(errorCode(error) === "ECONNREFUSED" ? "gone" : "elsewhere"));
     });
-    socket.on("error", (error) => resolve(errorCode(error) === "ECONNREFUSED" ? "gone" : "elsewhere"));
   });
+
+/** A socket's name has room for so many bytes; Node cuts a longer one without a word. */
+const NAME_BYTES = 100;
+
+/** Works with a socket by a name that fits: where its path is too long, by way of its open folder. @param otherwise where that fails */
+async function shortly<Result>(
+  path: string,
+  otherwise: Result,
+  work: (short: string) => Promise<Result>,
+): Promise<Result> {
+  if (Buffer.byteLength(path) <= NAME_BYTES) return await work(path);
+  const folder = await open(dirname(path), "r").catch(() => undefined);
+  try {
+    const short = `/proc/self/fd/${folder?.fd}/${basename(path)}`;
+    if (folder === undefined || Buffer.byteLength(short) > NAME_BYTES || !existsSync(dirname(short))) return otherwise;
+    return await work(short);
+  } finally {
+    await folder?.close();
+  }
+}

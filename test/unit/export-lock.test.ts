@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { thisProcess } from "../../src/runs/alive.ts";
@@ -142,8 +142,13 @@ describe.skipIf(!canUnshare)("processes in PID namespaces of their own", () => {
     };
   }
 
-  test("a living holder is not taken for a dead one, and a dead one's lock is taken over", async () => {
-    const path = lockFile();
+  test.each([
+    ["", ""],
+    [" whose path is too long for a socket's name", "a folder with a name as long as some are/".repeat(4)],
+  ])("a living holder is not taken for a dead one, and a dead one's lock is taken over%s", async (_, folders) => {
+    const folder = join(tempDir(), folders);
+    mkdirSync(folder, { recursive: true });
+    const path = join(folder, "lock");
     const first = await hold(path, ...UNSHARE);
     expect(first.said).toContain("held by 1");
     const second = await hold(path, ...UNSHARE);
