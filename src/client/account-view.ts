@@ -43,14 +43,38 @@ const LIMITS = [
 const under = (groups: readonly string[], names: readonly string[]): string[] =>
   groups.flatMap((group) => names.map((name) => `${group}.${name}`));
 
+/** A call's name however it is written: `personSearch`, `person-search`, `/v1/person/search` and `person.search` are one. */
+const plain = (name: string): string => name.toLowerCase().replace(/\b(?:get|post|v1)\b|[^a-z]/g, "");
+
+const PRICE_NAMES = ["credits", "cost", "price", "amount", "value", "per_profile", "perProfile", "unit"] as const;
+const CALL_NAMES = ["call", "name", "endpoint", "path", "operation", "action", "key", "type"] as const;
+
+/** The prices of calls by their plain names: an object, nested or not, or a list of objects that name the call. */
+function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
+  const prices = new Map<string, Credits>();
+  const add = (name: string, value: unknown): void => {
+    const price = money(isObject(value) ? find(value, PRICE_NAMES) : value);
+    if (price !== undefined && price >= 0n && !prices.has(plain(name))) prices.set(plain(name), price);
+    else if (price === undefined && isObject(value))
+      for (const [inner, each] of Object.entries(value)) add(`${name}.${inner}`, each);
+  };
+  for (const group of COSTS) {
+    const found = find(from, [group]);
+    if (isObject(found)) for (const [name, value] of Object.entries(found)) add(name, value);
+    else if (Array.isArray(found))
+      for (const value of found) if (isObject(value)) add(String(find(value, CALL_NAMES) ?? ""), value);
+  }
+  return prices;
+}
+
 /** `result` of `GET /v1/account`, found under the names that services use (docs/contract.md, Account). */
 export function accountView(result: unknown, meta: ReplyMeta): AccountView {
   const from = isObject(result) ? result : {};
   const unknownCosts: string[] = [];
+  const prices = pricesOf(from);
   const cost = (call: string, names: readonly string[]): Credits => {
-    const found = find(from, under(COSTS, names));
-    const price = money(isObject(found) ? find(found, ["credits", "cost", "price", "per_profile"]) : found);
-    if (price !== undefined && price >= 0n) return price;
+    const price = names.map((name) => prices.get(plain(name))).find((found) => found !== undefined);
+    if (price !== undefined) return price;
     unknownCosts.push(call);
     return ONE;
   };
@@ -84,14 +108,9 @@ export function accountView(result: unknown, meta: ReplyMeta): AccountView {
       find(from, under(LIMITS, ["per_day", "requests_per_day", "rate_limit_per_day", "day", "daily", "rpd"])),
     ),
     costs: {
-      personSearch: cost("person_search", ["person_search", "search", "person/search", "person.search", "profile"]),
-      companyEnrich: cost("company_enrich", ["company_enrich", "enrich", "company/enrich", "company.enrich"]),
-      companyEmployees: cost("company_employees", [
-        "company_employees",
-        "employees",
-        "company/employees",
-        "company.employees",
-      ]),
+      personSearch: cost("person_search", ["person_search", "search", "profile"]),
+      companyEnrich: cost("company_enrich", ["company_enrich", "enrich"]),
+      companyEmployees: cost("company_employees", ["company_employees", "employees"]),
     },
     unknownCosts,
     perPageMax:

@@ -1,4 +1,4 @@
-import { echo } from "../contract/text.ts";
+import { echo, withoutPassword } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 
 /** Whether a host of a parsed URL is this machine: `localhost`, 127.0.0.0/8 or ::1, in whatever way it was written. */
@@ -12,7 +12,7 @@ export function isLoopbackHost(hostname: string): boolean {
  * @throws CliError (exit 2) that names the address, the rule and the fix
  */
 export function parseBaseUrl(text: string): URL {
-  const shown = echo(text.trim().replace(/\/\/[^/]*@/, "//***@"));
+  const shown = echo(withoutPassword(text.trim()));
   let url: URL;
   try {
     url = new URL(text.trim());
@@ -23,7 +23,8 @@ export function parseBaseUrl(text: string): URL {
       "bad_base_url",
     );
   }
-  if (url.username !== "" || url.password !== "") {
+  // What was meant as a password may have ended the host: https://user/pass@host.
+  if (url.username !== "" || url.password !== "" || url.pathname.includes("@")) {
     throw usageError(
       `the base URL "${shown}" carries a user name or password`,
       "leave them out; the key goes to `headcount login` or into HEADCOUNT_API_KEY",

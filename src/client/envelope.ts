@@ -1,5 +1,5 @@
 import { type Credits, parseCredits } from "../contract/money.ts";
-import { harmlessLine } from "../contract/text.ts";
+import { harmlessLine, withoutPassword } from "../contract/text.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import type { ReplyMeta } from "./types.ts";
@@ -30,8 +30,17 @@ function detailOf(value: unknown): string[] {
   const items = Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value];
   return items
     .slice(0, 50)
-    .map((item) => harmlessLine(typeof item === "string" ? item : (JSON.stringify(item) ?? ""), 2_000))
+    .map((item) => harmlessLine(typeof item === "string" ? item : jsonOf(item), 2_000))
     .filter((item) => item !== "");
+}
+
+/** What is nested deeper than the stack reaches has no text. */
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    return "(nested too deep to be shown)";
+  }
 }
 
 const creditsOf = (value: unknown): Credits | undefined =>
@@ -132,8 +141,7 @@ export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unw
 function refuseRedirect(reply: RawReply): void {
   if (reply.status < 300 || reply.status >= 400) return;
   const target = header(reply.headers, "location");
-  const to =
-    target === undefined ? "" : ` to ${harmlessLine(target.replace(/[?#].*$/s, "").replace(/\/\/[^/]*@/, "//"), 120)}`;
+  const to = target === undefined ? "" : ` to ${harmlessLine(withoutPassword(target.replace(/[?#].*$/s, "")), 120)}`;
   throw new ServiceError({
     status: reply.status,
     detail: [`redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`],

@@ -177,11 +177,17 @@ class HttpClient implements ServiceClient {
       paid,
       signal,
     });
-    if (reply.body.length === 0 || header(reply.headers, "content-encoding") === undefined) return reply;
+    if (reply.body.length === 0 || header(reply.headers, "content-encoding") === undefined) return withoutMark(reply);
     const { decompressed } = await import("./decompress.ts");
-    return decompressed(reply, paid);
+    return withoutMark(await decompressed(reply, paid));
   }
 }
+
+/** A reader may skip a byte order mark before JSON (RFC 8259); some servers write one. */
+const withoutMark = (reply: RawReply): RawReply =>
+  reply.body[0] === 0xef && reply.body[1] === 0xbb && reply.body[2] === 0xbf
+    ? { ...reply, body: reply.body.subarray(3) }
+    : reply;
 
 /** Where a page begins, in the words of the dialect. */
 function paging(position: PagePosition, dialect: Dialect): Readonly<Record<string, string | number>> {

@@ -1,3 +1,4 @@
+import { echo, withoutPassword } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { isLoopbackHost } from "./addresses.ts";
 
@@ -23,11 +24,10 @@ function checked(found: { readonly name: string; readonly value: string } | unde
   if (found === undefined) return "";
   // "proxy:3128" parses as a URL of scheme "proxy", so what has no scheme is named as a mistake too.
   const url = /^https?:\/\//i.test(found.value) && URL.canParse(found.value) ? new URL(found.value) : undefined;
-  if (url === undefined || url.hostname === "") {
-    const shown = found.value.replace(/\/\/[^/]*@/, "//***@").slice(0, 80);
+  if (url === undefined || url.hostname === "" || url.pathname !== "/") {
     throw usageError(
-      `the proxy in ${found.name} is no http or https URL: "${shown}"`,
-      `set it as in ${found.name}=http://proxy.example:3128, or unset it`,
+      `the proxy in ${found.name} is no http or https URL: "${echo(withoutPassword(found.value))}"`,
+      `set it as in ${found.name}=http://proxy.example:3128 (a "/" or "@" of a password as %2F or %40), or unset it`,
       "bad_proxy",
     );
   }

@@ -3,6 +3,8 @@ import type { ReplyHeaders } from "./wire.ts";
 
 const MINUTE = 60_000;
 const DAY = 86_400_000;
+/** A header may name a wait of a month; one of centuries is a mistake. */
+const LONGEST_WAIT = 366 * DAY;
 
 /** One header's value; of a repeated header the first. */
 export function header(headers: ReplyHeaders, ...names: readonly string[]): string | undefined {
@@ -51,7 +53,7 @@ export function retryAfterOf(headers: ReplyHeaders, now: number): number | undef
   if (milliseconds !== undefined && /^\d+(\.\d+)?$/.test(milliseconds)) return Number(milliseconds);
   const text = header(headers, "retry-after");
   const ahead = text === undefined ? undefined : aheadMs(text, now, serverClock(headers), DAY + MINUTE);
-  return ahead === undefined ? undefined : Math.max(0, Math.ceil(ahead));
+  return ahead === undefined || ahead > LONGEST_WAIT ? undefined : Math.max(0, Math.ceil(ahead));
 }
 
 /** The rate window that a reply's headers report (docs/contract.md, Limits), or undefined where they report none. */
@@ -68,5 +70,6 @@ export function rateLimitOf(headers: ReplyHeaders, now: number): RateLimit | und
   const reset = header(headers, "x-ratelimit-reset", "x-rate-limit-reset", "ratelimit-reset");
   const maxAhead = window === "minute" ? MINUTE + 2_000 : DAY + MINUTE;
   const ahead = reset === undefined ? undefined : aheadMs(reset, now, serverClock(headers), maxAhead);
-  return { limit, remaining, resetAt: now + (ahead ?? MINUTE), window };
+  // No window is longer than a day: a reset beyond it cannot be true, and would stop the key's calls for as long.
+  return { limit, remaining, resetAt: now + (ahead === undefined || ahead > maxAhead ? MINUTE : ahead), window };
 }

@@ -4,7 +4,7 @@ import { type Config, configFile, readConfig } from "../connections/config.ts";
 import { findFolder } from "../connections/paths.ts";
 import { selectionOf } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
-import { harmless } from "../contract/text.ts";
+import { harmless, withoutPassword } from "../contract/text.ts";
 import { CliError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
 
@@ -58,7 +58,7 @@ export async function checkMachine(context: Context, options: DoctorOptions): Pr
     const what =
       proxy === undefined
         ? "none set"
-        : `${withoutUser(proxy.httpsProxy)}${proxy.noProxy === "" ? "" : `, not for ${proxy.noProxy}`}`;
+        : `${withoutPassword(proxy.httpsProxy)}${proxy.noProxy === "" ? "" : `, not for ${proxy.noProxy}`}`;
     checks.push(check("machine", "Proxy", "ok", what));
   } catch (error) {
     checks.push(failed("machine", "Proxy", error));
@@ -144,8 +144,6 @@ async function keychainCheck(context: Context): Promise<Check> {
     return check("machine", "Keychain", "warn", error.message, error.hint);
   }
 }
-
-const withoutUser = (url: string): string => url.replace(/\/\/[^/]*@/, "//");
 
 /** A check that ended in an error of ours. Anything else is a bug and goes on. */
 export function failed(area: Check["area"], name: string, error: unknown): Check {

@@ -9,7 +9,15 @@ import {
   withConnection,
 } from "../connections/config.ts";
 import { findFolder } from "../connections/paths.ts";
-import { ENVIRONMENT, keyModeOf, keyPrefix, resolveTarget, selectionOf, type Target } from "../connections/resolve.ts";
+import {
+  ENVIRONMENT,
+  type KeySource,
+  keyModeOf,
+  keyPrefix,
+  resolveTarget,
+  selectionOf,
+  type Target,
+} from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
 import { CliError } from "../errors.ts";
@@ -33,7 +41,11 @@ export async function checkService(
     if (sample === undefined) return;
     add(check("key", "Key", "ok", `the sample's own, in ${sample.dir}`));
     try {
-      await probe({ name: SAMPLE, baseUrl: sample.url, apiKey: sample.key, dialect: DEFAULT_DIALECT }, context, add);
+      await probe(
+        { name: SAMPLE, baseUrl: sample.url, apiKey: sample.key, dialect: DEFAULT_DIALECT, keySource: "sample" },
+        context,
+        add,
+      );
     } finally {
       await sample.close();
     }
@@ -54,7 +66,7 @@ export async function checkService(
 }
 
 async function probe(
-  target: Pick<Target, "name" | "baseUrl" | "apiKey" | "dialect">,
+  target: Pick<Target, "name" | "baseUrl" | "apiKey" | "dialect"> & { readonly keySource: KeySource | "sample" },
   context: Context,
   add: (check: Check) => void,
 ): Promise<void> {
@@ -64,7 +76,11 @@ async function probe(
   try {
     report = await probeService({ baseUrl: target.baseUrl, apiKey: target.apiKey, now, env, signal });
   } catch (error) {
-    const mapped = mapError(error, { connectionName: target.name, baseUrl: target.baseUrl });
+    const mapped = mapError(error, {
+      connectionName: target.name,
+      baseUrl: target.baseUrl,
+      key: { shown: keyPrefix(target.apiKey), source: target.keySource },
+    });
     if (!(mapped instanceof CliError)) throw mapped;
     add(failed(mapped.category === "auth" ? "key" : "service", "Service", mapped));
     return;

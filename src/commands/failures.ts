@@ -7,6 +7,10 @@ export interface CallSite {
   readonly baseUrl: string;
   /** Whether the call costs credits: only then can a lost reply have been charged. */
   readonly paid?: boolean;
+  /** What may be shown of the key, and where it came from. */
+  readonly key?:
+    | { readonly shown: string; readonly source: "environment" | "keychain" | "file" | "sample" }
+    | undefined;
   /** The data folder of the built-in sample service, where it is the one that answered. */
   readonly sampleDir?: string | undefined;
 }
@@ -32,9 +36,11 @@ const KEY: Row = {
   code: "key_refused",
   category: "auth",
   exitCode: EXIT.auth,
-  message: "the service refused the key (STATUS): DETAIL",
-  hint: (site) =>
-    `headcount connections says where the key comes from; headcount login ${isNamed(site) ? `${site.connectionName} ` : ""}stores another`,
+  message: "the service refused the keyKEY (STATUS): DETAIL",
+  hint: ({ key, connectionName }) =>
+    key?.source === "environment"
+      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores"
+      : `headcount login ${connectionName} stores another key`,
 };
 
 /** What a service's answer means, by its status. No error is ever charged (docs/contract.md, "Errors"). */
@@ -94,6 +100,13 @@ export function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
     : `headcount service credits add 10000 --data '${sampleDir}'`;
 }
 
+const PLACES = {
+  environment: "HEADCOUNT_API_KEY",
+  keychain: "the keychain",
+  file: "the credentials file",
+  sample: "the sample's folder",
+} as const;
+
 function rowOf({ status, envelope }: ServiceError): Row {
   if (status >= 300 && status < 400) return REDIRECT;
   if (!envelope && (status < 400 || status === 404 || status === 405)) return NOT_THE_API;
@@ -107,10 +120,11 @@ function answerFailure(error: ServiceError, site: CallSite): CliError {
     STATUS: String(error.status),
     DETAIL: detail,
     ADDRESS: site.baseUrl,
+    KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${PLACES[site.key.source]}`,
   };
   return new CliError({
     ...row,
-    message: `${message.replace(/STATUS|DETAIL|ADDRESS/g, (word) => words[word] ?? word)}; nothing was charged`,
+    message: `${message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word)}; nothing was charged`,
     hint: typeof hint === "function" ? hint(site) : hint,
     status: error.status,
     requestId: error.requestId,
@@ -148,6 +162,8 @@ function waitTooLong(error: WaitTooLongError): CliError {
     waited === 0
       ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
       : `the rate limit has held up one call for ${waited} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
+  // As long as --max-wait may be.
+  const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   return new CliError({
     code: "rate_limited",
     category: "rate_limit",
@@ -155,7 +171,7 @@ function waitTooLong(error: WaitTooLongError): CliError {
     status: 429,
     requestId: error.requestId,
     message: `${asks}; nothing was charged`,
-    hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z, or with --max-wait ${waited + seconds + 5}`,
+    hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`,
     cause: error,
   });
 }
@@ -211,6 +227,17 @@ export function failureOf(error: unknown): CliError {
   if (code.startsWith("commander.")) return commanderFailure({ code, message });
   const ending = ENDINGS[code];
   if (ending !== undefined) return new CliError({ ...ending, cause: error });
+  // Data of a service that is nested so deep cannot be gone through; our own code never is.
+  if (error instanceof RangeError && message.includes("call stack")) {
+    return new CliError({
+      code: "nested_too_deep",
+      category: "service",
+      exitCode: EXIT.service,
+      message: "the service's answer is nested too deep to be read",
+      hint: "what was paid for is kept (headcount runs); tell the service's operator",
+      cause: error,
+    });
+  }
   return (
     systemFailure(error) ??
     new CliError({

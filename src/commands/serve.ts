@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
+import { withoutPassword } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 import type { Fault } from "../service/faults.ts";
@@ -111,7 +112,7 @@ async function datasetOf({ dataset }: ServeOptions, context: Context) {
     return { dataset, ...(password === undefined ? {} : { clickHousePassword: password }) };
   }
   if (dataset === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(dataset)) {
-    throw usageError(`--dataset takes a folder or clickhouse://..., not "${dataset.replace(/\/\/[^/]*@/, "//")}"`);
+    throw usageError(`--dataset takes a folder or clickhouse://..., not "${withoutPassword(dataset)}"`);
   }
   const { resolve } = await import("node:path");
   return { dataset: resolve(context.cwd, dataset) };

@@ -4,7 +4,14 @@ import { keyFingerprint, openPacer, type Pacer } from "../client/pacing.ts";
 import type { Wait } from "../client/retry.ts";
 import { DEFAULT_DIALECT, type ServiceClient } from "../client/types.ts";
 import { findFolder } from "../connections/paths.ts";
-import { type KeySource, keyModeOf, resolveTarget, selectionOf, type Target } from "../connections/resolve.ts";
+import {
+  type KeySource,
+  keyModeOf,
+  keyPrefix,
+  resolveTarget,
+  selectionOf,
+  type Target,
+} from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import type { GlobalOptions } from "../options.ts";
 import type { CallSite } from "./failures.ts";
@@ -156,7 +163,12 @@ function sessionFor(
     keySource: target.keySource,
     pacer,
     maxWaitMs,
-    site: { connectionName: target.name, baseUrl: target.baseUrl, sampleDir: target.sampleDir },
+    site: {
+      connectionName: target.name,
+      baseUrl: target.baseUrl,
+      sampleDir: target.sampleDir,
+      key: { shown: keyPrefix(apiKey), source: target.keySource },
+    },
     notice,
     close: async () => {
       await client.close();

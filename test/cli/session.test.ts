@@ -172,3 +172,71 @@ describe("a rate limit that never lets a call through", () => {
     expect(readFileSync(join(dir, "out.csv"), "utf8")).toMatch(/p1[\s\S]*p2/);
   });
 });
+
+describe("what a service says that cannot be", () => {
+  const KEY = "hc_live_xq8Xabcdefghijklmnop1234FHl8";
+  const costs = { person_search: 1, company_enrich: 1, company_employees: 1 };
+  const rows = [{ id: "1" }, { id: "2" }];
+
+  test("one odd reset of the rate limit does not stop a later purchase", async () => {
+    for (const reset of ["99999999999", "1790847060000000", "Fri, 31 Dec 9999 23:59:59 GMT"]) {
+      let odd = true;
+      const server = await rawServer(({ url }, response) => {
+        const told = odd ? ["0", reset] : ["599", "30"];
+        odd = false;
+        const headers = {
+          "x-ratelimit-limit": "600",
+          "x-ratelimit-remaining": told[0] ?? "",
+          "x-ratelimit-reset": told[1] ?? "",
+        };
+        const result = url.endsWith("/account") ? { costs } : url.endsWith("/count") ? { count: 2 } : rows;
+        answerEnvelope(response, result, { headers, used: url.endsWith("/search") ? 2 : 0 });
+      });
+      const dir = tempDir();
+      const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: KEY, HEADCOUNT_STATE_DIR: dir };
+      const clock = fakeClock(Date.now());
+      expect((await run(["account", "-q"], { env, clock })).code).toBe(0);
+      const bought = await run(["search", "--department", "Sales", "--yes", "-q"], { env, clock });
+      expect({ reset, code: bought.code, rows: bought.stdout.trim().split("\n").length }).toEqual({
+        reset,
+        code: 0,
+        rows: 2,
+      });
+      await server.close();
+    }
+  });
+
+  test("what is nested without end is told as such, and is no bug", async () => {
+    const deep = (levels: number): string => `${"[".repeat(levels)}${"]".repeat(levels)}`;
+    const server = await rawServer(({ url }, response) => {
+      if (url.endsWith("/account")) return answerEnvelope(response, { costs });
+      if (url.endsWith("/count")) return answerEnvelope(response, { count: 1 });
+      const result = url.endsWith("/search") ? `[{"id":"1","x":${deep(50_000)}}]` : "null";
+      response.statusCode = result === "null" ? 422 : 200;
+      response.end(
+        `{"status":${result !== "null"},"detail":[${result === "null" ? deep(100_000) : ""}],"result":${result},"credits_used":1,"credits_remaining":9}`,
+      );
+    });
+    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: KEY };
+    const paid = await run(["search", "--all", "--yes", "--format", "csv"], { env });
+    const refused = await run(["enrich", "acme.example"], { env });
+    await server.close();
+    expect(paid.code).not.toBe(0);
+    for (const { stderr } of [paid, refused]) {
+      expect(stderr).toContain("nested too deep");
+      expect(stderr).not.toContain("bug in headcount");
+    }
+  });
+
+  test("a refused key is named by what may be shown of it and by where it came from", async () => {
+    const server = await rawServer((_, response) => answerError(response, 401, ["the API key was revoked"]));
+    const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: KEY };
+    const { code, stderr } = await run(["count", "--department", "Sales"], { env });
+    await server.close();
+    expect(code).toBe(3);
+    expect(stderr).toContain("the service refused the key hc_live_xq8X…FHl8 from HEADCOUNT_API_KEY (401)");
+    expect(stderr).toContain("hint: put another key into HEADCOUNT_API_KEY");
+    expect(stderr).not.toContain(KEY);
+    expect(stderr).not.toMatch(/hint: .*headcount login \w+ stores/);
+  });
+});

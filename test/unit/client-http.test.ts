@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer as createTlsServer } from "node:https";
 import { type AddressInfo, createServer as createTcpServer, type Socket } from "node:net";
 import { join } from "node:path";
-import { brotliCompressSync, gzipSync } from "node:zlib";
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { type Unwrapped, unwrap, unwrapPage } from "../../src/client/envelope.ts";
@@ -312,6 +312,65 @@ describe("what is read", () => {
     const page = await client.searchPage({}, { offset: 0, perPage: 1 }, paid);
     expect(page.body.toString()).toBe(envelope);
     expect(await lost(client.searchPage({}, { offset: 0, perPage: 1 }, paid))).toMatchObject({ sent: true });
+  });
+
+  test("deflate without its header, and a byte order mark, packed and bare", async () => {
+    const text = '\ufeff{"status":true,"detail":[],"result":{"count":7},"credits_used":0,"credits_remaining":9}';
+    const server = await serve((_, response, count) => {
+      const packed = [deflateRawSync(text), deflateSync(text), Buffer.from(text)][count - 1];
+      if (count < 3) response.setHeader("content-encoding", "deflate");
+      response.end(packed);
+    });
+    const client = clientFor(server.url);
+    for (let form = 0; form < 3; form++) expect((await client.count({})).count).toBe(7);
+  });
+
+  test("a decompression bomb is called what it is, and not asked for again", async () => {
+    const bomb = gzipSync(Buffer.alloc(20 * 1024 * 1024, " "));
+    const server = await serve((_, response) => {
+      response.setHeader("content-encoding", "gzip");
+      response.end(bomb);
+    });
+    const error = await lost(clientFor(server.url).account());
+    expect(error).toMatchObject({ code: "REPLY_TOO_LARGE", message: "the reply is larger than 8 MiB when unpacked" });
+    expect(isTransient(error)).toBe(false);
+  });
+
+  test("a detail that is nested without end is no crash", async () => {
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    const server = await serve((_, response) => {
+      response.statusCode = 422;
+      response.end(`{"status":false,"detail":[${deep}],"result":null}`);
+    });
+    expect((await service(clientFor(server.url).account())).detail).toEqual(["(nested too deep to be shown)"]);
+  });
+
+  test.each<[string, unknown]>([
+    ["camelCase", { personSearch: 3, companyEnrich: 2, companyEmployees: 0.5 }],
+    ["dashes", { "person-search": 3, "company-enrich": 2, "company-employees": 0.5 }],
+    ["paths", { "/v1/person/search": 3, "POST /v1/company/enrich": 2, "v1/company/employees": 0.5 }],
+    ["dots", { "person.search": 3, "company.enrich": 2, "company.employees": 0.5 }],
+    ["nesting", { person: { count: 0, search: 3 }, company: { enrich: { credits: 2 }, employees: 0.5 } }],
+    [
+      "a list",
+      [
+        { call: "person_search", cost: 3 },
+        { endpoint: "/v1/company/enrich", credits: 2 },
+        { name: "companyEmployees", price: "0.5" },
+      ],
+    ],
+  ])("prices under names with %s", async (_, costs) => {
+    const server = await serve((_, response) => answerEnvelope(response, { costs }));
+    const account = await clientFor(server.url).account();
+    expect(account.costs).toEqual({ personSearch: 3_000_000n, companyEnrich: 2_000_000n, companyEmployees: 500_000n });
+    expect(account.unknownCosts).toEqual([]);
+  });
+
+  test("a price that is none of these is not known", async () => {
+    const costs = { personSearch: -1, researchPerson: 9, enrich: "free", list: [{ call: "employees" }] };
+    const server = await serve((_, response) => answerEnvelope(response, { costs }));
+    const { unknownCosts } = await clientFor(server.url).account();
+    expect(unknownCosts).toEqual(["person_search", "company_enrich", "company_employees"]);
   });
 });
 

@@ -105,6 +105,17 @@ describe("the bucket", () => {
     expect(pacer.take()).toBe(0);
   });
 
+  test("a day that is used up is open again where a newer reply has calls left in its minute", () => {
+    const clock = fakeClock();
+    const stateDir = tempDir();
+    const pacer = openPacer({ ...BASE, stateDir, now: clock.now });
+    pacer.observe({ limit: 600, remaining: 0, resetAt: clock.now() + 20 * 3_600_000, window: "day" });
+    const other = openPacer({ ...BASE, stateDir, now: clock.now });
+    expect(other.take()).toBe(20 * 3_600_000);
+    other.observe({ limit: 600, remaining: 599, resetAt: clock.now() + MINUTE, window: "minute" });
+    expect(openPacer({ ...BASE, stateDir, now: clock.now }).take()).toBe(0);
+  });
+
   test("an unnamed window is a day where its reset is hours away", () => {
     const clock = fakeClock();
     const pacer = openPacer({ ...BASE, stateDir: undefined, now: clock.now });

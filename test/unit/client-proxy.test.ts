@@ -1,6 +1,7 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
+import { parseBaseUrl } from "../../src/client/addresses.ts";
 import { createClient } from "../../src/client/http-client.ts";
 import { proxyFor } from "../../src/client/proxy.ts";
 import { DEFAULT_DIALECT } from "../../src/client/types.ts";
@@ -29,6 +30,48 @@ describe("which proxy", () => {
     expect(() => proxyFor(API, { HTTPS_PROXY: value })).toThrow(/HTTPS_PROXY is no http or https URL/);
     expect(() => proxyFor(API, { HTTPS_PROXY: "ftp://u:secret@p" })).toThrow(/^(?!.*secret)/);
   });
+
+  test.each([
+    "puser:PROXYSECRET@127.0.0.1:1",
+    "http://user:pa/SECRET@p:1",
+    "http://user/SECRET@p:1",
+    "https://u:S@ECRET/SECRET@p",
+  ])("no part of a password is shown: %s", (value) => {
+    let message = "";
+    try {
+      proxyFor(API, { https_proxy: value });
+    } catch (error) {
+      message = `${(error as Error).message} ${(error as { hint?: string }).hint}`;
+    }
+    expect(message).toContain("https_proxy is no http or https URL");
+    expect(message).not.toMatch(/SECRET|puser|pa\//);
+  });
+
+  test.each(["https://user:pa/SECRET@x", "https://user/SECRET@x", "user:SECRET@x"])(
+    "nor in a base URL: %s",
+    (value) => {
+      expect(() => parseBaseUrl(value)).toThrow(/^(?!.*SECRET).*base URL/);
+    },
+  );
+});
+
+test("a proxy that never answers is given up within the time for a connection: nothing was sent", async () => {
+  const silent = createServer();
+  silent.on("connect", () => undefined);
+  await new Promise<void>((resolve) => silent.listen(0, "127.0.0.1", resolve));
+  const env = { HTTPS_PROXY: `http://127.0.0.1:${(silent.address() as AddressInfo).port}` };
+  const client = createClient({
+    baseUrl: "https://api.invalid",
+    apiKey: "x_live_12345678",
+    dialect: DEFAULT_DIALECT,
+    now: Date.now,
+    env,
+    timeouts: { connect: 300 },
+  });
+  await expect(client.account()).rejects.toMatchObject({ code: "CONNECT_TIMEOUT", sent: false });
+  silent.closeAllConnections();
+  silent.close();
+  await client.close();
 });
 
 test("a request goes through the proxy as a tunnel; NO_PROXY and this machine go round it", async () => {

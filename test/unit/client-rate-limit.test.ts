@@ -26,7 +26,7 @@ describe("Retry-After", () => {
     expect(retryAfterOf({ "retry-after-ms": "250", "retry-after": "1" }, NOW)).toBe(250);
   });
 
-  test.each(["", "soon", "-5", "NaN"])("nonsense counts as none: %j", (value) => {
+  test.each(["", "soon", "-5", "NaN", "9999999999999999", "99999999999"])("nonsense counts as none: %j", (value) => {
     expect(retryAfterOf({ "retry-after": value }, NOW)).toBeUndefined();
   });
 
@@ -68,6 +68,16 @@ describe("X-RateLimit-*", () => {
     });
     expect(rateLimitOf({}, NOW)).toBeUndefined();
     expect(rateLimitOf({ "x-ratelimit-remaining": "many" }, NOW)).toBeUndefined();
+  });
+
+  test.each([
+    ["99999999999", "seconds of the year 5138"],
+    ["1790847060000000", "microseconds"],
+    [new Date(Date.UTC(9999, 0, 1)).toUTCString(), "a date in 9999"],
+    [String((NOW + 30 * 86_400_000) / 1000), "a month"],
+  ])("a reset that cannot be true is not believed: %s (%s)", (reset) => {
+    expect(limits(reset)).toEqual({ limit: 60, remaining: 12, resetAt: NOW + 60_000, window: undefined });
+    expect(limits(reset, { "x-ratelimit-window": "day" })).toMatchObject({ resetAt: NOW + 60_000, window: "day" });
   });
 
   test("a minute window is never longer than a minute, however far off our clock is", () => {
