@@ -39,7 +39,7 @@ export class OutcomeUnknownError extends Error {
 }
 
 /**
- * Hold, work, settle (contract 4.3): credits for every row asked for are held, the rows really returned are charged, the rest goes
+ * Hold, work, settle (docs/contract.md, Credits): credits for every row asked for are held, the rows really returned are charged, the rest goes
  * back in the same transaction. Whatever fails after the hold gives everything back. The answer exists only once it is committed.
  */
 export async function purchase(store: Store, order: Purchase): Promise<Answer> {

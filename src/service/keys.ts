@@ -2,7 +2,7 @@ import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyMode } from "./ledger/ledger.ts";
 
 /**
- * API keys (contract section 5): `hc_live_` or `hc_test_`, 32 random bytes in base62 and a checksum. The checksum lets a typing
+ * API keys (docs/contract.md, Keys): `hc_live_` or `hc_test_`, 32 random bytes in base62 and a checksum. The checksum lets a typing
  * error and a random guess be refused without a look-up, and a secret scanner be certain of what it found.
  */
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
