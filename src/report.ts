@@ -1,13 +1,14 @@
 import { failureOf } from "./commands/failures.ts";
 import type { Context } from "./context.ts";
-import { harmless } from "./contract/text.ts";
+import { harmless, harmlessJson } from "./contract/text.ts";
 import { type CliError, EXIT } from "./errors.ts";
 
 /** Turns whatever a command threw into one message on stderr and an exit code. Nothing else maps errors to codes. */
 export function report(error: unknown, argv: readonly string[], context: Context): number {
   const failure = failureOf(error);
   if (failure.exitCode === EXIT.pipeClosed) return EXIT.pipeClosed;
-  if (argv.includes("--json")) context.stderr.write(`${JSON.stringify({ error: errorObject(failure) })}\n`);
+  const json = `${JSON.stringify({ error: errorObject(failure) })}\n`;
+  if (argv.includes("--json")) context.stderr.write(context.stderr.isTTY === true ? harmlessJson(json) : json);
   else context.stderr.write(errorText(failure));
   if (failure.exitCode === EXIT.bug && context.env.HEADCOUNT_DEBUG && error instanceof Error) {
     context.stderr.write(`${error.stack ?? ""}\n`);

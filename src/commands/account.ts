@@ -31,7 +31,7 @@ async function runAccount(options: GlobalOptions, context: Context): Promise<voi
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
     const account = await session.client.account();
-    if (printer.json) printer.document(accountDocument(account, session), 2);
+    if (printer.json) printer.document(accountDocument(account, session));
     else if (printer.terminal) await printer.card(cardOf(account, session));
     else printer.leaves(accountDocument(account, session));
     for (const call of account.unknownCosts) {

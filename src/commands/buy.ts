@@ -127,7 +127,7 @@ async function worldOf(
   rows: Writable | undefined,
 ): Promise<{ readonly deps: ExportDeps; readonly stopProgress: () => void }> {
   const { target, flags, show } = purchase;
-  const { now, sleep, random, pid, stdout, stderr, interrupted } = context;
+  const { now, sleep, random, pid, stderr, interrupted } = context;
   const wording = wordingOf(target);
   // Rows on the same terminal say by themselves how far it is.
   const rowsOnScreen = flags.output === undefined && printer.terminal && stderr.isTTY === true;
@@ -137,7 +137,7 @@ async function worldOf(
   let plan = { rows: 0, cap: "" };
   const deps: ExportDeps = {
     ...{ now, sleep, random, pid, interrupted },
-    stdout: rows ?? stdout,
+    stdout: rows ?? printer.dataStream(purchase.view.format),
     seller: session,
     stateDir: stateDir(context),
     disk: new Disk(failpoint(context.env)),

@@ -108,7 +108,7 @@ async function list(options: GlobalOptions, context: Context): Promise<void> {
     HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL || null,
     HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
   };
-  if (options.json) return print.document({ connections: rows, environment }, 2);
+  if (options.json) return print.document({ connections: rows, environment });
   await print.rows(
     [
       { title: "name", fixed: true },

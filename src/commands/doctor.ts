@@ -53,7 +53,7 @@ async function run(options: DoctorFlags, context: Context): Promise<void> {
     await checkService(context, options, add);
   }
   const failed = checks.filter(({ status }) => status === "fail");
-  if (print.json) print.document({ ok: failed.length === 0, checks }, 2);
+  if (print.json) print.document({ ok: failed.length === 0, checks });
   const [first] = failed;
   if (first === undefined) return;
   const [exitCode, category] = CODES[first.area];

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
+import { harmlessJson } from "../contract/text.ts";
 import { cellOf, type JsonRecord, type JsonValue, parseExact } from "../output/values.ts";
 import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purchase.ts";
 import type { Target } from "../runs/plan.ts";
@@ -48,7 +49,9 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
 
 /** A card to a terminal, the record as JSON otherwise. */
 async function printCompany(json: string, printer: Printer): Promise<void> {
-  if (!printer.terminal || printer.json) return printer.text(json);
+  // Into a pipe every token as the service sent it.
+  if (!printer.terminal) return printer.text(json);
+  if (printer.json) return printer.text(harmlessJson(json));
   const { name, ...fields } = parseExact(json) as JsonRecord;
   await printer.card([["name", textOf(name)]]);
   await printer.card(

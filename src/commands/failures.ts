@@ -195,6 +195,14 @@ const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
   EPIPE: { code: "pipe_closed", category: "pipe_closed", exitCode: EXIT.pipeClosed, message: "closed pipe" },
 };
 
+const TOO_DEEP: CliErrorInit = {
+  code: "nested_too_deep",
+  category: "service",
+  exitCode: EXIT.service,
+  message: "what was read is nested too deeply to be handled",
+  hint: "what was paid is kept: headcount runs lists it",
+};
+
 const COMMANDER_HINTS: Readonly<Record<string, string>> = {
   "commander.unknownCommand": "headcount --help lists the commands",
   "commander.unknownOption": "headcount help COMMAND lists its options",
@@ -225,6 +233,7 @@ export function failureOf(error: unknown): CliError {
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const message = error instanceof Error ? error.message : String(error);
   if (code.startsWith("commander.")) return commanderFailure({ code, message });
+  if (error instanceof RangeError && message.includes("call stack")) return new CliError({ ...TOO_DEEP, cause: error });
   const ending = ENDINGS[code];
   if (ending !== undefined) return new CliError({ ...ending, cause: error });
   // Data of a service that is nested so deep cannot be gone through; our own code never is.

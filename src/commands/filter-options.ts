@@ -113,20 +113,35 @@ function check(values: Readonly<Record<string, unknown>>, where?: string): Check
 const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
+/** Where a text is no JSON, as `line 2, column 5: ...`; undefined where it is. */
+async function syntaxError(text: string): Promise<string | undefined> {
+  const { parse } = await import("lossless-json");
+  try {
+    parse(text, undefined, { onDuplicateKey: ({ newValue }) => newValue });
+    return undefined;
+  } catch (error) {
+    const [message = "", at] = (error as Error).message.split(" at position ");
+    const before = text.slice(0, Number(at ?? 0)).split("\n");
+    return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}: ${echo(message)}`;
+  }
+}
+
 async function readFilterFile(context: Context, file: string): Promise<Readonly<Record<string, unknown>>> {
   const name = inputName(file);
   const refuse = (message: string, hint?: string): CliError => usageError(message, hint, "invalid_filters_file");
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
-  let parsed: unknown;
-  try {
-    parsed = JSON.parse(text);
-  } catch (cause) {
-    const reason = text.trim() === "" ? "it is empty" : echo((cause as Error).message);
+  // By the service's own rules: what it would refuse, such as a key that is there twice, is no segment to count and buy.
+  const { parseStrictJson } = await import("../contract/strict-json.ts");
+  const strict = parseStrictJson(Buffer.from(text));
+  if (!strict.ok) {
+    const broken = strict.message.includes("not valid JSON");
+    const why = text.trim() === "" ? "it is empty" : broken ? await syntaxError(text) : undefined;
     throw refuse(
-      `${name} is not JSON: ${reason}`,
+      why === undefined ? strict.message.replaceAll("the body", name) : `${name} is not JSON: ${why}`,
       'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
     );
   }
+  const parsed = strict.value;
   if (!isObject(parsed)) throw refuse(`${name} must hold one JSON object of filters`);
   if (!Object.hasOwn(parsed, "filters")) return parsed;
   const { filters: inner, ...others } = parsed;

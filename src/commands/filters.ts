@@ -43,7 +43,7 @@ async function runFilters(key: string | undefined, options: FiltersOptions, cont
   const printer = new Printer(context, options);
   if (options.schema) {
     if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
-    return printer.document(filterFileSchema(), 2);
+    return printer.document(filterFileSchema());
   }
   if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
   else await printOne(describe(parseKey(key)), printer);
@@ -73,7 +73,7 @@ const describe = (spec: FilterKeySpec) => ({
 type Entry = ReturnType<typeof describe>;
 
 async function printAll(entries: readonly Entry[], printer: Printer): Promise<void> {
-  if (printer.json) return printer.document({ filters: entries }, 2);
+  if (printer.json) return printer.document({ filters: entries });
   const matches = (match: TsvValue): string =>
     /^(exact|prefix|range)$/.test(String(match)) ? String(match) : "special";
   const takes = (value: TsvValue): string =>
@@ -94,7 +94,7 @@ async function printAll(entries: readonly Entry[], printer: Printer): Promise<vo
 async function printOne(entry: Entry, printer: Printer): Promise<void> {
   const { values, ...fields } = entry;
   const lines = Object.entries(fields).map(([name, value]) => [name, String(value)] as const);
-  if (printer.json) printer.document(entry, 2);
+  if (printer.json) printer.document(entry);
   else if (printer.terminal) await printer.card([...lines, ["values", values.join(", ")]]);
   // One value a line: for `while read`.
   else printer.lines([...lines, ...values.map((value) => ["values", value])]);

@@ -1,11 +1,11 @@
 import { type CanonicalFilters, canonicalJson, checkFilters, VALID_FILTERS_LINE } from "../contract/filters.ts";
 import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from "../contract/normalise.ts";
 import { PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../contract/records.ts";
+import { parseStrictJson } from "../contract/strict-json.ts";
 import { echo } from "../contract/text.ts";
 import type { CompanyLookup } from "../dataset/engine.ts";
 import { type Cursor, readCursor, segmentHash } from "./cursor.ts";
 import { invalid } from "./problem.ts";
-import { parseStrictJson } from "./strict-json.ts";
 
 /** Which rows of a segment a call asks for. */
 export interface Paging {

@@ -1,5 +1,6 @@
-import type { Writable } from "node:stream";
-import { harmless } from "../contract/text.ts";
+import { Writable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { harmless, harmlessJson } from "../contract/text.ts";
 import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
 import type { Column as TableColumn } from "./table.ts";
 
@@ -40,6 +41,8 @@ export interface Column extends TableColumn {
   readonly only?: "terminal" | "pipe";
 }
 
+const harmlessLines = (text: string): string => text.split("\n").map(harmless).join("\n");
+
 type Entries = readonly (readonly [label: string, value: string | undefined])[];
 
 /**
@@ -76,9 +79,20 @@ export class Printer {
     this.#paper.stdout.write(text);
   }
 
-  /** One JSON document, on a line of its own; `indent` where a person may read it too. */
-  document(value: unknown, indent?: number): void {
-    this.text(`${JSON.stringify(value, undefined, indent)}\n`);
+  /** One JSON document: one line in a pipe, indented and harmless on a terminal. */
+  document(value: unknown): void {
+    this.text(this.terminal ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n` : `${JSON.stringify(value)}\n`);
+  }
+
+  /** Where rows of an export go: into a pipe byte by byte as they are, onto a terminal without what would act on it. */
+  dataStream(format: string): Writable {
+    const { stdout } = this.#paper;
+    if (!this.terminal || format === "table") return stdout;
+    const clean = format === "csv" ? harmlessLines : harmlessJson;
+    const decoder = new StringDecoder("utf8");
+    return new Writable({
+      write: (chunk: Buffer, _encoding, done) => void stdout.write(clean(decoder.write(chunk)), done),
+    });
   }
 
   /** A line for a person on stderr; nothing with `--quiet`. */

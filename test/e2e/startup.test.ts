@@ -5,6 +5,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Person } from "../../src/contract/records.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 /**
@@ -50,6 +51,62 @@ async function loaded(name: string, argv: readonly string[]): Promise<string> {
   }
   return `${[...files].sort().join("\n")}\n`;
 }
+
+describe("what cannot be written", () => {
+  const run = (line: string) =>
+    promisify(execFile)("bash", ["-c", line.replaceAll("headcount ", `"${process.execPath}" "${BIN}" `)], {
+      env: environment(),
+    }).then(
+      () => ({ code: 0, stderr: "" }),
+      ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
+    );
+
+  test.each([
+    "--version",
+    "version",
+    "--help",
+    "help cron",
+    "help count",
+    "count",
+    "account",
+    "filters",
+    "runs",
+    "spend",
+    "connections",
+    "completion bash",
+    "count --by department",
+  ])("%s to a full disk is exit 5 and says so", async (argv) => {
+    const { code, stderr } = await run(`headcount ${argv} > /dev/full`);
+    expect({ code, stderr }).toMatchObject({
+      code: 5,
+      stderr: expect.stringMatching(/^error: the disk is full: ENOSPC/m),
+    });
+    expect(stderr).not.toMatch(/bug|node:|at /);
+  });
+
+  test("a reader that is gone is exit 141 and not a word", async () => {
+    for (const argv of ["--version", "filters", "runs", "account"]) {
+      // The reader is gone before the first byte.
+      const { code, stderr } = await run(
+        `(sleep 0.2; headcount ${argv}; echo "$?" > '${folder}/code') | true; exit $(cat '${folder}/code')`,
+      );
+      expect({ argv, code, stderr }).toEqual({ argv, code: 141, stderr: "" });
+    }
+  });
+
+  test("a purchase whose rows cannot be written keeps them, says how to go on, and calls nothing exported", async () => {
+    const search = await run("headcount search --department Legal --limit 3 --yes > /dev/full");
+    expect(search.code).toBe(5);
+    expect(search.stderr).toMatch(/error: the disk is full/);
+    expect(search.stderr).toMatch(/rows are paid for and kept in run \S+\n/);
+    expect(search.stderr).toMatch(/hint: headcount resume \S+ goes on/);
+    const { json } = await service.call("/v1/person/search", { body: { filters: {}, per_page: 50 } });
+    const domain = (json.result as Person[]).find(({ company_domain }) => company_domain)?.company_domain;
+    const enrich = await run(`headcount enrich ${domain} > /dev/full`);
+    expect(enrich).toMatchObject({ code: 5 });
+    expect(enrich.stderr).not.toContain("Exported");
+  });
+});
 
 describe("what is loaded", () => {
   test("--version loads nothing", async () => {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { DEPARTMENTS } from "../../src/contract/departments.ts";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
-import { parseStrictJson } from "../../src/service/strict-json.ts";
+import { parseStrictJson } from "../../src/contract/strict-json.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";

@@ -120,6 +120,9 @@ describe("files", () => {
     const context = inFolder({
       "empty.json": "",
       "text.json": "country = fr",
+      "yaml.json": "\ndepartment: Legal\n",
+      "twice.json": '{"country":"france","country":"germany"}',
+      "deep.json": `{"country":${"[".repeat(100_000)}${"]".repeat(100_000)}}`,
       "list.json": "[1]",
       "inner.json": '{"filters": []}',
       "beside.json": '{"filters": {}, "country": "fr"}',
@@ -131,6 +134,9 @@ describe("files", () => {
     for (const [file, message] of Object.entries({
       "empty.json": "empty.json is not JSON: it is empty",
       "text.json": "text.json is not JSON",
+      "yaml.json": "yaml.json is not JSON: line 2, column 1: JSON value expected but got 'd'",
+      "twice.json": "duplicate key in twice.json: country; send each key once",
+      "deep.json": "deep.json is nested more than 32 levels deep",
       "list.json": "must hold one JSON object",
       "inner.json": '"filters" in inner.json must be a JSON object',
       "beside.json": 'has "country" beside "filters"',

@@ -307,6 +307,28 @@ describe("the printer", () => {
     expect((await print(false, (printer) => printer.rows(columns, rows))).stdout).toBe("a b\t12345\tx1\n");
   });
 
+  test("JSON and CSV do nothing to a terminal and lose no byte in a pipe", async () => {
+    const evil = "a\u009b1m\u202eb";
+    const document = (printer: Printer) => printer.document({ evil });
+    expect((await print(true, document)).stdout).toBe('{\n  "evil": "a\\u009b1m\\u202eb"\n}\n');
+    expect((await print(false, document)).stdout).toBe(`{"evil":"${evil}"}\n`);
+    for (const [format, shown] of [
+      ["ndjson", '"a\\u009b1m\\u202eb"\n'],
+      ["csv", '"a\ufffd1m\ufffdb"\n'],
+    ] as const) {
+      const bytes = Buffer.from(`"${evil}"\n`);
+      // Cut in the middle of a character.
+      const write = async (printer: Printer): Promise<void> => {
+        const stream = printer.dataStream(format);
+        stream.write(bytes.subarray(0, 3));
+        await new Promise((done) => stream.write(bytes.subarray(3), done));
+      };
+      expect((await print(true, write)).stdout).toBe(shown);
+      const whole = (printer: Printer): boolean => printer.dataStream(format).write(bytes);
+      expect((await print(false, (printer) => void whole(printer))).stdout).toBe(bytes.toString());
+    }
+  });
+
   test("a document is every leaf in a pipe; a card about a question goes to stderr", async () => {
     const document = { a: 1, b: { c: null, d: "x\u001b" }, e: [5n] };
     expect((await print(false, (printer) => printer.leaves(document))).stdout).toBe(

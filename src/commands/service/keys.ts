@@ -77,7 +77,7 @@ async function list(options: AccountOptions, context: Context): Promise<void> {
   await withStore(options, context, async (store) => {
     await requireAccount(store, options.account);
     const keys = await store.listKeys(options.account);
-    if (printer.json) printer.document(keys.map(shown), 2);
+    if (printer.json) printer.document(keys.map(shown));
     else printer.lines(keys.map(line));
   });
 }

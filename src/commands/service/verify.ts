@@ -36,7 +36,7 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
   );
   const findings: Findings = { ledger, dataset: await verifyDataset(dir), notes };
   const printer = new Printer(context, options);
-  if (printer.json) printer.document({ sound: soundness(findings), ...findings }, 2);
+  if (printer.json) printer.document({ sound: soundness(findings), ...findings });
   else print(findings, printer);
   if (soundness(findings)) return;
   const breaches = [...findings.ledger, ...(findings.dataset ?? [])];

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { echo } from "../contract/text.ts";
+import { echo } from "./text.ts";
 
 /** Deep enough for every body of the API (three levels), far too shallow to hurt. */
 const MAX_DEPTH = 32;
