@@ -26,18 +26,18 @@ __headcount_tree() {
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt --all -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --paging --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt --all -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --per-company -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
@@ -279,6 +279,8 @@ __headcount_values() {
     source='list'; values=('csv' 'ndjson' 'json' 'parquet' 'table') ;;
   'search --fields' | 'employees --fields' | 'owned export --fields')
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
+  'search --on-new-dataset' | 'enrich --on-new-dataset' | 'employees --on-new-dataset')
+    source='list'; values=('fresh' 'fail') ;;
   'enrich --fields')
     source='commas'; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
   'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1' | 'owned diff #1')

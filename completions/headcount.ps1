@@ -158,6 +158,7 @@ $headcountTree = @{
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -197,6 +198,7 @@ $headcountTree = @{
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
@@ -236,6 +238,7 @@ $headcountTree = @{
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
+      '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }

@@ -23,7 +23,7 @@ const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   rateLimit: "the rate limit holds one call up for longer than --max-wait",
   service: "service or network failure after retries",
   locked: "another run holds the lock on the same output",
-  declined: "declined at the prompt",
+  declined: "declined at the prompt, or by --on-new-dataset fail",
   interrupted: "interrupted (Ctrl-C); what was paid is kept",
   pipeClosed: "the reader closed the pipe, as in | head",
 };
@@ -161,6 +161,10 @@ write 50, not 50%.)
 
 A run that stops early exits with 5, 7 or 8 and keeps every page that was paid
 for: the same command again, or headcount resume, buys only what is missing.
+Where the dataset of such a run is gone, going on would mix two of them: the
+same command says so, leaves what it bought to headcount runs export, and begins
+anew within its --max-credits. With --on-new-dataset fail it ends with 10 and
+spends nothing, until a person says --fresh.
 --max-wait SECONDS bounds how long the rate limit may hold up one call. Exit 9
 means that another run still writes the same file. --receipt FILE says what was
 bought.

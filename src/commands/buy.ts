@@ -145,6 +145,7 @@ async function worldOf(
     consent: (quote, resuming) => askConsent(quote, resuming, purchase, printer, context),
     mapError: (error) => mapError(error, session.site),
     onNotice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
+    onWarning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),
     onStart: ({ kept, rows: total, cap }) => {
       plan = { rows: total, cap: formatCreditsGrouped(cap) };
       progress = openProgress?.({

@@ -37,6 +37,7 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
   readonly fresh?: boolean;
+  readonly onNewDataset?: "fresh" | "fail";
   readonly requireComplete?: boolean;
   readonly receipt?: string;
   readonly wait?: boolean;
@@ -117,6 +118,11 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
   addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies")
     .option("--dry-run", "show the quote and buy nothing")
     .option("--fresh", "begin anew instead of continuing an unfinished run")
+    .addOption(
+      new Option("--on-new-dataset <how>", "where an unfinished run's dataset is gone: begin anew, or end with 10")
+        .choices(["fresh", "fail"])
+        .default("fresh"),
+    )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
 /**
@@ -159,6 +165,7 @@ export function readExportOptions(
     ...readBuyingOptions(flags),
     dryRun: flags.dryRun === true,
     fresh: flags.fresh === true,
+    onNewDataset: flags.onNewDataset ?? "fresh",
     receipt: file(flags.receipt),
     misses: file(flags.misses),
   };

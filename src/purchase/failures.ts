@@ -1,7 +1,7 @@
 import type { ServiceError } from "../client/errors.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
-import { echo } from "../contract/text.ts";
+import { counted, echo, grouped } from "../contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
 import { TOO_FEW } from "../output/publish.ts";
 import { pendingUnits } from "../runs/journal.ts";
@@ -23,7 +23,7 @@ export const pageTooLong = (rows: number, perPage: number): CliError =>
 export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
   incomplete(
     "price_moved",
-    `the service charged ${formatCredits(used)} credits for ${rows} profiles that were quoted at ${formatCredits(expected)}`,
+    `the service charged ${formatCredits(used)} credits for ${counted(rows, "profile")} quoted at ${formatCredits(expected)}`,
   );
 
 export const impossibleCharge = (used: Credits): CliError =>
@@ -57,6 +57,21 @@ export const datasetMoved = (from: string | null, to: string): CliError =>
 export const runMismatch = (run: string, differences: readonly string[]): CliError =>
   incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
     hint: `headcount runs export ${run} writes what it holds at 0 credits; --fresh buys everything anew`,
+  });
+
+/** @param moved how the dataset moved, in words; @param anew how to begin anew */
+export const staleRun = (
+  run: string,
+  moved: string,
+  exitCode: typeof EXIT.incomplete | typeof EXIT.declined,
+  anew: string,
+): CliError =>
+  new CliError({
+    code: "stale_run",
+    category: exitCode === EXIT.declined ? "declined" : "incomplete",
+    exitCode,
+    message: `run ${run} cannot be continued: ${moved}; nothing was spent`,
+    hint: `headcount runs export ${run} writes what it holds at 0 credits; ${anew}`,
   });
 
 export const notComplete = (received: number, count: number | null, bound: string): CliError =>
@@ -110,11 +125,11 @@ export const fileExists = (path: string): CliError =>
 
 /** What ended a run before its end, with where things are and how to go on. @param error as the command line reports it */
 export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
-  if (error instanceof CliError && error.exitCode === EXIT.pipeClosed && !interrupted) return error;
   const { rows, session, settled } = run.state;
   const pending = pendingUnits(run.state).length;
   const nothing = rows === 0 && pending === 0 && settled === 0n;
-  const kept = `${rows} of ${session?.rows ?? run.plan.matches ?? "?"} rows are paid for and kept in run ${run.id}`;
+  const wanted = session?.rows ?? run.plan.matches;
+  const kept = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
   const pages = pending === 1 ? "one page" : `${pending} pages`;
   const open = pending > 0 ? [`${pages} in flight may be charged; going on asks for them under the same key`] : [];
   if (interrupted) {
@@ -128,21 +143,24 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
     });
   }
   if (nothing) return error;
+  if (error instanceof CliError && error.exitCode === EXIT.pipeClosed) return error.with({ details: [kept, ...open] });
   const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
   if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
-  const { details, hint, category } = failure;
+  const { code, details, hint, category } = failure;
   if (failure.code === TOO_FEW) {
     return failure.with({
       details: [...details, kept],
       hint: `headcount runs export ${run.id} writes it to another file`,
     });
   }
+  const goesOn = `headcount resume ${run.id} goes on where it stopped`;
+  const writes = `headcount runs export ${run.id} writes what there is at 0 credits`;
+  const anew = code === "dataset_moved" ? "the same command begins anew" : `headcount resume ${run.id} tries to go on`;
   return failure.with({
+    // So it was with this call; of the run the lines below tell.
+    message: failure.message.replace(/(?:; nothing was charged)+$/, ""),
     details: [...details, kept, ...open, ...(hint === undefined ? [] : [hint])],
-    hint:
-      category === "incomplete"
-        ? `headcount runs export ${run.id} writes what there is at 0 credits; headcount resume ${run.id} tries to go on`
-        : `headcount resume ${run.id} goes on where it stopped`,
+    hint: category === "incomplete" ? `${writes}; ${anew}` : goesOn,
   });
 }
 

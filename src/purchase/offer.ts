@@ -123,8 +123,12 @@ export const identityOf = (
   output,
 });
 
-/** @throws CliError exit 5 where service, account, key mode, dataset or paging are not the run's, naming the difference */
-export async function checkSame(plan: Plan, account: AccountView, deps: ExportDeps): Promise<void> {
+/**
+ * Whether a run can be continued here.
+ * @returns how the dataset moved since, in words; undefined where it is the same
+ * @throws CliError exit 5 where service, account, key mode or paging are not the run's, naming the difference
+ */
+export async function checkSame(plan: Plan, account: AccountView, deps: ExportDeps): Promise<string | undefined> {
   const { client } = deps.seller;
   const now = identityOf(plan.target, plan.output, account, deps.seller);
   const differences: string[] = [];
@@ -134,11 +138,12 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
   compare("the service", plan.base_url, now.base_url);
   compare("the account", plan.account_id, now.account_id);
   compare("the key mode", plan.key_mode, now.key_mode);
+  compare("the paging", plan.paging, client.dialect.paging);
+  if (differences.length > 0) throw runMismatch(plan.id, differences);
   let version = account.datasetVersion ?? null;
   if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {
     version = (await client.count(plan.target.filters, deps.interrupted)).meta.datasetVersion ?? null;
   }
   compare("the dataset version", plan.dataset_version, version);
-  compare("the paging", plan.paging, client.dialect.paging);
-  if (differences.length > 0) throw runMismatch(plan.id, differences);
+  return differences[0];
 }

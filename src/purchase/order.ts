@@ -82,6 +82,8 @@ export interface ExportOptions extends Guard {
   readonly concurrency: number;
   readonly dryRun: boolean;
   readonly fresh: boolean;
+  /** What to do where the dataset of an unfinished run is gone: begin anew, or end. */
+  readonly onNewDataset: "fresh" | "fail";
   readonly requireComplete: boolean;
   readonly wait: boolean;
   /** Absolute paths. */
@@ -103,6 +105,8 @@ export interface ExportDeps extends Clock {
   /** Errors of calls as the command line reports them. */
   readonly mapError: (error: unknown) => unknown;
   readonly onNotice: (text: string) => void;
+  /** What must be said also where notices are not wanted. */
+  readonly onWarning: (text: string) => void;
   /** The buying begins: how many rows are there, and how many are meant to be. */
   readonly onStart?:
     | ((start: { readonly kept: number; readonly rows: number; readonly cap: Credits }) => void)

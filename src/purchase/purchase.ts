@@ -2,19 +2,19 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { AccountView } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
-import { CliError, usageError } from "../errors.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import { FORMATS } from "../output/formats.ts";
 import { checkOutput, exists, FileOutput, type Output, StreamOutput, sha256Of } from "../output/output.ts";
 import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
 import { creditsOf, creditText, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
-import type { RunCommand, Target } from "../runs/plan.ts";
+import type { Plan, RunCommand, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
-import { ending, fileExists } from "./failures.ts";
+import { ending, fileExists, staleRun } from "./failures.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf } from "./offer.ts";
 import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
 import { consentedCap, type Quote, requireBalance } from "./quote.ts";
@@ -47,7 +47,9 @@ export async function runExport(
     const store = new RunStore(deps.stateDir, deps.disk);
     const account = await seller.client.account(deps.interrupted);
     const identity = identityOf(target, output ?? null, account, seller);
-    const open = options.fresh ? undefined : await store.findOpen(identity);
+    const open = options.fresh
+      ? undefined
+      : await stillOpen(await store.findOpen(identity), store, options, account, deps);
     if (open !== undefined && !options.dryRun) {
       deps.onNotice(`continuing run ${open.id}: nothing that it bought is bought again (--fresh begins anew)`);
       const run = await store.openForWriting(open.id, lockOptions(`run ${open.id}`, options.wait, deps));
@@ -109,7 +111,12 @@ export async function resumeExport(
   const outputLock = output === undefined ? undefined : await lockOutput(output, options.wait, deps);
   try {
     const account = await deps.seller.client.account(deps.interrupted);
+    const moved = await checkSame(plan, account, deps);
     const run = await store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
+    if (moved !== undefined) {
+      await endStale(run, store, moved, deps);
+      throw staleRun(id, moved, EXIT.incomplete, "the same command begins anew");
+    }
     const whole: ExportOptions = {
       ...options,
       perPage: options.perPage ?? plan.per_page ?? undefined,
@@ -123,12 +130,45 @@ export async function resumeExport(
       raw: plan.view.raw,
       dryRun: false,
       fresh: false,
+      onNewDataset: "fail",
       receipt: plan.receipt ?? undefined,
       misses: plan.misses ?? undefined,
     };
     return await continueRun(run, store, whole, account, deps, true);
   } finally {
     await outputLock?.release();
+  }
+}
+
+/**
+ * The run that the same command continues. One whose dataset is gone is let go of: its pages and later ones make no list.
+ * @throws CliError exit 10 where that is not to begin anew by itself
+ */
+async function stillOpen(
+  open: Plan | undefined,
+  store: RunStore,
+  { onNewDataset, dryRun, wait }: ExportOptions,
+  account: AccountView,
+  deps: ExportDeps,
+): Promise<Plan | undefined> {
+  const moved = open === undefined ? undefined : await checkSame(open, account, deps);
+  if (open === undefined || moved === undefined) return open;
+  if (onNewDataset === "fail") throw staleRun(open.id, moved, EXIT.declined, "--fresh begins anew");
+  if (dryRun) return undefined;
+  const run = await store.openForWriting(open.id, lockOptions(`run ${open.id}`, wait, deps));
+  const { rows } = run.state;
+  await endStale(run, store, moved, deps);
+  deps.onWarning(
+    `warning: ${moved}: run ${open.id} is stale, and this begins anew; headcount runs export ${open.id} writes the ${rows} rows that it holds at 0 credits`,
+  );
+  return undefined;
+}
+
+async function endStale(run: Run, store: RunStore, why: string, { now }: ExportDeps): Promise<void> {
+  try {
+    await store.end(run, "stale", why, now());
+  } finally {
+    await run.close();
   }
 }
 
@@ -143,7 +183,6 @@ async function continueRun(
 ): Promise<ExportResult> {
   const { plan, state } = run;
   try {
-    await checkSame(plan, account, deps);
     const { output } = options;
     const mayReplace = options.overwrite || plan.overwrite === true;
     const ownOutput = output !== undefined && (await isOwnOutput(run, output));
@@ -190,6 +229,9 @@ async function isOwnOutput(run: Run, output: string): Promise<boolean> {
   return expected !== undefined && expected === (await sha256Of(output));
 }
 
+/** Failures after which nobody is to go on with a run by itself. */
+const ENDS: Readonly<Record<string, "stale" | "closed">> = { dataset_moved: "stale", pipe_closed: "closed" };
+
 /** Buys what the quote says and writes it. Closes the run whatever happens. */
 async function buyAndWrite(
   run: Run,
@@ -228,7 +270,14 @@ async function buyAndWrite(
       await store.finish(run, deps.now()).catch(() => undefined);
     }
     const interrupted = deps.interrupted.aborted;
+    const how = interrupted || !(error instanceof CliError) ? undefined : ENDS[error.code];
+    if (how !== undefined) await store.end(run, how, (error as CliError).message, deps.now()).catch(() => undefined);
     const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
+    if (ended instanceof CliError && ended.exitCode === EXIT.pipeClosed && ended.details.length > 0) {
+      deps.onWarning(
+        `${ended.message}: ${ended.details.join("; ")}; headcount runs export ${run.id} writes them at 0 credits`,
+      );
+    }
     const { rows, settled, uncertain } = run.state;
     await run.close().catch(() => undefined);
     // A run that bought nothing is no run: only clutter.

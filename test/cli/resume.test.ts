@@ -77,6 +77,31 @@ test.each([
   expect(await charged(service, CREDITS)).toBe(before);
 });
 
+test("where its dataset is gone the same command says so once, begins anew, and needs consent as any purchase", async () => {
+  const stale = async (): Promise<string> => {
+    await stopped("a.csv");
+    const id = runIds(u).at(-1) ?? "";
+    const path = join(u.dir, "state", "runs", id, "plan.json");
+    writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), dataset_version: "v0" }));
+    return id;
+  };
+  const id = await stale();
+  const before = await charged(service, CREDITS);
+  const same = ["search", "--department", "Sales", "--per-page", "20", "-o", "a.csv", "--quiet", "--overwrite"];
+  const asked = await u.run(same);
+  expect(asked).toMatchObject({ code: 2, stderr: expect.stringContaining("there is no terminal to ask at") });
+  expect(asked.stderr).toMatch(
+    new RegExp(
+      `warning: the dataset version was v0 and is \\S+: run ${id} is stale, and this begins anew; headcount runs export ${id}`,
+    ),
+  );
+  const fresh = await u.run([...same, "--max-credits", "70"]);
+  expect(fresh.code, fresh.stderr).toBe(0);
+  expect(fresh.stderr).not.toContain("stale");
+  expect(readCsv(u.read("a.csv")).length).toBe(70);
+  expect((await charged(service, CREDITS)) - before).toBe(70);
+});
+
 test("a damaged journal and a damaged page are said plainly, and nothing is bought on them", async () => {
   await stopped("a.csv");
   const before = await charged(service, CREDITS);

@@ -232,7 +232,7 @@ describe("complete or said", () => {
     expect(ran.stderr).toContain("gave 24 of the 40 profiles that it counted");
   });
 
-  test("a dataset that moves meanwhile: exit 5, and neither resume nor the same command mixes the two", async () => {
+  test("a dataset that moves meanwhile: nothing mixes the two, the run is stale, the same command begins anew", async () => {
     const moved = await faultProxy({ target: service.url });
     try {
       u = user(moved.url, service.key);
@@ -247,12 +247,23 @@ describe("complete or said", () => {
               dataset: { version: "v2" },
             } as never)
           : { kind: "none" };
-      for (const argv of [["resume"], [...SALES, "--per-page", "40"]]) {
-        const ran = await u.run(argv);
-        expect({ code: ran.code, argv }).toEqual({ code: 5, argv });
+      const same = [...SALES, "--per-page", "40"];
+      const [id = ""] = runIds(u);
+      // Whoever wants to decide for himself is asked again each time, and a unit is not started again by 10.
+      for (let again = 0; again < 2; again++) {
+        const ran = await u.run([...same, "--on-new-dataset", "fail"]);
+        expect(ran.code).toBe(10);
         expect(ran.stderr).toMatch(/the dataset version was \S+ and is v2; nothing was spent/);
+        expect(ran.stderr).toContain("--fresh begins anew");
       }
+      const resumed = await u.run(["resume"]);
+      expect(resumed.code).toBe(5);
+      expect(resumed.stderr).toMatch(/the dataset version was \S+ and is v2; nothing was spent/);
       expect(await spent()).toBe(80);
+      expect(await u.run(["resume"])).toMatchObject({ code: 0, stderr: expect.stringContaining("Nothing to resume") });
+      // Said once, with what the stale run holds; the replies are still of the first dataset, so a new run stops here too.
+      expect((await u.run(["runs", "show", id])).stdout).toContain("stale");
+      expect((await u.run(["runs", "export", id, "--format", "ndjson"])).stdout.trim().split("\n").length).toBe(80);
     } finally {
       await moved.close();
     }
