@@ -51,10 +51,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   try {
     checkSqliteVersion(database);
     database.exec("PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1");
-    // What is pruned leaves no bytes behind, and gives its room back.
-    database.exec("PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304");
-    // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
-    await whileBusy(patienceMs, () => database.exec("PRAGMA journal_mode = WAL"));
+    await whileBusy(patienceMs, () => {
+      // What is pruned leaves no bytes behind, and gives its room back.
+      database.exec("PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304");
+      // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
+      database.exec("PRAGMA journal_mode = WAL");
+    });
     await whileBusy(patienceMs, () => migrate(database, options.path));
     const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();

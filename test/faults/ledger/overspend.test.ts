@@ -41,6 +41,7 @@ class Spender {
 
   spend(command: object): Promise<Result> {
     return new Promise((resolve) => {
+      if (this.#child.exitCode !== null) throw new Error(`a spender has died: ${this.#stderr}`);
       this.#waiting.push(resolve);
       this.#child.stdin.write(`${JSON.stringify(command)}\n`);
     });
