@@ -34,7 +34,8 @@ export async function send(
   const varied = reply.getHeader("vary");
   if (varied !== undefined && headers.vary !== undefined) headers.vary = `${varied}, ${headers.vary}`;
   if (server.lifecycle.draining || isCutOff(request, reply, answer.status)) headers.connection = "close";
-  else reply.removeHeader("connection");
+  // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
+  else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
   headers["content-length"] = String(Buffer.byteLength(encoded.body));
   server.lifecycle.observe?.(request, answer, headers);
   call.answered?.();
@@ -54,6 +55,8 @@ export async function send(
     .headers(headers)
     .send(request.method === "HEAD" ? "" : encoded.body);
 }
+
+const asksToClose = ({ headers }: FastifyRequest): boolean => /\bclose\b/i.test(headers.connection ?? "");
 
 /**
  * Whether the client must not use the connection again: its body was not asked for, or refused and will not be read to its end.

@@ -241,6 +241,27 @@ test("a second Authorization is seen behind any number of headers", async () => 
 });
 
 describe("connections", () => {
+  test("are said to end where the client asks for it, so that nobody sends another request on them", async () => {
+    const head = `Host: x\r\nConnection: close\r\nAuthorization: Bearer ${service.key}\r\n`;
+    const large = `POST /v1/person/count HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: 2000000\r\n\r\n${"a".repeat(2_000_000)}`;
+    for (const [bytes, status] of [
+      [`GET /v1/account HTTP/1.1\r\n${head}\r\n`, 200],
+      [`GET /v1/nothing HTTP/1.1\r\n${head}\r\n`, 404],
+      [large, 413],
+    ] as const) {
+      const { answers, closed } = await exchange(service.port, [bytes]);
+      expect([answers[0]?.status, answers[0]?.headers.connection, closed]).toEqual([status, "close", true]);
+    }
+    const { answers } = await exchange(
+      service.port,
+      [`GET /v1/account HTTP/1.1\r\n${head.replace(/Connection.*\r\n/, "")}\r\n`],
+      {
+        answers: 1,
+      },
+    );
+    expect(answers[0]?.headers.connection).not.toBe("close");
+  });
+
   const open = async (port: number): Promise<Socket> => {
     const socket = connect(port, "127.0.0.1").on("error", () => undefined);
     await once(socket, "connect");
