@@ -78,8 +78,10 @@ const joined = (list: readonly JsonValue[]): string =>
 export const cellOf = (value: JsonValue): Cell =>
   typeof value !== "object" || value === null ? value : Array.isArray(value) ? joined(value) : stringifyExact(value);
 
-/** The names under which services hold a record inside a row that says more (`{"profile":{...},"score":1}`). */
-export const WRAPPERS: readonly string[] = ["company", "profile", "person", "employee", "organization", "record"];
+/** The names under which services hold a person inside a row that says more (`{"profile":{...},"score":1}`). */
+const PERSONS: readonly string[] = ["profile", "person", "employee", "record"];
+/** Those, and the names round a company. */
+export const WRAPPERS: readonly string[] = ["company", "organization", ...PERSONS];
 const COMPANY = "company";
 
 /**
@@ -101,8 +103,8 @@ export function fieldValue(record: JsonRecord, field: string): JsonValue | undef
     const value = inside(COMPANY, field) ?? inside(COMPANY, field.slice(COMPANY.length + 1));
     if (value !== undefined) return value;
   }
-  for (const name of WRAPPERS) {
-    const value = name === COMPANY ? undefined : inside(name, field);
+  for (const name of PERSONS) {
+    const value = inside(name, field);
     if (value !== undefined) return value;
   }
   return undefined;

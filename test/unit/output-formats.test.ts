@@ -121,6 +121,11 @@ describe("pages", () => {
       '{"name":"Ada","company_name":"Acme"}\n{"name":"Bob","company_name":"B"}\n',
     );
     expect(raw('[{"profile":{"id":"p1"},"score":1}]').identity(0)).toBe("p1");
+    // What several people share is nobody's identity.
+    const colleagues = raw(
+      '[{"name":"A","organization":{"id":9},"company":{"id":9}},{"name":"B","organization":{"id":9}}]',
+    );
+    expect(new Distinct("person", 2).take(colleagues).length).toBe(2);
     // Nothing of the row that says more is dropped where nobody asked for less.
     expect(render("ndjson", [raw('[{"profile":{"id":"p1"},"score":1}]')])).toBe('{"profile":{"id":"p1"},"score":1}\n');
   });
