@@ -219,6 +219,9 @@ export const pipeClosed = (): CliError =>
     message: "the reader closed the pipe",
   });
 
+const failureOf = (error: unknown): unknown =>
+  ["EPIPE", "ERR_STREAM_DESTROYED"].includes(errorCode(error) ?? "") ? pipeClosed() : error;
+
 /** Stdout, page by page. A page counts as written when the reader took it, so a slow reader slows the buying down. */
 export class StreamOutput implements Output {
   readonly #stream: Writable;
@@ -226,9 +229,9 @@ export class StreamOutput implements Output {
   readonly #guard: Guard;
   readonly #interrupted: AbortSignal;
   readonly #asked: AskedFields;
-  #closed = false;
-  readonly #onError = (): void => {
-    this.#closed = true;
+  #failure: unknown;
+  readonly #onError = (error: unknown): void => {
+    this.#failure ??= error;
   };
 
   constructor(stream: Writable, rendering: Rendering, guard: Guard, interrupted: AbortSignal) {
@@ -250,7 +253,8 @@ export class StreamOutput implements Output {
   }
 
   #put(data: Buffer | string): Promise<void> {
-    if (this.#closed || this.#stream.destroyed) return Promise.reject(pipeClosed());
+    if (this.#failure !== undefined) return Promise.reject(failureOf(this.#failure));
+    if (this.#stream.destroyed) return Promise.reject(pipeClosed());
     if (data.length === 0) return Promise.resolve();
     return new Promise((resolve, reject) => {
       const onAbort = (): void => reject(this.#interrupted.reason);
@@ -258,7 +262,7 @@ export class StreamOutput implements Output {
       this.#stream.write(data, (error) => {
         this.#interrupted.removeEventListener("abort", onAbort);
         if (error === null || error === undefined) resolve();
-        else reject(errorCode(error) === "EPIPE" || errorCode(error) === "ERR_STREAM_DESTROYED" ? pipeClosed() : error);
+        else reject(failureOf(error));
       });
     });
   }

@@ -84,6 +84,22 @@ describe("fields", () => {
   });
 });
 
+describe("on a terminal", () => {
+  test.each(["ndjson", "json", "csv"])(
+    "what acts on it is shown instead, and goes into a pipe as it came: %s",
+    async (format) => {
+      const name = "A\u009b31m\u202eda\u200b";
+      const { u } = await scene({ shape: (rows) => rows.map((_, id) => ({ id, name })) });
+      const argv = ["search", "--country", "x", "--yes", "--limit", "2", "--per-page", "2", "--format", format];
+      const screen = await u.run(argv, { tty: { stdout: true } });
+      expect(screen.stdout).not.toMatch(/[\u0080-\u009f\u200b\u202e]/);
+      expect(screen.stdout).toContain(format === "csv" ? "A\ufffd31m\ufffdda\ufffd" : "A\\u009b31m\\u202eda\\u200b");
+      if (format === "json") expect((JSON.parse(screen.stdout) as { name: string }[])[0]?.name).toBe(name);
+      expect((await u.run(argv)).stdout).toContain(name);
+    },
+  );
+});
+
 describe("a company", () => {
   test.each<[string, (rows: readonly object[]) => unknown]>([
     ["beside a match", ([company]) => ({ match: true, company })],
