@@ -6,7 +6,7 @@ import { checkOutput, exists, type FileFacts, FileOutput, type Output, StreamOut
 import type { Page } from "../output/page.ts";
 import type { RecordKind } from "../output/values.ts";
 import { Disk } from "../runs/disk.ts";
-import type { Printer } from "../terminal/printer.ts";
+import { Printer } from "../terminal/printer.ts";
 import { type GuardFlags, readGuard, type readView, type ViewFlags } from "./export-options.ts";
 
 /**
@@ -27,8 +27,10 @@ export async function writePages(
 ): Promise<{ readonly rows: number; readonly file: FileFacts | undefined; readonly missing: readonly string[] }> {
   const guard = readGuard(flags);
   let output: Output;
-  if (target === undefined) output = new StreamOutput(context.stdout, rendering, guard, context.interrupted);
-  else {
+  if (target === undefined) {
+    const stdout = new Printer(context, {}).dataStream(rendering.format);
+    output = new StreamOutput(stdout, rendering, guard, context.interrupted);
+  } else {
     const path = await checkOutput(target);
     if (flags.overwrite !== true && (await exists(path))) {
       throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");

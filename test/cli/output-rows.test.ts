@@ -96,6 +96,9 @@ describe("on a terminal", () => {
       expect(screen.stdout).toContain(format === "csv" ? "A\ufffd31m\ufffdda\ufffd" : "A\\u009b31m\\u202eda\\u200b");
       if (format === "json") expect((JSON.parse(screen.stdout) as { name: string }[])[0]?.name).toBe(name);
       expect((await u.run(argv)).stdout).toContain(name);
+      const again = ["runs", "export", "last", "--format", format];
+      expect((await u.run(again, { tty: { stdout: true } })).stdout).toBe(screen.stdout);
+      expect((await u.run(again)).stdout).toContain(name);
     },
   );
 });
