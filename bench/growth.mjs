@@ -109,7 +109,7 @@ async function milliseconds(work) {
   return performance.now() - start;
 }
 
-/** A state folder with copies of one real run; at each size: `runs list`, and a small search that has to find its place. */
+/** A state folder with copies of one real run; at each size: `runs list`, `spend`, and a small search that has to find its place. */
 export async function growRuns(sizes) {
   const server = await startPageServer();
   const folder = scratch("runs");
@@ -150,12 +150,14 @@ export async function growRuns(sizes) {
       writeFileSync(join(runs, id, "plan.json"), plan.replaceAll(model, id));
     }
     const lists = [];
+    const spends = [];
     const searches = [];
     let peak = 0;
     for (let index = 0; index < (size < 10_000 ? 5 : 3); index++) {
       const list = await headcount(["runs", "list", "--json"], { env, watch: true });
       lists.push(list.ms);
       peak = Math.max(peak, list.peakMb);
+      spends.push((await headcount(["spend", "--since", "all"], { env, watch: true })).ms);
       searches.push((await search(`title ${size} ${index}`)).ms);
     }
     made += lists.length;
@@ -163,6 +165,7 @@ export async function growRuns(sizes) {
       size,
       "list, ms": round(median(lists)),
       "list, peak MB": round(peak),
+      "spend, ms": round(median(spends)),
       "search, ms": round(median(searches)),
     });
   }

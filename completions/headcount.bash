@@ -71,7 +71,7 @@ __headcount_tree() {
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-o --output --format --fields --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
     many='' ;;
   'resume')

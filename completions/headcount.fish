@@ -246,6 +246,7 @@ complete -c headcount -n '__headcount_at \'runs export\'' -l allow-empty -d 'let
 complete -c headcount -n '__headcount_at \'runs export\'' -l min-rows -x -d 'exit 5 and leave the file as it is where fewer rows come'
 complete -c headcount -n '__headcount_at \'runs export\'' -l max-shrink -x -d 'exit 5 and leave the file as it is where it would lose more'
 complete -c headcount -n '__headcount_at \'runs export\'' -l require-complete -d 'exit 5 and write nothing where the run is not finished'
+complete -c headcount -n '__headcount_at \'runs export\'' -l salvage -d 'leave out what was damaged on the disk, and say how much'
 complete -c headcount -n '__headcount_at \'runs export\' 0' -k -a '(__headcount_list runs)'
 complete -c headcount -n '__headcount_at \'resume\'' -l overwrite -d 'replace an existing file, once the new one is whole'
 complete -c headcount -n '__headcount_at \'resume\'' -l allow-empty -d 'let 0 rows replace a file that has some'

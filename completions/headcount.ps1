@@ -357,6 +357,7 @@ $headcountTree = @{
       '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
       '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
       '--require-complete' = @{ Text = 'exit 5 and write nothing where the run is not finished'; Value = $null }
+      '--salvage' = @{ Text = 'leave out what was damaged on the disk, and say how much'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

@@ -24,7 +24,7 @@ export interface DecodedLog<Kind extends LogRecord> {
   readonly entries: LogEntry<Kind>[];
   /** Where the next line goes: what was torn at the end is not counted. */
   readonly validBytes: number;
-  /** Where the file changed since it was written; the entries are those before it. */
+  /** Where the file changed since it was written; the entries are those that can still be read. */
   readonly damage?: CliError;
 }
 
@@ -112,13 +112,15 @@ class Lines {
 /**
  * Reads a log of some size. What a dying writer or a power failure left of the last group is dropped: the last group that was
  * synced ends where a later one says that it begins (`from`), and everything after that is believed only as far as its checksums
- * hold, what follows a line included. A bad line before is damage of a later day (`damage`), and nothing is built on such a file.
+ * hold, what follows a line included. A bad line before is damage of a later day (`damage`): nothing is built on such a file, and what
+ * can be read of it goes on with the next group.
  */
 export function scanLog<Kind extends LogRecord>(read: Source, size: number, path: string): DecodedLog<Kind> {
   const lines = new Lines(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
   let at = 0;
   let lastGroup: number | undefined;
+  let damage: CliError | undefined;
   for (let line = 1; at < size; line++) {
     const bytes = lines.at(at);
     const found = bytes === undefined ? undefined : decodeLine(bytes);
@@ -128,10 +130,12 @@ export function scanLog<Kind extends LogRecord>(read: Source, size: number, path
     if (found === undefined || (found.from ?? at) !== at || next > size) {
       const last = bytes === undefined || (end === size && isTorn(bytes));
       // Where no group was sound nothing tells what had been synced: there only the last line can be torn.
-      if ((lastGroup === undefined && !last && found === undefined) || groupAfter(read, size, at)) {
-        return { entries, validBytes: at, damage: damaged(path, line) };
-      }
-      break;
+      const sound = groupAfter(read, size, at);
+      if (sound === undefined && (lastGroup !== undefined || last || found !== undefined)) break;
+      damage ??= damaged(path, line);
+      if (sound === undefined) break;
+      at = sound;
+      continue;
     }
     if (found.from !== undefined) lastGroup = found.from;
     entries.push({ record: found.record as Kind, end, start: at });
@@ -143,12 +147,13 @@ export function scanLog<Kind extends LogRecord>(read: Source, size: number, path
     const { follows, crc } = record;
     return start >= trusted && follows !== undefined && checksum(read(end, follows)) !== crc;
   });
-  if (bad < 0) return { entries, validBytes: at };
-  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0 };
+  const told = damage === undefined ? {} : { damage };
+  if (bad < 0) return { entries, validBytes: at, ...told };
+  return { entries: entries.slice(0, bad), validBytes: entries[bad]?.start ?? 0, ...told };
 }
 
-/** Whether a group begins after a place: then everything up to its beginning had been synced. */
-function groupAfter(read: Source, size: number, place: number): boolean {
+/** Where the next group begins after a place: everything up to there had been synced. */
+function groupAfter(read: Source, size: number, place: number): number | undefined {
   const lines = new Lines(read);
   const piece = 1 << 20;
   for (let base = place + 1; base < size; base += piece) {
@@ -157,10 +162,10 @@ function groupAfter(read: Source, size: number, place: number): boolean {
       // Also where the line break before it is what was changed.
       const start = base + hit;
       const line = lines.at(start);
-      if (line !== undefined && decodeLine(line)?.from === start) return true;
+      if (line !== undefined && decodeLine(line)?.from === start) return start;
     }
   }
-  return false;
+  return undefined;
 }
 
 /** @throws CliError `damaged_log` naming the file and the line */

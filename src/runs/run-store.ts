@@ -129,6 +129,14 @@ export class RunStore {
     return runIds(this.folder);
   }
 
+  /** As {@link open}, but what was damaged is left out and told (`lost`). */
+  async salvage(id: string): Promise<RunReader> {
+    const { state, problem } = readableState(this.#path(id));
+    const run = new RunReader(this.#path(id), await this.readPlan(id), state);
+    run.lost = new Set(problem === undefined ? [] : [problem]);
+    return run;
+  }
+
   /** Every run, newest first. A damaged one is listed as such; it does not hide the others. */
   async list(): Promise<RunSummary[]> {
     const summaries: RunSummary[] = [];

@@ -7,6 +7,7 @@ import { type Disk, errorCode } from "./disk.ts";
 import {
   apply,
   bounded,
+  emptyState,
   type JournalRecord,
   type RunState,
   replay,
@@ -56,9 +57,20 @@ export const journalOf = (path: string): string => join(path, "journal.ndjson");
 /** What the journal of a run's folder adds up to. @throws CliError where it is damaged */
 export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
 
+/** What can be read of it, and what is wrong with the rest. */
 export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
   const { entries, damage } = readLog<JournalRecord>(journalOf(path));
-  return { state: replay(entries), problem: damage?.message };
+  const state = emptyState();
+  for (const { record, end } of entries) {
+    // Its intent was in what was damaged: where the page belongs is not known, so it goes to the end.
+    if (record.t === "settled" && !state.units.has(record.n)) {
+      const { n, rows, used, at } = record;
+      const offset = Number.MAX_SAFE_INTEGER;
+      apply(state, { t: "intent", n, target: 0, offset, perPage: rows, key: "", hold: used, at });
+    }
+    apply(state, record, end);
+  }
+  return { state, problem: damage?.message };
 }
 
 /** What a finished run adds up to, by the last line of its journal alone; undefined where that is not enough. */
@@ -135,6 +147,8 @@ export class RunReader {
   readonly path: string;
   readonly plan: Plan;
   readonly state: RunState;
+  /** What was damaged is left out and told here; undefined: it ends the reading. */
+  lost: Set<string> | undefined;
 
   constructor(path: string, plan: Plan, state: RunState) {
     this.path = path;
@@ -154,7 +168,15 @@ export class RunReader {
       for (const unit of settledUnits(this.state)) {
         // A free miss has no reply.
         if (unit.settled?.follows === undefined) continue;
-        yield { unit, settled: unit.settled, body: this.replyOf(unit, source) };
+        let body: Buffer;
+        try {
+          body = this.replyOf(unit, source);
+        } catch (error) {
+          if (this.lost === undefined) throw error;
+          this.lost.add((error as Error).message);
+          continue;
+        }
+        yield { unit, settled: unit.settled, body };
       }
     } finally {
       closeSync(file);

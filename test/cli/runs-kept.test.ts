@@ -46,15 +46,53 @@ test("a reply that ends like our own last line does not make a run finished", as
   expect(listed?.rows).toBe(60);
 });
 
+/** Changes one byte of the journal, somewhere in a text that stands there. */
+function flip(text: string): void {
+  const path = join(folder, "journal.ndjson");
+  const bytes = readFileSync(path);
+  const at = bytes.indexOf(text) + text.length - 2;
+  bytes[at] = (bytes[at] ?? 0) ^ 1;
+  writeFileSync(path, bytes);
+}
+
+describe("what was paid can still be read when the disk changed some of it", () => {
+  const ids = async (...argv: readonly string[]): Promise<{ ids: string[]; code: number; stderr: string }> => {
+    const { code, stdout, stderr } = await u.run([
+      "runs",
+      "export",
+      "last",
+      "--format",
+      "csv",
+      "--fields",
+      "id",
+      ...argv,
+    ]);
+    return { ids: stdout.trim().split("\n").slice(1), code, stderr };
+  };
+
+  test.each([
+    ["a reply", () => flip('"result":[{"id"'), 20, 40],
+    ["the line that settles a page", () => flip('"t":"settled","n":2'), 20, 40],
+    ["the intent of a page", () => flip('"t":"intent","n":2'), 0, 60],
+  ])("%s", async (_, damage, missing, left) => {
+    const whole = (await ids()).ids;
+    damage();
+    const refused = await ids();
+    expect(refused.code).toBe(5);
+    expect(refused.stderr).toContain("--salvage writes what can still be read");
+    const salvaged = await ids("--salvage");
+    expect({ code: salvaged.code, rows: salvaged.ids.length }).toEqual({ code: 0, rows: left });
+    expect(salvaged.stderr).toMatch(/^warning: (page 1 in )?\S+journal\.ndjson is damaged/);
+    expect(whole.filter((id) => !salvaged.ids.includes(id)).length).toBe(missing);
+    // Nothing goes on with such a run, and nothing of it is changed.
+    expect(await u.run([...SEARCH, "--max-credits", "80"])).toMatchObject({ code: 5 });
+    expect((await ids("--salvage")).ids).toEqual(salvaged.ids);
+  });
+});
+
 describe("what was spent", () => {
   const spend = async (...argv: readonly string[]): Promise<{ code: number; stdout: string; stderr: string }> =>
     u.run(["spend", "--by", "run", ...argv]);
-  const flip = (text: string): void => {
-    const path = join(folder, "journal.ndjson");
-    const bytes = readFileSync(path);
-    bytes[bytes.indexOf(text)] = 0;
-    writeFileSync(path, bytes);
-  };
   const line = (): string => `${runIds(u)[0]},60,60,0,0,0\n`;
 
   test("stays known by day, call and connection when the run is removed", async () => {
@@ -95,10 +133,10 @@ describe("what was spent", () => {
     flip('"t":"settled","n":2');
     const { code, stdout, stderr } = await spend();
     expect(code).toBe(0);
-    expect(stdout).toContain(`${first},20,20,0,0,0\n`);
+    expect(stdout).toContain(`${first},40,40,0,0,0\n`);
     expect(stdout).toContain(`${second},7,7,0,0,0\n`);
     expect(stderr).toBe(`warning: run ${first} is damaged: what it spent counts only as far as it can be read\n`);
-    expect(JSON.parse((await spend("--json")).stdout)).toMatchObject({ damaged: [first], total: { settled: 27 } });
+    expect(JSON.parse((await spend("--json")).stdout)).toMatchObject({ damaged: [first], total: { settled: 47 } });
   });
 });
 

@@ -14,6 +14,7 @@ import { openStore } from "./store.ts";
 
 interface ExportRunOptions extends ViewFlags, GuardFlags {
   readonly requireComplete?: boolean;
+  readonly salvage?: boolean;
 }
 
 export function register(runs: Command, context: Context): void {
@@ -22,6 +23,7 @@ export function register(runs: Command, context: Context): void {
     .description("Write a run again, in another format or with other fields. Offline, 0 credits.");
   addGuardOptions(addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])]))
     .option("--require-complete", "exit 5 and write nothing where the run is not finished")
+    .option("--salvage", "leave out what was damaged on the disk, and say how much")
     .addHelpText(
       "after",
       `
@@ -42,13 +44,18 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   const printer = new Printer(context, options);
   const view = readView(context, options);
   const store = openStore(context);
-  const run = await store.open(await store.resolve(name));
+  const id = await store.resolve(name);
+  const run = options.salvage === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
   const finished = run.state.done !== undefined;
   if (!finished && options.requireComplete === true) throw notFinished(run);
   const kind = kindOf(run);
   const pages = (): AsyncIterable<Page> => distinctPages(run);
   const rendering = await renderingOf(pages, kind, view, options, printer);
-  const { rows, file, missing } = await writePages(pages, view.output, rendering, options, `${run.id}-export`, context);
+  const written = await writePages(pages, view.output, rendering, options, `${id}-export`, context).catch(
+    orSalvage(id),
+  );
+  const { rows, file, missing } = written;
+  for (const what of run.lost ?? []) printer.say(`warning: ${what}`);
   for (const field of missing) printer.note(noRowHas(field));
   if (!finished) {
     const { ended } = run.state;
@@ -72,6 +79,14 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
   printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
 }
+
+/** What is wrong with a page or a line says nothing of the others. */
+const orSalvage =
+  (id: string) =>
+  (error: unknown): never => {
+    const damaged = error instanceof CliError && error.code.startsWith("damaged_");
+    throw damaged ? error.with({ hint: `headcount runs export ${id} --salvage writes what can still be read` }) : error;
+  };
 
 const notFinished = ({ id, state }: RunReader): CliError =>
   new CliError({
