@@ -71,6 +71,10 @@ function requestIdOf(reply: RawReply): string | undefined {
   return id === undefined ? undefined : harmlessLine(id, 100);
 }
 
+/** A reader may skip a byte order mark before JSON (RFC 8259); some servers write one. */
+export const withoutMark = (body: Buffer): Buffer =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
+
 /**
  * The payload of a reply, the envelope taken off.
  * @throws ServiceError for every answer that is no success, LostReplyError where the JSON was cut off
@@ -80,7 +84,7 @@ export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapp
   const { body, status } = reply;
   let parsed: unknown;
   try {
-    parsed = JSON.parse(body.toString("utf8"));
+    parsed = JSON.parse(withoutMark(body).toString("utf8"));
   } catch (error) {
     const json =
       /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") || /^\s*[{[]/.test(body.toString("utf8", 0, 64));

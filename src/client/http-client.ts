@@ -3,7 +3,7 @@ import { type Credits, formatCredits } from "../contract/money.ts";
 import { whole } from "../contract/text.ts";
 import { accountView, countView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
-import { type Unwrapped, unwrap, unwrapPage } from "./envelope.ts";
+import { type Unwrapped, unwrap, unwrapPage, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
 import { header } from "./rate-limit.ts";
 import { openTransport, type Transport } from "./transport.ts";
@@ -177,17 +177,13 @@ class HttpClient implements ServiceClient {
       paid,
       signal,
     });
-    if (reply.body.length === 0 || header(reply.headers, "content-encoding") === undefined) return withoutMark(reply);
+    if (reply.body.length === 0 || header(reply.headers, "content-encoding") === undefined)
+      return { ...reply, body: withoutMark(reply.body) };
     const { decompressed } = await import("./decompress.ts");
-    return withoutMark(await decompressed(reply, paid));
+    const whole = await decompressed(reply, paid);
+    return { ...whole, body: withoutMark(whole.body) };
   }
 }
-
-/** A reader may skip a byte order mark before JSON (RFC 8259); some servers write one. */
-const withoutMark = (reply: RawReply): RawReply =>
-  reply.body[0] === 0xef && reply.body[1] === 0xbb && reply.body[2] === 0xbf
-    ? { ...reply, body: reply.body.subarray(3) }
-    : reply;
 
 /** Where a page begins, in the words of the dialect. */
 function paging(position: PagePosition, dialect: Dialect): Readonly<Record<string, string | number>> {

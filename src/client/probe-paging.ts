@@ -6,6 +6,7 @@ export interface Told {
   readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
   /** The refusal's words, or the request's id where something was charged. */
   readonly text: string;
+  readonly count?: number | undefined;
 }
 
 export type Ask = (method: "GET" | "POST", path: string, body?: unknown) => Promise<Told>;
@@ -24,81 +25,117 @@ const PARAMETERS = ["page", "offset", "cursor"] as const;
 /** A probe that was answered as if it were paid for: nothing more is tried. */
 class Charged extends Error {}
 
+type Fields = Readonly<Record<string, string | number>>;
+/** A request with fields of paging; what was accepted is a `miss`. */
+type Attempt = (fields: Fields) => Promise<Told>;
+
 /**
  * Tries each way to page by calls that cannot cost anything.
- * @param strict whether unknown filters are refused: only then a search that carries one is certain to be refused
+ * @param refusesUnknown whether unknown filters are refused: only then a search that carries one is certain to be refused
+ * @param nobody filters of which the service has counted that they match nobody, though it has people; undefined where it has not
  */
-export async function probePaging(ask: Ask, strict: boolean): Promise<PagingReport> {
-  const nothing: PagingReport = { paging: undefined, firstPage: undefined, perPageMax: undefined, charged: undefined };
-  const filters = { headcount_doctor_probe: "no such filter" };
-  const search = async (fields: object): Promise<Told> => {
-    const told = await ask("POST", "/v1/person/search", { filters, per_page: 1, ...fields });
+export async function probePaging(
+  ask: Ask,
+  refusesUnknown: boolean,
+  nobody: object | undefined,
+): Promise<PagingReport> {
+  let known: PagingReport = { paging: undefined, firstPage: undefined, perPageMax: undefined, charged: undefined };
+  const isWhole = (): boolean =>
+    known.perPageMax !== undefined &&
+    known.paging !== undefined &&
+    (known.paging !== "page" || known.firstPage !== undefined);
+  const learn = (found: PagingReport): void => {
+    known = {
+      paging: known.paging ?? found.paging,
+      firstPage: known.firstPage ?? found.firstPage,
+      perPageMax: known.perPageMax ?? found.perPageMax,
+      charged: undefined,
+    };
+  };
+  let size = 1;
+  const search = (filters: object, fields: object): Promise<Told> =>
+    ask("POST", "/v1/person/search", { filters, per_page: size, ...fields });
+  const uncharged = (told: Told, what: string): Told => {
+    if (told.kind === "charged") throw new Charged(`${what} was charged for (request ${told.text})`);
+    return told.kind === "taken" ? { ...told, kind: "miss" } : told;
+  };
+  const refused: Attempt = async (fields) => {
+    const told = await search({ headcount_doctor_probe: "no such filter" }, fields);
     if (told.kind !== "charged" && told.kind !== "taken") return told;
     throw new Charged(`a search with an unknown filter was not refused (request ${told.text})`);
   };
-  // A company that nobody has is a free miss (docs/contract.md, Employees), whatever the rest of the query says.
-  const employees = async (fields: Readonly<Record<string, string>>): Promise<Told> => {
-    const query = new URLSearchParams({ company_network_url: "headcount-doctor-probe", per_page: "1", ...fields });
-    const told = await ask("GET", `/v1/company/employees?${query}`);
-    if (told.kind === "charged") throw new Charged(`a company that nobody has was charged for (request ${told.text})`);
-    return told.kind === "taken" ? { ...told, kind: "miss" } : told;
+  // A company that nobody has is a free miss, whatever the rest of the query says (docs/contract.md, Employees).
+  const employees: Attempt = async (fields) => {
+    const query = new URLSearchParams({ company_network_url: "headcount-doctor-probe", per_page: String(size) });
+    for (const [name, value] of Object.entries(fields)) query.set(name, String(value));
+    return uncharged(await ask("GET", `/v1/company/employees?${query}`), "a company that nobody has");
   };
+  // Charged is what is returned (docs/contract.md, Search): of nobody, nothing.
+  const empty: Attempt = async (fields) =>
+    uncharged(await search(nobody ?? {}, fields), "a search that matches nobody");
   try {
-    const bySearch = strict ? await fromWords(search) : nothing;
-    const whole = bySearch.paging !== undefined && (bySearch.paging !== "page" || bySearch.firstPage !== undefined);
-    if (whole && bySearch.perPageMax !== undefined) return bySearch;
-    if ((await employees({})).kind !== "miss") return bySearch;
-    const byQuery = await fromOutcomes(employees);
-    return {
-      paging: bySearch.paging ?? byQuery.paging,
-      firstPage: bySearch.firstPage ?? byQuery.firstPage,
-      perPageMax: bySearch.perPageMax ?? byQuery.perPageMax,
-      charged: undefined,
-    };
+    if (refusesUnknown) learn(await fromWords(refused));
+    for (const attempt of nobody === undefined ? [employees] : [employees, empty]) {
+      if (isWhole()) break;
+      let plain = await attempt({});
+      const refusal = plain.kind === "refused" ? sizeRefusal(plain.text, size, new Set()) : undefined;
+      if (refusal !== undefined && "atLeast" in refusal) {
+        size = refusal.atLeast;
+        plain = await attempt({});
+      }
+      if (plain.kind === "miss") learn(await fromOutcomes(attempt));
+    }
+    return known;
   } catch (error) {
-    if (error instanceof Charged) return { ...nothing, charged: error.message };
+    if (error instanceof Charged) return { ...known, paging: undefined, charged: error.message };
     throw error;
   }
 }
 
+const VALID = /valid (?:fields|parameters|keys)\W+(.*)/i;
+
 /** Searches with one fault more than the unknown filter: a service that tells all faults of a body tells of that one. */
-async function fromWords(search: (fields: object) => Promise<Told>): Promise<PagingReport> {
-  const words = async (fields: object): Promise<string> => {
+async function fromWords(search: Attempt): Promise<PagingReport> {
+  const words = async (fields: Fields): Promise<string> => {
     const { kind, text } = await search(fields);
     // What is said of the filter itself is no news.
     return kind === "refused" ? text.replace(/unknown filter[^;]*/gi, "").replace(/valid filters[^;]*/gi, "") : "";
   };
-  const listed = /valid (?:fields|parameters|keys)\W+(.*)/i.exec(await words({ headcount_doctor_probe: true }))?.[1];
+  const listed = VALID.exec(await words({ headcount_doctor_probe: 1 }))?.[1];
   let paging = PARAMETERS.find((name) => listed !== undefined && speaksOf(listed, name));
   for (const name of paging === undefined ? PARAMETERS : []) {
     const text = await words({ [name]: name === "cursor" ? 0 : "probe" });
     if (speaksOf(text, name) && !saysUnknown(text)) paging ??= name;
   }
-  const bound = largestIn(await words({ per_page: FAR_TOO_LARGE }));
-  const report = { paging, perPageMax: bound, charged: undefined };
-  if (paging !== "page") return { ...report, firstPage: undefined };
+  const perPageMax = largestIn(await words({ per_page: FAR_TOO_LARGE }));
+  if (paging !== "page") return { paging, perPageMax, charged: undefined, firstPage: undefined };
   // A page that is wrong is spoken of; the first one is not.
   const [negative, zero] = [await words({ page: -1 }), await words({ page: 0 })];
-  const told = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
-  return { ...report, firstPage: told };
+  const firstPage = speaksOf(zero, "page") ? 1 : speaksOf(negative, "page") ? 0 : undefined;
+  return { paging, perPageMax, charged: undefined, firstPage };
 }
 
-/** A query that is wrong is refused before the company is looked for; one that is right is a miss. */
-async function fromOutcomes(
-  employees: (fields: Readonly<Record<string, string>>) => Promise<Told>,
-): Promise<PagingReport> {
+/** Requests that would bring nothing: what is understood and wrong is refused, what is not known is refused as such. */
+async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
   let paging: Dialect["paging"] | undefined;
+  let listed = "";
+  const others = new Set<string>(PARAMETERS);
   for (const name of PARAMETERS) {
-    const { kind, text } = await employees({ [name]: "probe" });
-    if (kind === "refused" && !saysUnknown(text)) paging ??= name;
+    const { kind, text } = await attempt({ [name]: "probe" });
+    if (kind !== "refused") continue;
+    if (!saysUnknown(text)) paging ??= name;
+    else others.delete(name);
+    listed += VALID.exec(text)?.[1] ?? "";
   }
-  const large = await employees({ per_page: String(FAR_TOO_LARGE) });
+  const left = PARAMETERS.filter((name) => others.has(name));
+  paging ??= PARAMETERS.find((name) => speaksOf(listed, name)) ?? (left.length === 1 ? left[0] : undefined);
+  const large = await attempt({ per_page: FAR_TOO_LARGE });
   const perPageMax = large.kind === "refused" ? largestIn(large.text) : undefined;
   let firstPage: 0 | 1 | undefined;
-  if (paging === "page" && (await employees({ page: "-1" })).kind === "refused") {
-    const zero = (await employees({ page: "0" })).kind;
+  if (paging === "page" && (await attempt({ page: -1 })).kind === "refused") {
+    const zero = (await attempt({ page: 0 })).kind;
     if (zero === "miss") firstPage = 0;
-    else if (zero === "refused" && (await employees({ page: "1" })).kind === "miss") firstPage = 1;
+    else if (zero === "refused" && (await attempt({ page: 1 })).kind === "miss") firstPage = 1;
   }
   return { paging, firstPage, perPageMax, charged: undefined };
 }

@@ -34,7 +34,7 @@ export interface ProbeOptions {
 
 /**
  * Finds out how a service speaks, by free calls alone: `account`, `count`, searches that are certain to be refused and the
- * employees of a company that nobody has.
+ * employees of a company that nobody has, searches for nobody.
  * @throws ServiceError or LostReplyError where `account` or `count` fails
  */
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
@@ -57,7 +57,8 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
       const { result, meta } = unwrap(await send(method, path, body), now(), 0);
       const empty = result === null || (Array.isArray(result) && result.length === 0);
       const charged = !empty || (meta.creditsUsed ?? 0n) > 0n;
-      return { kind: charged ? "charged" : "taken", text: meta.requestId ?? "without id" };
+      const count = countView(result, meta)?.count;
+      return { kind: charged ? "charged" : "taken", text: meta.requestId ?? "without id", count };
     } catch (error) {
       if (error instanceof LostReplyError && error.code !== "ABORTED") return { kind: "nothing", text: "" };
       if (!(error instanceof ServiceError)) throw error;
@@ -78,7 +79,12 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
     const shape = countView(counted.result, counted.meta) === undefined ? undefined : countShape(counted.result);
     const unknown = { filters: { headcount_doctor_probe: "no such filter" } };
     const strict = (await ask("POST", "/v1/person/count", unknown)).kind === "refused";
-    const paging = await probePaging(ask, strict);
+    const nobody = { name: "headcount doctor probe", connections_min: Number.MAX_SAFE_INTEGER };
+    const isEmpty = async (): Promise<boolean> => {
+      const told = await ask("POST", "/v1/person/count", { filters: nobody });
+      return told.count === 0 && (countView(counted.result, counted.meta)?.count ?? 0) > 0;
+    };
+    const paging = await probePaging(ask, strict, strict && (await isEmpty()) ? nobody : undefined);
     return {
       elapsedMs: at - startedAt,
       // The header has whole seconds: half a second is its middle.

@@ -1,4 +1,5 @@
 import type { ServiceError } from "../client/errors.ts";
+import { speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
@@ -38,14 +39,21 @@ export const cursorTooLong = (length: number): CliError =>
     `the service's cursor of the next page is ${length} characters long: it cannot be kept`,
   );
 
-export const otherPaging = (detail: string): CliError =>
-  new CliError({
+export const otherPaging = (detail: string): CliError => {
+  // What it does know stands in many a refusal.
+  const named = (["offset", "cursor"] as const).find((name) => speaksOf(detail, name));
+  const say =
+    named === undefined
+      ? "--paging offset (or page0, cursor), or HEADCOUNT_PAGING, says it"
+      : `or try --paging ${named}`;
+  return new CliError({
     code: "other_paging",
     category: "service",
     exitCode: EXIT.service,
     message: `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
-    hint: "headcount doctor finds out how it pages; --paging offset (or page0, cursor), or HEADCOUNT_PAGING, says it",
+    hint: `headcount doctor finds out how it pages, free of charge; ${say}`,
   });
+};
 
 export const datasetMoved = (from: string | null, to: string): CliError =>
   incomplete(

@@ -151,6 +151,36 @@ describe("doctor", () => {
     expect(spent).toBe(0);
   });
 
+  test.each(["page", "page0", "offset", "cursor"] as const)(
+    "learns %s from a service that looks the company up first, by searches for nobody",
+    async (how) => {
+      let sold = 0;
+      const name = how === "page0" ? "page" : how;
+      const server = await rawServer(({ url, body }, response) => {
+        if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
+        if (url.includes("/company/")) return answerError(response, 404, ["no such company"]);
+        const { filters, ...rest } = JSON.parse(body) as { filters: Record<string, unknown>; per_page?: number };
+        if ("headcount_doctor_probe" in filters) return answerError(response, 422, ["unknown filter"]);
+        const people = Object.keys(filters).length === 0 ? 7 : 0;
+        if (url.endsWith("/count")) return answerEnvelope(response, { count: people });
+        if ((rest.per_page ?? 0) < 10) return answerError(response, 422, ["per_page must be at least 10"]);
+        for (const [key, value] of Object.entries(rest)) {
+          if (key !== "per_page" && key !== name) return answerError(response, 422, [`unknown field: ${key}`]);
+          if (key === "page" && !(Number(value) >= (how === "page" ? 1 : 0)))
+            return answerError(response, 422, ["bad page"]);
+        }
+        sold += people;
+        return answerEnvelope(response, [], { used: people });
+      });
+      const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_PAGING: how };
+      const found = (await doctor({ env })).find("Paging");
+      await server.close();
+      expect(found).toMatchObject({ status: "ok" });
+      expect(found?.message).toContain({ page: "from 1", page0: "from 0", offset: "offset", cursor: "cursor" }[how]);
+      expect(sold).toBe(0);
+    },
+  );
+
   test("does not say ok of what no answer showed", async () => {
     const server = await rawServer(({ url, body }, response) => {
       if (url.endsWith("/account")) return answerEnvelope(response, { balance: 5, costs });
