@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { kill } from "node:process";
+import { counted, grouped } from "../contract/text.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 
@@ -30,20 +31,21 @@ const tooFew = (message: string, hint: string): CliError =>
  */
 export async function checkRows(rows: number, path: string | undefined, guard: Guard, said = ""): Promise<void> {
   const { allowEmpty, minRows, maxShrink } = guard;
+  const came = counted(rows, "row");
   if (minRows !== undefined && rows < minRows) {
-    throw tooFew(`${rows} rows are fewer than --min-rows ${minRows}${said}`, "a smaller --min-rows takes them");
+    throw tooFew(`${came}: fewer than --min-rows ${minRows}${said}`, "a smaller --min-rows takes them");
   }
   if (path === undefined || (rows === 0 ? allowEmpty : maxShrink === undefined)) return;
   const before = await rowsIn(path);
   if (before === 0) return;
-  const there = before === undefined ? "a file whose rows cannot be counted" : `the ${before} in ${path}`;
+  const there = before === undefined ? "a file whose rows cannot be counted" : `the ${grouped(before)} in ${path}`;
   if (rows === 0) {
     throw tooFew(`0 rows would take the place of ${there}: it stays as it is${said}`, "--allow-empty replaces it");
   }
   if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
     const percent = Math.round((maxShrink ?? 1) * 100);
     throw tooFew(
-      `${rows} rows instead of ${there} are more than --max-shrink ${percent}% fewer: it stays as it is${said}`,
+      `${came} instead of ${there}: more than --max-shrink ${percent}% fewer, so it stays as it is${said}`,
       "a larger --max-shrink, or none, replaces it",
     );
   }

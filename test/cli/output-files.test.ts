@@ -62,7 +62,7 @@ describe("a good file and a bad result", () => {
     expect(shrunk.stderr).toContain("--max-shrink 50% fewer");
     const few = await cron("weekly.csv", "--min-rows", "150");
     expect(few.code).toBe(5);
-    expect(few.stderr).toContain("149 rows are fewer than --min-rows 150; nothing was spent");
+    expect(few.stderr).toContain("149 rows: fewer than --min-rows 150; nothing was spent");
     expect({ rows: rows(), charged: service.charged() }).toEqual({ rows: 300, charged: spent });
     expect((await cron("weekly.csv", "--max-shrink", "51%")).code).toBe(0);
     expect(rows()).toBe(149);
