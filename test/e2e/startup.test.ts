@@ -55,7 +55,8 @@ async function loaded(name: string, argv: readonly string[]): Promise<string> {
 describe("what cannot be written", () => {
   const run = (line: string) =>
     promisify(execFile)("bash", ["-c", line.replaceAll("headcount ", `"${process.execPath}" "${BIN}" `)], {
-      env: environment(),
+      // A folder of its own: what is kept there is not looked for at a first start.
+      env: { ...environment(), HOME: join(folder, "writing") },
     }).then(
       () => ({ code: 0, stderr: "" }),
       ({ code, stderr }: { code: number; stderr: string }) => ({ code, stderr }),
