@@ -77,7 +77,7 @@ complete -c headcount -l max-wait -x -d 'longest wait of one call for a rate lim
 complete -c headcount -s V -l version -d 'print the version'
 complete -c headcount -s h -l help -d 'show help'
 complete -c headcount -n '__headcount_at \'count\'' -l by -x -a '\'country\' \'state\' \'city\' \'location\' \'title\' \'seniority\' \'seniority_level\' \'functional_area\' \'industry\' \'first_name\' \'last_name\' \'name\' \'network_url\' \'title_prefix\' \'headline_prefix\' \'location_prefix\' \'name_prefix\' \'industry_prefix\' \'connections_min\' \'connections_max\' \'followers_min\' \'followers_max\' \'company_network_url\' \'department\'' -d 'break the segment down by this filter key, with one free count a value'
-complete -c headcount -n '__headcount_at \'count\'' -l values -x -d 'the values to break down by (department and seniority-level need none)'
+complete -c headcount -n '__headcount_at \'count\'' -l values -x -d 'a value to break down by; again for more (department and seniority-level need none)'
 complete -c headcount -n '__headcount_at \'count\'' -l format -x -a '\'table\' \'csv\' \'json\'' -d 'of a breakdown or of several files: table, csv or json'
 complete -c headcount -n '__headcount_at \'count\'' -l country -x -d 'country is exactly this, any case'
 complete -c headcount -n '__headcount_at \'count\'' -l state -x -d 'state is exactly this, any case'

@@ -49,7 +49,7 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--by' = @{ Text = 'break the segment down by this filter key, with one free count a value'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
-      '--values' = @{ Text = 'the values to break down by (department and seniority-level need none)'; Value = @{ Kind = 'text' } }
+      '--values' = @{ Text = 'a value to break down by; again for more (department and seniority-level need none)'; Value = @{ Kind = 'text' } }
       '--format' = @{ Text = 'of a breakdown or of several files: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }

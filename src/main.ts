@@ -33,11 +33,10 @@ async function execute(argv: readonly string[], context: Context, watch: (name: 
     const { packageVersion } = await import("./version.ts");
     return void context.stdout.write(`${packageVersion()}\n`);
   }
-  const { buildProgram, commandName, helpTopic } = await import("./program.ts");
+  const { buildProgram, commandName, printHelp } = await import("./program.ts");
   const name = commandName(argv) ?? "";
   watch(name);
-  const topic = name === "help" ? await helpTopic(argv) : undefined;
-  if (topic !== undefined) return void context.stdout.write(topic);
+  if (name === "help") return printHelp(argv, context);
   const program = await buildProgram(context, argv);
   if (argv.length === 0) return program.outputHelp();
   try {

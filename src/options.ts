@@ -54,3 +54,9 @@ export function wholeNumber(flag: string, least: number, most: number): (text: s
     );
   };
 }
+
+/** For an option that may be given again: one value each time, in the order given. */
+export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  value,
+];

@@ -70,22 +70,30 @@ function seconds(text: string): number {
 }
 
 /**
- * What `help WORD` prints where the word is a topic.
- * @returns undefined where it is a command, or no word was given
- * @throws CliError exit 2 for a word that is neither
+ * `help WORDS`: a topic, a command, or a command of a command.
+ * @throws CliError exit 2 for what is none of them
  */
-export async function helpTopic(argv: readonly string[]): Promise<string | undefined> {
-  const word = commandName(argv.slice(argv.indexOf("help") + 1));
-  if (word === undefined) return undefined;
+export async function printHelp(argv: readonly string[], context: Context): Promise<void> {
+  const words = argv.slice(argv.indexOf("help") + 1).filter((word) => !word.startsWith("-"));
   const { TOPICS, topicText } = await import("./topics.ts");
-  const text = topicText(word);
-  if (text !== undefined || COMMANDS.some(({ name }) => name === word)) return text;
-  const { nearest } = await import("./contract/suggest.ts");
+  const topic = words.length === 1 ? topicText(words[0] ?? "") : undefined;
+  if (topic !== undefined) return void context.stdout.write(topic);
+  const found = find(await buildProgram(context, argv), words);
+  if (found !== undefined) return found.outputHelp();
+  const [{ nearest }, { pathOf }] = await Promise.all([import("./contract/suggest.ts"), import("./usage.ts")]);
+  const asked = words.join(" ");
+  const paths = every(await buildProgram(context, [], "all")).map(pathOf);
   const topics = TOPICS.map(({ name }) => name);
-  const near = nearest(word, [...COMMANDS.map(({ name }) => name), ...topics]);
+  const beside = words.length > 1 ? paths.filter((path) => path.startsWith(`${words[0]} `)) : [...paths, ...topics];
+  const near = paths.find((path) => path.endsWith(` ${asked}`)) ?? nearest(asked, beside);
   const hint = near === undefined ? "headcount --help lists the commands" : `did you mean headcount help ${near}?`;
-  throw usageError(`no command or help topic "${word}"; topics: ${topics.join(", ")}`, hint);
+  throw usageError(`no command or help topic "${asked}"; topics: ${topics.join(", ")}`, hint);
 }
+
+const find = (command: Command, words: readonly string[]): Command | undefined =>
+  words.reduce<Command | undefined>((at, word) => at?.commands.find((child) => child.name() === word), command);
+
+const every = (command: Command): Command[] => [...command.commands, ...command.commands.flatMap(every)];
 
 /**
  * The program for these arguments. Only the named command is loaded whole; the others are there as names and summaries, for
@@ -123,7 +131,7 @@ export async function buildProgram(
     )
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
-    .helpCommand("help [command]", "help for a command, or on exit-codes, environment, filters, cron")
+    .helpCommand("help [command...]", "help for a command, or on exit-codes, environment, filters, cron")
     .addHelpText("after", EXAMPLES)
     .showSuggestionAfterError(true)
     .exitOverride()
@@ -139,6 +147,12 @@ export async function buildProgram(
     else program.command(name).summary(summary);
   }
   settle(program, context);
+  program.hook("preAction", async (_, command) => {
+    const most = command.registeredArguments.some(({ variadic }) => variadic)
+      ? Number.POSITIVE_INFINITY
+      : command.registeredArguments.length;
+    if (command.args.length > most) throw (await import("./usage.ts")).excessWord(command, argv);
+  });
   return program;
 }
 
@@ -153,7 +167,13 @@ headcount help COMMAND: options and examples of a command. headcount help exit-c
 /** What every command has in common, also where it was added before the program was set up: see the calls. */
 function settle(command: Command, context: Context): void {
   examplesFirst(command);
-  command.exitOverride().configureOutput({ writeOut: (text) => context.stdout.write(text), writeErr: () => undefined });
+  command
+    // Refused in words of our own: see the hook.
+    .allowExcessArguments()
+    .exitOverride((error) => {
+      throw Object.assign(error, { command });
+    })
+    .configureOutput({ writeOut: (text) => context.stdout.write(text), writeErr: () => undefined });
   for (const child of command.commands) settle(child, context);
 }
 

@@ -15,7 +15,7 @@ import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
 import { counted, grouped } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import { type GlobalOptions, offering } from "../options.ts";
+import { collect, type GlobalOptions, offering } from "../options.ts";
 import { bar, percent } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
 import {
@@ -57,7 +57,12 @@ export function register(program: Command, context: Context, run = runCount): vo
       "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
-    .option("--values <value...>", "the values to break down by (department and seniority-level need none)")
+    .addOption(
+      new Option(
+        "--values <value>",
+        "a value to break down by; again for more (department and seniority-level need none)",
+      ).argParser(collect),
+    )
     .addOption(
       new Option("--format <format>", "of a breakdown or of several files: table, csv or json").choices(FORMATS),
     );
@@ -119,7 +124,7 @@ function breakdownValues(spec: FilterKeySpec, filters: Filters, given: readonly 
   if (values === undefined) {
     throw usageError(
       `--by ${spec.key} needs --values: the service does not list what a ${words(spec)} can be`,
-      `for example --by ${spec.key} --values ${spec.key === "country" ? "france germany" : "A B"}`,
+      `for example --by ${spec.key} --values ${spec.key === "country" ? "france --values germany" : "A --values B"}`,
     );
   }
   const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));

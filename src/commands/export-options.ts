@@ -10,6 +10,7 @@ import { chooseFormat, FORMATS } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
 import type { RecordKind } from "../output/values.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
+import { shellWord } from "../usage.ts";
 
 /** How rows are written, as commander parsed it: every command that writes rows has these. */
 export interface ViewFlags extends GlobalOptions {
@@ -181,12 +182,6 @@ export const readBuyingOptions = (flags: ExportFlags) => ({
   wait: flags.wait === true,
 });
 
-const SAFE_WORD = /^[A-Za-z0-9_@%+=:,./-]+$/;
-
 /** The user's own command with one more option, ready to be pasted into a shell. */
-export function sameCommand(context: Context, ...more: readonly string[]): string {
-  const quoted = [...context.argv, ...more].map((word) =>
-    SAFE_WORD.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`,
-  );
-  return ["headcount", ...quoted].join(" ");
-}
+export const sameCommand = (context: Context, ...more: readonly string[]): string =>
+  ["headcount", ...[...context.argv, ...more].map(shellWord)].join(" ");

@@ -1,5 +1,7 @@
+import type { Command } from "commander";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
-import { CliError, type CliErrorInit, EXIT, systemFailure } from "../errors.ts";
+import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
+import { pathOf } from "../usage.ts";
 
 /** What an error message says about where the call went. */
 export interface CallSite {
@@ -195,36 +197,33 @@ const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
   EPIPE: { code: "pipe_closed", category: "pipe_closed", exitCode: EXIT.pipeClosed, message: "closed pipe" },
 };
 
-const TOO_DEEP: CliErrorInit = {
-  code: "nested_too_deep",
-  category: "service",
-  exitCode: EXIT.service,
-  message: "what was read is nested too deeply to be handled",
-  hint: "what was paid is kept: headcount runs lists it",
-};
+/** What commander throws; `command` is the one that was being read (program.ts). */
+interface CommanderFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly command?: Command;
+}
 
-const COMMANDER_HINTS: Readonly<Record<string, string>> = {
-  "commander.unknownCommand": "headcount --help lists the commands",
-  "commander.unknownOption": "headcount help COMMAND lists its options",
-};
-
-function commanderFailure({ code, message }: { readonly code: string; readonly message: string }): CliError {
-  if (code === "commander.help") {
-    const hint = "headcount --help lists the commands, headcount help COMMAND one command's own";
-    return new CliError({ code: "usage", category: "usage", exitCode: EXIT.usage, message: "no command given", hint });
-  }
+function commanderFailure({ code, message, command }: CommanderFailure): CliError {
+  const path = command === undefined ? "" : pathOf(command);
+  const help = path === "" ? "headcount --help" : `headcount help ${path}`;
+  if (code === "commander.help") return usageError("no command given", `${help} lists the commands`);
   const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
   const suggestion = more
     .join(" ")
     .trim()
     .replace(/^\(|\)$/g, "");
-  return new CliError({
-    code: code.replace(/^commander\./, "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
-    category: "usage",
-    exitCode: EXIT.usage,
-    message: first,
-    hint: suggestion || (COMMANDER_HINTS[code] ?? "headcount help COMMAND shows how it is called"),
-  });
+  const shows =
+    code === "commander.unknownCommand"
+      ? `${help} lists the commands`
+      : code === "commander.unknownOption"
+        ? `${help} lists the options`
+        : `${help} shows how it is called`;
+  return usageError(
+    first,
+    suggestion || shows,
+    code.replace(/^commander\./, "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
 }
 
 /** Whatever a command threw as the one error that is reported. What nothing else explains is a bug: exit 1. */
@@ -232,8 +231,7 @@ export function failureOf(error: unknown): CliError {
   if (error instanceof CliError) return error;
   const code = error instanceof Error && "code" in error ? String(error.code) : "";
   const message = error instanceof Error ? error.message : String(error);
-  if (code.startsWith("commander.")) return commanderFailure({ code, message });
-  if (error instanceof RangeError && message.includes("call stack")) return new CliError({ ...TOO_DEEP, cause: error });
+  if (code.startsWith("commander.")) return commanderFailure(error as CommanderFailure & Error);
   const ending = ENDINGS[code];
   if (ending !== undefined) return new CliError({ ...ending, cause: error });
   // Data of a service that is nested so deep cannot be gone through; our own code never is.

@@ -11,7 +11,7 @@ import {
 import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { echo, whole } from "../contract/text.ts";
 import { type CliError, usageError } from "../errors.ts";
-import { offering } from "../options.ts";
+import { collect, offering } from "../options.ts";
 import { inputName, readInput } from "./input.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
@@ -32,19 +32,18 @@ export interface NamedFilters extends CheckedFilters {
 
 const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
 const camelCase = (key: string): string => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
-const append = (value: string, before: readonly string[] | undefined): readonly string[] => [...(before ?? []), value];
 
 export function addFilterOptions(command: Command): Command {
   command.optionsGroup("Filters (keys combine with AND; a flag given again is OR):");
   for (const { key, match, description } of FILTER_SPECS) {
     const label = match === "range" ? "<number>" : "<text>";
-    const option = new Option(`${flagOf(key)} ${label}`, description).argParser(append);
+    const option = new Option(`${flagOf(key)} ${label}`, description).argParser(collect);
     const values = knownValues(key);
     command.addOption(values.length === 0 ? option : offering(option, { kind: "list", values }));
   }
   command.addOption(
     new Option("-f, --filters <file>", "filters as JSON from a file (- for stdin); flags replace its values").argParser(
-      append,
+      collect,
     ),
   );
   return command.optionsGroup("Options:");

@@ -102,7 +102,7 @@ describe("count", () => {
       ["so", "soft", "legal"].map((text) => countOf({ industry_prefix: text })),
     );
     expect(soft).toBeGreaterThan(0);
-    const argv = ["count", "--by", "industry_prefix", "--values", "soft", "so", "legal"];
+    const argv = ["count", "--by", "industry_prefix", "--values=soft", "--values=so", "--values=legal"];
     const rest = all - (so ?? 0) - (legal ?? 0);
     const piped = await run(argv);
     expect(piped.stderr).toBe(
@@ -191,7 +191,7 @@ describe("count --by", () => {
     const levels = ["director", "manager"];
     const parts = await Promise.all(levels.map((value) => countOf({ seniority_level: value })));
     const rest = all - parts.reduce((sum, part) => sum + part, 0);
-    const argv = ["count", "--by", "seniority-level", "--values", ...levels];
+    const argv = ["count", "--by", "seniority-level", ...levels.map((level) => `--values=${level}`)];
     const json = await run([...argv, "--json"]);
     expect(JSON.parse(json.stdout)).toEqual({
       count: all,

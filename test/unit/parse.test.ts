@@ -35,7 +35,7 @@ describe("parsing alone: no key, no service, no run", () => {
       segment: { filters: { department: "sales" } },
     });
     expect(
-      await parsed(count.register, "count", "--by", "country", "--values", "France", "france", "spain"),
+      await parsed(count.register, "count", "--by", "country", "--values=France", "--values=france", "--values=spain"),
     ).toMatchObject({ kind: "parts", by: { key: "country" }, values: ["france", "spain"] });
     await expect(parsed(count.register, "count", "--values", "x")).rejects.toThrow("--values goes with --by");
     await expect(parsed(count.register, "count", "--by", "followers_min")).rejects.toThrow("it is a range");

@@ -1,0 +1,74 @@
+import { describe, expect, test } from "vitest";
+import { main } from "../../src/main.ts";
+import { testContext } from "../support/client.ts";
+
+async function run(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
+  const tested = testContext({
+    env: { HEADCOUNT_API_KEY: "hc_live_aaaaaaaaaaaaaaaa", HEADCOUNT_BASE_URL: "http://127.0.0.1:1" },
+  });
+  const code = await main(argv, { ...tested.context, argv });
+  return { code, stdout: tested.stdout(), stderr: tested.stderr() };
+}
+
+describe("a word with no place", () => {
+  test.each([
+    [
+      ["count", "--country", "germany", "france"],
+      /"france" is one word too many for headcount count: --country takes one value\nhint: give it again \(--country germany --country france\), or quote .*\(--country 'germany france'\)/,
+    ],
+    [
+      ["count", "--by", "country", "--values", "a", "b"],
+      /--values takes one value\nhint: give it again \(--values a --values b\)/,
+    ],
+    [
+      ["count", "germany"],
+      /"germany" is one word too many for headcount count\nhint: values have flags: .*headcount help count/,
+    ],
+    [["count", "-f", "a.json", "b.json"], /-f takes one value\nhint: give it again \(-f a\.json -f b\.json\)/],
+    [["service", "import", "crm.csv"], /hint: values have flags: --people crm\.csv or --companies crm\.csv/],
+    [["runs", "exprot", "last"], /runs has no command "exprot"\nhint: did you mean headcount runs export\?/],
+    [["runs", "nothing"], /runs has no command "nothing"\nhint: headcount help runs lists its commands/],
+    [["account", "now"], /one word too many for headcount account\nhint: headcount help account/],
+  ])("%j", async (argv, expected) => {
+    const ran = await run(...argv);
+    expect(ran).toMatchObject({ code: 2, stdout: "" });
+    expect(ran.stderr).toMatch(expected);
+  });
+});
+
+describe("hints name the command", () => {
+  test.each([
+    [["runs", "show"], /missing required argument 'run'\nhint: headcount help runs show shows how it is called/],
+    [["count", "--format", "xml"], /Allowed choices are table, csv, json\.\nhint: headcount help count/],
+    [["search", "--limit"], /argument missing\nhint: headcount help search/],
+    [["count", "--departmnt", "x"], /hint: Did you mean --department\?/],
+  ])("%j", async (argv, expected) => {
+    const ran = await run(...argv);
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toMatch(expected);
+    expect(ran.stderr).not.toContain("COMMAND");
+  });
+});
+
+describe("help", () => {
+  test("of a command of a command, as --help of it", async () => {
+    const asked = await run("help", "runs", "export");
+    expect(asked).toMatchObject({ code: 0, stderr: "" });
+    expect(asked.stdout).toContain("Usage: headcount runs export");
+    expect(asked.stdout).toBe((await run("runs", "export", "--help")).stdout);
+  });
+
+  test("of a word that is one below: where it is", async () => {
+    const ran = await run("help", "prune");
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toContain("hint: did you mean headcount help runs prune?");
+    expect((await run("help", "runs", "exprot")).stderr).toContain("did you mean headcount help runs export?");
+  });
+
+  test("version, -V and --version are one", async () => {
+    const { stdout } = await run("--version");
+    expect(stdout).toMatch(/^\d+\.\d+\.\d+\n$/);
+    expect((await run("version")).stdout).toBe(stdout);
+    expect((await run("-V")).stdout).toBe(stdout);
+  });
+});
