@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../contract/money.ts";
 import type { Call } from "./call.ts";
+import { countOf } from "./incoming.ts";
 import { parseApiKey } from "./keys.ts";
 import type { Account, Store, StoredKey } from "./ledger/ledger.ts";
 import type { RateLimiter } from "./limits.ts";
@@ -55,10 +56,6 @@ export class Admission {
     return { account, key };
   }
 }
-
-/** How often a header is among the raw ones, which alternate with their values. */
-export const countOf = (name: string, rawHeaders: readonly string[]): number =>
-  rawHeaders.filter((text, at) => at % 2 === 0 && text.length === name.length && text.toLowerCase() === name).length;
 
 function unauthorised(authorization: string | undefined, given: number): string {
   if (given > 1) return "more than one Authorization header; send exactly one";

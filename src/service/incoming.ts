@@ -2,9 +2,12 @@ import { createHash } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
-import { countOf } from "./admission.ts";
 import type { HoldRequest } from "./ledger/ledger.ts";
 import { invalid, Problem } from "./problem.ts";
+
+/** How often a header is among the raw ones, which alternate with their values. */
+export const countOf = (name: string, rawHeaders: readonly string[]): number =>
+  rawHeaders.filter((text, at) => at % 2 === 0 && text.length === name.length && text.toLowerCase() === name).length;
 
 /** The query of a request as it came, without its question mark. */
 export function queryOf({ raw }: FastifyRequest): string {
