@@ -3,10 +3,8 @@ import type { CallName, FaultAction } from "./faults.ts";
 import type { Account, StoredKey } from "./ledger/ledger.ts";
 import type { RateState } from "./limits.ts";
 
-/** What is known of one request while it is answered. */
 export interface Call {
   readonly requestId: string;
-  /** On the monotonic clock, milliseconds. */
   readonly startedAt: number;
   /** Which of the five calls, or undefined for any other path. */
   name: CallName | undefined;

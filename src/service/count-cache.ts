@@ -13,9 +13,7 @@ export interface Counted {
 }
 
 export interface Clocks {
-  /** Wall clock, epoch milliseconds. */
   readonly now: () => number;
-  /** A clock that only runs forward, milliseconds. */
   readonly monotonic: () => number;
 }
 

@@ -3,7 +3,6 @@ import { createHash } from "node:crypto";
 /** What a cursor stands for: a place in the order of one segment of one dataset version. */
 export interface Cursor {
   readonly version: string;
-  /** From {@link segmentHash}. */
   readonly segment: string;
   readonly offset: number;
 }

@@ -11,14 +11,12 @@ export type FaultAction =
 
 export interface Fault {
   readonly call: CallName | "all";
-  /** 0..1 */
   readonly probability: number;
   /** How often it strikes before it is used up. */
   readonly times: number;
   readonly action: FaultAction;
 }
 
-/** How `--fault` is written, for errors and help. */
 export const FAULT_SYNTAX =
   "CALL[:p=0..1][:n=TIMES]:ACTION, where CALL is account, count, search, enrich, employees or all, and ACTION is 500, 429, drop (charge, then lose the reply), cut=BYTES (lose it after so many bytes) or slow=MS";
 
@@ -50,7 +48,6 @@ export function parseFault(text: string): Fault | undefined {
   return action === undefined ? undefined : { call: call as CallName | "all", probability, times, action };
 }
 
-/** Decides for each call whether a fault strikes it. */
 export class FaultPlan {
   readonly #faults: readonly Fault[];
   readonly #random: () => number;
@@ -62,7 +59,6 @@ export class FaultPlan {
     this.#left = faults.map((fault) => fault.times);
   }
 
-  /** The first fault that strikes, or undefined. */
   strike(call: CallName): FaultAction | undefined {
     for (const [index, fault] of this.#faults.entries()) {
       if (fault.call !== "all" && fault.call !== call) continue;

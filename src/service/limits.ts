@@ -14,7 +14,6 @@ export interface RateState {
   readonly allowed: boolean;
   readonly window: "minute" | "day";
   readonly limit: number;
-  /** Calls left, never negative. */
   readonly remaining: number;
   /** When the window ends, in epoch seconds on the wall clock. */
   readonly reset: number;
@@ -30,7 +29,6 @@ interface Windows {
 }
 
 export interface RateLimiterOptions {
-  /** Wall clock, epoch milliseconds. */
   readonly now: () => number;
   /** A clock that only runs forward, in milliseconds from any start. */
   readonly monotonic: () => number;
@@ -51,9 +49,7 @@ export class RateLimiter {
   readonly #monotonicAtStart: number;
   readonly #keys = new Map<string, Windows>();
   readonly #anonymous = new Map<string, { minute: number; count: number }>();
-  /** Calls not yet written, by day index and key. */
   #pending = new Map<number, Map<string, number>>();
-  /** What the store said last, by key. */
   readonly #told = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
   #flushing: Promise<void> | undefined;
 
@@ -65,7 +61,6 @@ export class RateLimiter {
     this.#monotonicAtStart = options.monotonic();
   }
 
-  /** Reads the counters of the current day. Call once before the first request. */
   async load(): Promise<void> {
     await this.#learn(Math.floor(this.#time() / DAY_MS), undefined);
   }
@@ -170,7 +165,6 @@ export class RateLimiter {
     return windows;
   }
 
-  /** Epoch milliseconds that no jump of the wall clock moves. */
   #time(): number {
     return this.#wallAtStart + (this.#monotonic() - this.#monotonicAtStart);
   }

@@ -3,14 +3,12 @@ import { formatCredits } from "../contract/money.ts";
 import { needed } from "./missing-package.ts";
 
 export interface ServiceLog {
-  /** One line per request. */
   request(request: FastifyRequest, status: number, ms: number): void;
   /** A fault of the service. Only the error's name, message and stack are written. */
   fault(requestId: string, error: unknown): void;
   event(message: string, fields?: Readonly<Record<string, string | number>>): void;
 }
 
-/** Nothing is written. */
 export const SILENT: ServiceLog = { request: () => undefined, fault: () => undefined, event: () => undefined };
 
 /**

@@ -5,9 +5,7 @@ import type { Store } from "./ledger/ledger.ts";
 /** A `/v1` answer as it went out, for tests that hold every one of them against the published document. */
 export interface ObservedAnswer {
   readonly method: string;
-  /** As requested, with the query. */
   readonly url: string;
-  /** The route's pattern; undefined where there is no such route. */
   readonly route: string | undefined;
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -15,48 +13,36 @@ export interface ObservedAnswer {
 }
 
 export interface ServiceOptions {
-  /** The dataset of live keys. It stays the caller's: closing the service does not close it. */
+  /** The dataset of live keys. It and the store stay the caller's: closing the service does not close them. */
   readonly engine: Engine;
-  /** Stays the caller's too. */
   readonly store: Store;
   /** The small synthetic dataset of test keys, opened at the first call with one. Without it test keys see the live dataset. */
   readonly testEngine?: () => Promise<Engine>;
-  /** Default 127.0.0.1. */
   readonly host?: string;
-  /** Default 0: any free port. */
   readonly port?: number;
-  /** Wall clock, epoch milliseconds. */
   readonly now?: () => number;
-  /** A clock that only runs forward, milliseconds. */
   readonly monotonic?: () => number;
   readonly sleep?: (ms: number) => Promise<void>;
-  /** In [0, 1): decides which calls the faults strike. */
   readonly random?: () => number;
   /** Deepest row (`page` x `per_page`) that paging reaches. Default: no bound. */
   readonly maxDepth?: number;
-  /** Where structured logs go; none without it. */
   readonly log?: { write(text: string): unknown };
   /** Port of `/metrics`; 0 for any free one. None without it. */
   readonly metricsPort?: number;
-  /** Default 127.0.0.1. */
   readonly metricsHost?: string;
   /** Origins whose pages may read `/v1` in a browser; `*` for any. Default: none. */
   readonly corsOrigins?: readonly string[];
   readonly faults?: readonly Fault[];
-  /** Added to every `/v1` call that passed 401 and 429, milliseconds. */
   readonly latencyMs?: number;
   readonly timeouts?: Partial<Timeouts>;
   /** Open connections at most; for one more the longest idle one is closed. Default 4,096. */
   readonly maxConnections?: number;
-  /** Sees every answer before it goes out. */
   readonly observe?: (answer: ObservedAnswer) => void;
 }
 
 /** All in milliseconds. */
 export interface Timeouts {
-  /** A request's head: 5,000. */
   readonly headers: number;
-  /** A whole request: 10,000. */
   readonly request: number;
   /** How often both are looked at: 1,000. */
   readonly check: number;

@@ -43,25 +43,22 @@ const LOOKUP_KEYS = ["domain", "company_network_url", "name", "id"] as const;
 const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
 const EMPLOYEES_KEYS = [...LOOKUP_KEYS, ...PAGING_KEYS] as const;
 
-/** Reads the body of `POST /v1/person/count`. Throws a 422 Problem. */
+// Each of the readers throws a 422 Problem.
 export function readCount(body: Uint8Array): SegmentRequest {
   const fields = bodyFields(body, COUNT_KEYS);
   return segment(fields);
 }
 
-/** Reads the body of `POST /v1/person/search`. Throws a 422 Problem. */
 export function readSearch(body: Uint8Array, maxDepth: number | undefined): SearchRequest {
   const fields = bodyFields(body, SEARCH_KEYS);
   const request = segment(fields);
   return { ...request, paging: paging(fields, request.canonical, maxDepth) };
 }
 
-/** Reads the query of `GET /v1/company/enrich`. Throws a 422 Problem. */
 export function readEnrich(query: string): CompanyRequest {
   return { lookup: lookup(queryFields(query, LOOKUP_KEYS)) };
 }
 
-/** Reads the query of `GET /v1/company/employees`. Throws a 422 Problem. */
 export function readEmployees(query: string, maxDepth: number | undefined): EmployeesRequest {
   const fields = queryFields(query, EMPLOYEES_KEYS);
   const company = lookup(fields);
@@ -189,7 +186,6 @@ function integer(fields: ReadonlyMap<string, unknown>, name: string, fallback: n
     throw invalid(`${name} must be an integer, not ${typeof value === "number" ? value : text}`);
   }
   if (!Number.isSafeInteger(value)) throw invalid(`${name} must be at most ${Number.MAX_SAFE_INTEGER}`);
-  // -0 is 0.
   return value + 0;
 }
 

@@ -21,14 +21,11 @@ export interface RouteOptions {
   readonly store: Store;
   readonly admission: Admission;
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
-  /** Deepest row that paging reaches; undefined: no bound. */
   readonly maxDepth: number | undefined;
-  /** Longest time the dataset may take for one call, in milliseconds. */
   readonly workTimeoutMs: number;
   readonly sleep: (ms: number) => Promise<void>;
 }
 
-/** Which of the five calls a path is, and its one method. */
 export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; readonly method: "GET" | "POST" }>> = {
   "/v1/account": { name: "account", method: "GET" },
   "/v1/person/count": { name: "count", method: "POST" },

@@ -19,11 +19,9 @@ export type { ObservedAnswer, ServiceOptions, Timeouts } from "./options.ts";
 const FLUSH_MS = 1_000;
 
 export interface RunningService {
-  /** For example `http://127.0.0.1:8787`. */
   readonly url: string;
   readonly port: number;
   readonly metricsUrl: string | undefined;
-  /** For requests without a socket, in tests. */
   readonly inject: FastifyInstance["inject"];
   /** Writes the day counters now; otherwise once a second. */
   flush(): Promise<void>;
@@ -94,7 +92,6 @@ interface Closing {
 
 const addressOf = (host: string, port: number): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
 
-/** From the first answer to the last. */
 function running(app: App, host: string, parts: Closing): RunningService {
   const { limiter, log, metrics } = parts;
   const { port } = app.http.server.address() as AddressInfo;
