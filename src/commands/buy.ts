@@ -217,7 +217,6 @@ const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
   companies: "",
   limit: " (--limit)",
   cap: " (--max-credits)",
-  depth: " (the service goes no deeper)",
 };
 
 /** @param whole with what only `--dry-run` is asked for */
@@ -239,6 +238,7 @@ function quoteEntries(
     target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}`],
+    ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
     ["price", `${amount(quote.unitPrice)} a ${one}`],
     ["cost", `${most}${amount(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : amount(quote.balance)],

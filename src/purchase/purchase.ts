@@ -14,6 +14,7 @@ import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
+import { divided } from "./divided.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf } from "./offer.ts";
 import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
@@ -67,13 +68,19 @@ export async function runExport(
     await checkRows(quote.rows, output, options, "; nothing was spent");
     requireBalance(quote, target);
     if (quote.credits > 0n) await deps.consent(quote, false);
+    const division =
+      target.kind === "search" && quote.depth !== undefined
+        ? await divided(target.filters, matches ?? 0, quote.depth, deps)
+        : counts === undefined
+          ? {}
+          : { counts };
     const plan = {
       command,
       ...identity,
       dataset_version: datasetVersion,
       unit_price: creditText(quote.unitPrice),
       matches,
-      ...(counts === undefined ? {} : { counts }),
+      ...division,
       paging: seller.client.dialect.paging,
       view: { format: options.format, fields: options.fields ?? null, excel: options.excel, raw: options.raw },
       per_page: options.perPage ?? null,

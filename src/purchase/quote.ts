@@ -15,7 +15,7 @@ import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import { requestsFor } from "./paging.ts";
 
 /** What binds the number of rows to buy. */
-export type Bound = "matches" | "limit" | "cap" | "depth" | "companies";
+export type Bound = "matches" | "limit" | "cap" | "companies";
 
 /** What an export will cost, known before anything is spent. */
 export interface Quote {
@@ -40,7 +40,7 @@ export interface Quote {
   readonly requests: number;
   /** How long the rate limit alone makes it take, in milliseconds; 0 where it does not bind. */
   readonly durationMs: number;
-  /** The largest number of rows that the service gives of one segment, where it says so and that is less than match. */
+  /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
   readonly depth: number | undefined;
 }
 
@@ -66,9 +66,6 @@ export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
   const bounds: [Bound, number][] = [];
   if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches]);
-  if (target.kind === "search" && maxDepth !== undefined && (matches === null || maxDepth < matches)) {
-    bounds.push(["depth", maxDepth]);
-  }
   if (limit !== undefined) bounds.push(["limit", limit]);
   if (maxCredits !== undefined) {
     // What earlier sessions paid counts; so does what may have been charged for replies that were lost.
@@ -110,7 +107,7 @@ export function makeQuote(input: QuoteInput): Quote {
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
     requests,
     durationMs: rateLimited(requests, input.perMinute),
-    depth: maxDepth !== undefined && matches !== null && maxDepth < matches ? maxDepth : undefined,
+    depth: target.kind === "search" && maxDepth !== undefined && maxDepth < rows ? maxDepth : undefined,
   };
 }
 

@@ -1,4 +1,5 @@
 import { type Credits, creditsToNumber, formatCredits } from "../contract/money.ts";
+import { grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Run } from "../runs/run.ts";
 import type { BuyResult } from "./order.ts";
@@ -108,9 +109,6 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   if (least !== undefined) {
     return `the service gives no page that is as small as what is left to buy, but ${least} rows or more: ${came}; a limit or cap with room for whole pages ends whole`;
   }
-  if (quote.bound === "depth") {
-    return `the service gives at most ${quote.rows} of the ${quote.matches} profiles of this segment; split it by another filter to get the rest`;
-  }
   const uncertain = uncertainCap(run, quote, bought);
   if (uncertain !== null) return uncertain;
   const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
@@ -125,6 +123,13 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   }
   const fewer = run.plan.target.kind === "search" ? quote.rows - rows : missing.rows;
   if (fewer <= 0) return null;
+  const unreached = run.plan.unreached ?? [];
+  const behind = unreached.reduce((sum, { count }) => sum + count, 0);
+  if (behind > 0) {
+    const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
+    const others = unreached.length > who.length ? `, and ${unreached.length - who.length} other groups` : "";
+    return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
+  }
   return `the service gave ${rows} of the ${rows + fewer} profiles that it counted; nothing was charged for the missing ${fewer}`;
 }
 

@@ -12,7 +12,7 @@ export interface Source extends Targets {
 
 /** How the units of a run are asked for. */
 export function sourceOf(
-  { target, counts, dataset_version: version }: Plan,
+  { target, counts, parts, dataset_version: version }: Plan,
   client: ServiceClient,
   quote: Quote,
 ): Source {
@@ -20,9 +20,19 @@ export function sourceOf(
   const trusted = version !== null;
   switch (target.kind) {
     case "search":
+      if (parts !== undefined) {
+        return {
+          targets: parts.length,
+          size: (index) => counts?.[index],
+          call: (index, position, options) => client.searchPage(parts[index] ?? {}, position, options),
+          count: (index) => counts?.[index],
+          trusted,
+          missing: false,
+        };
+      }
       return {
         targets: 1,
-        size: () => Math.min(quote.matches ?? Number.MAX_SAFE_INTEGER, quote.depth ?? Number.MAX_SAFE_INTEGER),
+        size: () => quote.matches ?? Number.MAX_SAFE_INTEGER,
         call: (_, position, options) => client.searchPage(target.filters, position, options),
         count: () => quote.matches ?? undefined,
         trusted,

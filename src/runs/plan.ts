@@ -33,8 +33,12 @@ export interface Plan {
   readonly unit_price: CreditText;
   /** People that matched at the time of the quote; null where no free count tells. */
   readonly matches: number | null;
-  /** The same for each company of a list, where each was counted. */
+  /** The same for each company of a list, or each part of a segment, where each was counted. */
   readonly counts?: readonly number[];
+  /** Filters of the parts of a segment that is larger than what the service gives of one; bought one after the other. */
+  readonly parts?: readonly Filters[];
+  /** People of such a segment whom no part holds: in words, and how many. */
+  readonly unreached?: readonly { readonly where: string; readonly count: number }[];
   readonly paging: Dialect["paging"];
   readonly output: string | null;
   readonly view: SavedView;

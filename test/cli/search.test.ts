@@ -212,15 +212,49 @@ describe("caps", () => {
     }
   });
 
-  test("a service with a depth wall: said in the quote, and exit 5 rather than a short list", async () => {
-    const walled = await startTestService({ people: 2_000, maxDepth: 100 } as never);
+  test("a segment behind a depth wall is divided by free counts: everybody is bought once", async () => {
+    const walled = await startTestService({ people: 2_000, maxDepth: 100, credits: 10_000 } as never);
     try {
       const u = user(walled.url, walled.key);
-      const quote = await u.run([...SALES, "--dry-run"]);
-      expect(quote.stdout).toContain("100 (the service goes no deeper)");
+      const quote = await u.run([...SALES, "--dry-run", "--json"]);
+      expect(JSON.parse(quote.stdout)).toMatchObject({ rows: sales.length, max_depth: 100 });
+      const ran = await u.run([...SALES, "--yes", "-o", "p.csv"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect(ran.stderr).toContain("the service gives at most 100 rows of one segment");
+      const rows = readCsv(u.read("p.csv"));
+      expect(rows.map(({ id }) => id).sort()).toEqual(sales.map(({ id }) => id).sort());
+      expect(await charged(walled, 10_000)).toBe(sales.length);
+    } finally {
+      await walled.close();
+    }
+  });
+
+  test("people whom no filter divides further are named with their number, and the export does not end well", async () => {
+    const walled = await startTestService({
+      people: 2_000,
+      maxDepth: 30,
+      credits: 10_000,
+      // Nobody's name begins with anything that is asked for.
+      wrapEngine: (engine) => ({
+        info: () => engine.info(),
+        count: async (filters) => (filters.prefix.name_prefix === undefined ? engine.count(filters) : 0),
+        people: (filters, slice) => engine.people(filters, slice),
+        company: (lookup) => engine.company(lookup),
+        employees: (id, slice) => engine.employees(id, slice),
+        verify: () => engine.verify(),
+        close: () => engine.close(),
+      }),
+    });
+    try {
+      const u = user(walled.url, walled.key);
+      const few = await u.run([...SALES, "--limit", "2", "-o", "few.csv", "--yes"]);
+      expect(few.code, few.stderr).toBe(0);
+      expect(few.stderr).not.toContain("dividing");
       const ran = await u.run([...SALES, "--yes", "-o", "p.csv"]);
       expect({ code: ran.code, file: existsSync(u.file("p.csv")) }).toEqual({ code: 5, file: false });
-      expect(ran.stderr).toContain("split it by another filter");
+      expect(ran.stderr).toMatch(
+        /no filter divides \d+ of its people further: \d+ whose names begin with another character/,
+      );
     } finally {
       await walled.close();
     }

@@ -14,8 +14,9 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   connections: ["client", "contract"],
   runs: ["client", "contract"],
   output: ["runs", "contract"],
-  purchase: ["output", "runs", "client", "contract"],
+  purchase: ["planning", "output", "runs", "client", "contract"],
   library: ["output", "runs", "contract"],
+  planning: ["contract"],
   commands: ["library", "purchase", "output", "runs", "client", "connections", "terminal", "contract"],
   completion: ["contract"],
 };

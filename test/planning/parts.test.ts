@@ -1,0 +1,92 @@
+import { expect, test } from "vitest";
+import { checkFilters, type Filters } from "../../src/contract/filters.ts";
+import type { Person } from "../../src/contract/records.ts";
+import { divide, UnsoundCountsError } from "../../src/planning/parts.ts";
+import { hostilePeople, matches } from "../support/exactness.ts";
+
+const FIRST = ["Ada", "Anna", "Bo", "Omar", "Omar Ali", "Chris", "Dana", "Eve", "Zoë", "Jean-Luc", "O'Neil", "Łukasz"];
+const LAST = ["Smith", "Smithers", "Müller", "de la Cruz", "Li", "Lee", "Øst", "Zhang", "Ng", "Okafor"];
+const DEPARTMENTS = ["Sales", "Legal", "Marketing", "Other", "Product"] as const;
+
+/** People with names that repeat and begin alike; the first department has nearly half of them. */
+function crowd(count: number): Person[] {
+  const [template] = hostilePeople(1, 1);
+  if (template === undefined) throw new Error("nobody");
+  return Array.from({ length: count }, (_, index) => ({
+    ...template,
+    id: `p${index}`,
+    name: `${FIRST[(index * 7) % FIRST.length]} ${LAST[(index * 13 + (index >> 4)) % LAST.length]}`,
+    department: DEPARTMENTS[index % 9 < 4 ? 0 : index % 5] ?? "Other",
+    seniority_level: index % 3 === 0 ? null : "manager",
+  }));
+}
+
+/** A service that counts these people, and how often it was asked. */
+function service(people: readonly Person[], answer: (count: number) => number = (count) => count) {
+  const asked: Filters[] = [];
+  const matching = (filters: Filters): Person[] => {
+    const checked = checkFilters(filters);
+    if (!checked.ok) throw new Error(`${JSON.stringify(filters)}: ${checked.issues[0]?.message}`);
+    return people.filter((person) => matches(person, checked.canonical));
+  };
+  const count = async (filters: Filters): Promise<number> => {
+    asked.push(filters);
+    return answer(matching(filters).length);
+  };
+  return { asked, count, matching };
+}
+
+test.each([
+  [900, 130, {}],
+  [900, 40, {}],
+  [900, 130, { department: ["Sales", "Legal"] }],
+  [900, 60, { department: "Sales" }],
+  [900, 30, { name_prefix: "omar" }],
+  [900, 10_000, {}],
+] as const)("%d people behind a wall of %d, filters %j: everybody once, or named", async (size, wall, segment) => {
+  const { count, matching } = service(crowd(size));
+  const total = matching(segment).length;
+  const { parts, unreached } = await divide(segment, total, wall, count);
+  const times = new Map<string, number>();
+  for (const part of parts) {
+    expect(part.count).toBeLessThanOrEqual(wall);
+    const people = matching(part.filters);
+    expect(people).toHaveLength(part.count);
+    for (const { id } of people) times.set(id, (times.get(id) ?? 0) + 1);
+  }
+  expect([...times.values()].every((each) => each === 1)).toBe(true);
+  const missing = unreached.reduce((sum, each) => sum + each.count, 0);
+  expect(times.size + missing).toBe(total);
+});
+
+test("a key that covers takes a few counts, names take more", async () => {
+  const { count, asked, matching } = service(crowd(900));
+  const { parts } = await divide({}, matching({}).length, 520, count);
+  expect(parts.length).toBeLessThanOrEqual(4);
+  expect(asked.length).toBeLessThanOrEqual(36);
+});
+
+test("who is called the same is named where they are more than the wall", async () => {
+  const people = crowd(400).map((person) => ({ ...person, name: "Omar Ali", department: "Sales" }) as Person);
+  const { count } = service(people);
+  const { parts, unreached } = await divide({}, 400, 100, count);
+  expect(parts).toEqual([]);
+  expect(unreached).toEqual([{ where: 'who are all called "omar ali"', count: 400 }]);
+});
+
+test("names in other scripts are named with their number", async () => {
+  const people = crowd(300).map(
+    (person, index) => ({ ...person, department: "Sales", ...(index % 3 === 0 ? { name: "東京 花" } : {}) }) as Person,
+  );
+  const { count } = service(people);
+  const { parts, unreached } = await divide({}, 300, 90, count);
+  expect(unreached).toEqual([{ where: "whose names begin with another character", count: 100 }]);
+  expect(parts.reduce((sum, part) => sum + part.count, 0)).toBe(200);
+});
+
+test("approximate counts are noticed, and nothing is planned", async () => {
+  const { count, matching } = service(crowd(900), (exact) => Math.round(exact * 1.02));
+  await expect(divide({ department: "Sales" }, matching({ department: "Sales" }).length, 100, count)).rejects.toThrow(
+    UnsoundCountsError,
+  );
+});
