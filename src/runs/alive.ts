@@ -7,14 +7,12 @@ import { basename, dirname } from "node:path";
 import { kill, pid } from "node:process";
 import { errorCode } from "./disk.ts";
 
-/** One process among all that ever were: what a lock says of its holder. Empty where the system does not tell. */
+/** One process among all that ever were, also of other boots and containers. Empty where the system does not tell. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When it started, in the system's own unit: a process id is given out again. */
   readonly started: string;
   /** The PID and time namespaces in which `pid` and `started` mean anything: a container has its own. */
   readonly space: string;
-  /** This running of a kernel; containers share it. */
   readonly boot: string;
   /** A hash of the machine's id; containers often have none, and copies of a machine share it. */
   readonly machine: string;
@@ -40,7 +38,6 @@ async function statOf(id: string): Promise<{ readonly state: string; readonly st
 
 let own: Promise<ProcessIdentity> | undefined;
 
-/** Who this process is. */
 export function thisProcess(): Promise<ProcessIdentity> {
   own ??= (async () => {
     const [stat, pids, time, boot, machine] = await Promise.all([
@@ -62,14 +59,9 @@ export function thisProcess(): Promise<ProcessIdentity> {
   return own;
 }
 
-/** When this kernel was started, in epoch milliseconds; 0 where it does not tell. */
 const bootedAt = async (): Promise<number> => Number(/^btime (\d+)$/m.exec(await read("/proc/stat"))?.[1] ?? 0) * 1_000;
 
-/**
- * What became of a process.
- * @param since epoch milliseconds at which it was at work for certain
- * @param sign where its {@link LifeSign} is
- */
+/** What became of a process that was at work at a time (epoch milliseconds). @param sign where its {@link LifeSign} is */
 export async function fateOf(holder: ProcessIdentity, since: number, sign: string): Promise<Fate> {
   const self = await thisProcess();
   if (holder.boot !== self.boot) {
@@ -85,22 +77,16 @@ async function inProcessTable(holder: ProcessIdentity): Promise<Fate> {
   try {
     kill(holder.pid, 0);
   } catch (error) {
-    // EPERM: it exists and belongs to somebody else.
     if (errorCode(error) === "ESRCH") return "gone";
   }
   // A /proc of another namespace shows other processes under these numbers.
   if (holder.started === "" || (await link("/proc/self")) !== String(pid)) return "living";
   const stat = await statOf(String(holder.pid));
   if (stat === undefined) return "living";
-  // A zombie has ended; only its parent has not looked yet.
   return stat.state === "Z" || stat.state === "X" || stat.started !== holder.started ? "gone" : "living";
 }
 
-/**
- * A socket that a process listens on for as long as it lives: the kernel itself then tells processes of other PID namespaces
- * that it is gone, whatever ended it. Where there can be none (Windows, some network file systems, a path that is too long) such
- * a process counts as being elsewhere.
- */
+/** A socket that a process listens on while it lives: the kernel tells other PID namespaces when it is gone, whatever ended it. */
 export class LifeSign {
   readonly #path: string;
   readonly #server: Server;

@@ -136,11 +136,9 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** Bytes that may still be written below a path; undefined where the system does not tell. */
 export async function freeBytes(path: string): Promise<number | undefined> {
   try {
     const { bavail, bsize, blocks } = await statfs(path);
-    // Some network file systems tell nothing and say 0.
     return blocks === 0 ? undefined : bavail * bsize;
   } catch {
     return undefined;

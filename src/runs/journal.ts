@@ -19,12 +19,10 @@ export interface IntentRecord extends LogRecord {
   readonly n: number;
   /** Which of the run's targets: always 0 for a search, else the index of the company. */
   readonly target: number;
-  /** Rows of the target before this page. */
   readonly offset: number;
   readonly perPage: number;
   readonly cursor?: string;
   readonly key: string;
-  /** Credits at risk: perPage x price. */
   readonly hold: CreditText;
   readonly at: number;
 }
@@ -80,7 +78,6 @@ export interface SessionRecord extends LogRecord {
   readonly at: number;
 }
 
-/** The largest page that the service gives. */
 export interface LearnedRecord extends LogRecord {
   readonly t: "learned";
   readonly perPageMax: number;
@@ -95,7 +92,6 @@ export interface EndedRecord extends LogRecord {
   readonly at: number;
 }
 
-/** What was spent within one day (UTC). */
 export interface DaySpend {
   readonly from: number;
   readonly to: number;

@@ -4,7 +4,6 @@ import { CliError, EXIT } from "../errors.ts";
 import { type Fate, fateOf, LifeSign, type ProcessIdentity, thisProcess } from "./alive.ts";
 import { errorCode, FILE_MODE } from "./disk.ts";
 
-/** Who holds a lock: enough to tell a dead holder from a living one, also in another container. */
 export interface LockHolder extends ProcessIdentity {
   readonly at: string;
   /** Tells two locks of one process apart. */
@@ -19,10 +18,8 @@ export interface Lock {
 export interface LockOptions {
   readonly now: () => number;
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  /** Waits for the holder instead of failing. */
   readonly wait?: boolean;
   readonly signal?: AbortSignal;
-  /** Called once when waiting begins. */
   readonly onWait?: (holder: LockHolder | undefined) => void;
   /** What is locked, for the message: "people.csv". */
   readonly what: string;
@@ -85,7 +82,6 @@ export async function readHolder(path: string): Promise<LockHolder | undefined> 
   }
 }
 
-/** Whether a process holds the lock that lives, or of which nobody here can tell. */
 export const isLocked = async (path: string): Promise<boolean> => {
   const holder = await readHolder(path);
   return holder !== undefined && (await fateOfHolder(path, holder)) !== "gone";

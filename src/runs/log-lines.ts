@@ -28,7 +28,6 @@ export interface DecodedLog<Kind extends LogRecord> {
   readonly damage?: CliError;
 }
 
-/** `,"sum":"01234567"}`, the end of every line. */
 const SUM_LENGTH = 18;
 const SUM = /^,"sum":"([0-9a-f]{8})"\}$/;
 const WINDOW = 65_536;
@@ -67,7 +66,6 @@ export function decodeLine(line: Buffer): Line | undefined {
   }
 }
 
-/** A line that was not written to its end. One that has a checksum at its end was, and has changed since. */
 const isTorn = (line: Buffer): boolean => !SUM.test(line.toString("latin1", Math.max(0, line.length - SUM_LENGTH)));
 
 export type Source = (at: number, length: number) => Buffer;
@@ -92,7 +90,6 @@ class Lines {
     this.#read = read;
   }
 
-  /** The line that begins at a place, without its line break; undefined where none ends. */
   at(place: number): Buffer | undefined {
     for (let length = WINDOW; ; length *= 4) {
       const start = place - this.#base;

@@ -72,7 +72,6 @@ export class Log<Kind extends LogRecord> {
     this.#size = size;
   }
 
-  /** Opens or creates a log, drops what is torn at its end, and returns what is in it. */
   static async open<Kind extends LogRecord>(
     disk: Disk,
     path: string,
@@ -135,7 +134,6 @@ export class Log<Kind extends LogRecord> {
   }
 
   async #drain(): Promise<void> {
-    // One turn later, so that what is appended in the same turn shares the sync.
     await Promise.resolve();
     while (this.#needed) {
       const batch = this.#queue;

@@ -54,7 +54,6 @@ export interface Plan {
   readonly receipt: string | null;
 }
 
-/** What two commands must share for the second to continue the first one's run. */
 export interface RunIdentity {
   readonly connection: string;
   readonly base_url: string;

@@ -109,7 +109,6 @@ export class RunStore {
     }
   }
 
-  /** @throws CliError `no_such_run` (exit 2), or where the plan cannot be read */
   async readPlan(id: string): Promise<Plan> {
     const plan = planOf(this.#path(id));
     if (plan === undefined) throw await this.#noSuchRun(id);

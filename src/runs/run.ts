@@ -166,7 +166,6 @@ export class RunReader {
     try {
       const source = sourceOf(file);
       for (const unit of settledUnits(this.state)) {
-        // A free miss has no reply.
         if (unit.settled?.follows === undefined) continue;
         let body: Buffer;
         try {
@@ -200,7 +199,6 @@ export class RunReader {
   }
 }
 
-/** A run that is being written: its lock is held. */
 export class Run extends RunReader {
   readonly #disk: Disk;
   readonly #lock: Lock;
@@ -219,7 +217,6 @@ export class Run extends RunReader {
     return new Run(disk, path, plan, lock, log, replay(decoded.entries));
   }
 
-  /** Resolves once the records are synced; only then are they part of the state. */
   async append(...records: readonly JournalRecord[]): Promise<void> {
     await this.#log.append(...records);
     for (const record of records) apply(this.state, record);
@@ -256,7 +253,6 @@ export class Run extends RunReader {
     return whole;
   }
 
-  /** The kept reply of a settled unit. Throws where it was damaged. */
   readReply(unit: Unit): Buffer {
     return this.replyOf(unit, (at, length) => this.#log.read(at, length));
   }
