@@ -1,6 +1,7 @@
 // Makes the terminal pictures of README from real output: each command runs in a real terminal (a pty made by `script`) on the
-// sample, its bytes go through a terminal emulator, and the screen is written as SVG. Usage: node docs/tour/make.mjs
-import { spawn } from "node:child_process";
+// sample, its bytes go through a terminal emulator, and the screen is written as SVG. Chromium renders each of them: text that is not
+// as wide there as on the terminal ends the making, and a PNG is left to look at. Usage: node docs/tour/make.mjs [PNG-FOLDER]
+import { execFileSync, spawn } from "node:child_process";
 import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join, resolve } from "node:path";
@@ -11,13 +12,16 @@ const HERE = dirname(fileURLToPath(import.meta.url));
 const ROOT = resolve(HERE, "../..");
 const COLUMNS = 92;
 const ROWS = 40;
+/** Of a character in the font of the pictures. */
+const WIDTH = 8.43;
+const PICTURES = resolve(process.argv[2] ?? mkdtempSync(join(tmpdir(), "headcount-pictures-")));
 
 /** `type` is typed once the screen shows `when`; `until` takes the picture in the middle of the work. */
 const SCENES = [
   { name: "count", command: 'headcount count --department Sales --country "united states"' },
   {
     name: "quote",
-    command: 'headcount search --department Legal --country "united states" --limit 120 -o legal.csv',
+    command: 'headcount search --department Legal --country "united states" --limit 40 -o legal.csv',
     when: "[y/N]",
     type: "y\r",
   },
@@ -49,8 +53,10 @@ try {
   await play({ command: "headcount account" });
   for (const scene of SCENES) {
     const terminal = await play(scene);
-    writeFileSync(join(HERE, `${scene.name}.svg`), svgOf(terminal, scene.command));
-    process.stdout.write(`docs/tour/${scene.name}.svg\n`);
+    const svg = svgOf(terminal, scene.command);
+    const picture = render(scene.name, svg);
+    writeFileSync(join(HERE, `${scene.name}.svg`), svg);
+    process.stdout.write(`docs/tour/${scene.name}.svg ${picture}\n`);
   }
 } finally {
   rmSync(folder, { recursive: true, force: true });
@@ -97,6 +103,30 @@ async function serve(latency) {
   };
 }
 
+/** Draws a picture in Chromium, as a file of its own and measured. @returns the PNG */
+function render(name, svg) {
+  const [page, file, png] = [join(folder, "check.html"), join(folder, `${name}.svg`), join(PICTURES, `${name}.png`)];
+  const measure = `const wide = [...document.querySelectorAll("text")].filter((text) =>
+    Math.abs(text.getComputedTextLength() - [...text.textContent].length * ${WIDTH}) > 4);
+    document.title = JSON.stringify(wide.map((text) => text.textContent));`;
+  writeFileSync(file, svg);
+  writeFileSync(page, `<!doctype html><meta charset="utf-8">${svg}<script>${measure}</script>`);
+  const [width, height] = /viewBox="0 0 (\d+) (\d+)"/.exec(svg).slice(1).map(Number);
+  const chromium = (...args) =>
+    execFileSync(
+      "chromium",
+      ["--headless", "--no-sandbox", "--disable-gpu", `--user-data-dir=${folder}/chromium`, ...args],
+      {
+        encoding: "utf8",
+        stdio: ["ignore", "pipe", "ignore"],
+      },
+    );
+  const title = /<title>(\[.*?\])<\/title>/s.exec(chromium("--dump-dom", `file://${page}`))?.[1];
+  if (title !== "[]") throw new Error(`${name}.svg: text is not as wide in Chromium as on the terminal: ${title}`);
+  chromium(`--screenshot=${png}`, `--window-size=${width},${height + 100}`, `file://${file}`);
+  return png;
+}
+
 function screen(terminal) {
   const buffer = terminal.buffer.active;
   return Array.from({ length: buffer.length }, (_, row) => buffer.getLine(row)?.translateToString(true) ?? "");
@@ -111,13 +141,14 @@ function colourOf(cell) {
 
 /** The used part of the screen as SVG: one text element a run of cells that look the same. */
 function svgOf(terminal, command) {
-  const [width, height, pad] = [8.4, 18, 16];
+  const [width, height, pad] = [WIDTH, 18, 16];
   const lines = screen(terminal);
   while (lines.at(-1) === "") lines.pop();
   const escaped = (text) =>
     text.replace(/[&<>]/g, (character) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;" })[character]);
   const text = (x, y, fill, bold, content) =>
-    `<text x="${(pad + x * width).toFixed(1)}" y="${(pad + (y + 1) * height - 5).toFixed(1)}" fill="${fill}"${bold ? ' font-weight="bold"' : ""}>${escaped(content)}</text>`;
+    // On every one of them: a browser's own style sheet stands between them and what their parents say.
+    `<text xml:space="preserve" x="${(pad + x * width).toFixed(1)}" y="${(pad + (y + 1) * height - 5).toFixed(1)}" fill="${fill}"${bold ? ' font-weight="bold"' : ""}>${escaped(content)}</text>`;
   const parts = [text(0, 0, "#8fb573", true, "$"), text(2, 0, "#eceff4", false, command)];
   lines.forEach((_, row) => {
     const line = terminal.buffer.active.getLine(row);
@@ -139,7 +170,7 @@ function svgOf(terminal, command) {
     flush();
   });
   const size = { width: pad * 2 + COLUMNS * width, height: pad * 2 + (lines.length + 1) * height };
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width.toFixed(0)} ${size.height}" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14" xml:space="preserve" role="img">
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${size.width.toFixed(0)} ${size.height}" width="${size.width.toFixed(0)}" height="${size.height}" font-family="ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace" font-size="14" role="img">
 <title>${escaped(command)}</title>
 <rect width="100%" height="100%" rx="8" fill="#22272e"/>
 ${parts.join("\n")}
