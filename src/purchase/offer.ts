@@ -74,7 +74,12 @@ export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> 
 }
 
 export function spentOf({ rows, settled, uncertain }: RunState): Spent {
-  return { rows, settled, uncertain, price: rows === 0 ? undefined : credits(settled / BigInt(rows)) };
+  return {
+    rows,
+    settled,
+    uncertain,
+    price: rows === 0 ? undefined : credits((settled + BigInt(rows) - 1n) / BigInt(rows)),
+  };
 }
 
 /** The quote for a target. @param spent what earlier sessions of the run bought */

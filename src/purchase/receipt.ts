@@ -1,4 +1,4 @@
-import { type Credits, creditsToNumber, formatCredits } from "../contract/money.ts";
+import { type Credits, credits, creditsToNumber, formatCredits, priceOf } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Run } from "../runs/run.ts";
@@ -96,6 +96,10 @@ export function buildReceipt(input: ReceiptInput): Receipt {
   };
 }
 
+/** As many rows are missing as the first page has: it may be that the service counts pages from 0. */
+const FIRST_PAGE =
+  " (where it counts pages from 0, the same command with --fresh --paging page0 gets the first page too)";
+
 /** Rows that were wanted and did not come, or came twice: in a plain sentence. */
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
   const { rows } = run.state;
@@ -116,7 +120,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   // The user's own cap was reached: that is done, and said.
   if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
-    return `a row costs ${formatCredits(price)} credits, which the account did not tell, and not the ${formatCredits(quote.unitPrice)} that were agreed to: ${came}; going on asks for consent to the rest`;
+    return `a row costs ${formatCredits(price)} credits, which the account did not tell, and not the ${formatCredits(quote.unitPrice)} that were agreed to: ${came}; headcount resume ${run.id} --max-credits ${formatCredits(credits(spent + priceOf(quote.rows - rows, price)))} buys the rest`;
   }
   if (missing.unsure > 0) {
     return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${rows} profiles that came, nobody knows`;
@@ -130,7 +134,9 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     const others = unreached.length > who.length ? `, and ${unreached.length - who.length} other groups` : "";
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
   }
-  return `the service gave ${rows} of the ${rows + fewer} profiles that it counted; nothing was charged for the missing ${fewer}`;
+  const [first] = run.state.units.values();
+  const page0 = run.plan.paging === "page" && first?.settled?.rows === fewer ? FIRST_PAGE : "";
+  return `the service gave ${rows} of the ${rows + fewer} profiles that it counted; nothing was charged for the missing ${fewer}${page0}`;
 }
 
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: BuyResult): string | null {

@@ -133,7 +133,7 @@ export class Remaining {
   /** The request for these rows came to nothing. */
   giveBack({ target, offset, perPage }: Position): void {
     this.#change(target, (state) => {
-      const end = Math.min(offset + perPage, state.end);
+      const end = Math.min(offset + perPage, state.end, this.#bound(target));
       return { ...state, left: joined(state.left, offset, end) };
     });
   }
@@ -212,6 +212,12 @@ export class Remaining {
     return this.#states.get(target)?.told ?? this.#source.count(target);
   }
 
+  /** Where the rows of a target end that are wanted and thought to be there. */
+  #bound(target: number): number {
+    const most = Number.MAX_SAFE_INTEGER;
+    return Math.min(this.#source.size(target) ?? most, this.#expected(target) ?? most);
+  }
+
   /** A reply told how many rows a target has: perhaps more, or fewer, than were counted. */
   #tell(target: number, total: number): void {
     const end = Math.min(total, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
@@ -231,9 +237,8 @@ export class Remaining {
   #stateOf(target: number): TargetState {
     const known = this.#states.get(target);
     if (known !== undefined) return known;
-    const most = Number.MAX_SAFE_INTEGER;
-    const to = Math.min(this.#source.size(target) ?? most, this.#source.count(target) ?? most);
-    return { left: to > 0 ? [{ from: 0, to }] : [], end: most, rows: 0 };
+    const to = this.#bound(target);
+    return { left: to > 0 ? [{ from: 0, to }] : [], end: Number.MAX_SAFE_INTEGER, rows: 0 };
   }
 
   #change(target: number, change: (state: TargetState) => TargetState): void {

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { PageReply } from "../client/types.ts";
-import { type Credits, formatCredits, ZERO } from "../contract/money.ts";
+import { type Credits, formatCredits, priceOf, ZERO } from "../contract/money.ts";
 import { kindOf } from "../output/distinct.ts";
 import { Page } from "../output/page.ts";
 import type { RecordKind } from "../output/values.ts";
@@ -101,6 +101,8 @@ export class Settlement {
   restore(unit: Unit, settled: SettledRecord): void {
     this.#budget.learnPrice(creditsOf(settled.used), settled.rows);
     this.#learn(unit, settled);
+    // A reply without rows is read once more when its turn comes, and says itself what it is.
+    if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
     this.#buffer.add(unit, undefined);
     this.#hasLooked = true;
   }
@@ -115,7 +117,8 @@ export class Settlement {
     const replayed = reply.replayed || isSame;
     // A negative charge is none: it would make room in the cap for others.
     const isTold = creditsUsed !== undefined || !(measured !== undefined && measured >= 0n && !this.#budget.priceKnown);
-    const charged = isTold ? (creditsUsed !== undefined && creditsUsed < 0n ? ZERO : creditsUsed) : measured;
+    const isImpossible = creditsUsed !== undefined && creditsUsed < 0n;
+    const charged = isTold ? (isImpossible ? ZERO : creditsUsed) : measured;
     const atMost = charged ?? flown.hold;
     this.#flight.markSent(flown);
     if (replayed) this.#honoursKeys = true;
@@ -138,6 +141,7 @@ export class Settlement {
         {
           rows,
           used: creditText(used),
+          ...(isImpossible ? { impossible: creditText(creditsUsed) } : {}),
           ...(remaining === undefined ? {} : { remaining: creditText(remaining) }),
           ...(reply.nextCursor === undefined ? {} : { next: reply.nextCursor }),
           ...(reply.total === undefined ? {} : { total: reply.total }),
@@ -157,8 +161,8 @@ export class Settlement {
     if (rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
     if (page !== undefined) this.#repeats.see(unit, page);
     this.#finish(flown, page);
-    if (creditsUsed !== undefined && creditsUsed < 0n) this.#flight.stop(impossibleCharge(creditsUsed));
-    else this.#check(unit, rows, used, problem);
+    if (problem === undefined) this.#check(unit);
+    else this.#flight.stop(unreadablePage(problem, this.#options.run.placeOf(unit)));
     this.#flight.signal();
   }
 
@@ -239,14 +243,19 @@ export class Settlement {
     this.#side.add(watched);
   }
 
-  /** What a paid reply must be: as many rows as asked for or fewer, at the price of the quote, from the same dataset. */
-  #check(unit: Unit, rows: number, used: Credits, problem: unknown): void {
+  /**
+   * What a paid reply must be: as many rows as asked for or fewer, at the price of the quote, from the same dataset. What was
+   * not so in an earlier session is not so now: nothing more is bought on it.
+   */
+  #check({ intent, settled }: Unit): void {
+    if (settled === undefined) return;
     const { run, datasetVersion } = this.#options;
-    const { perPage } = unit.intent;
-    const expected = this.#budget.priceOf(rows);
-    if (problem !== undefined) this.#flight.stop(unreadablePage(problem, run.placeOf(unit)));
-    else if (rows > perPage) this.#flight.stop(pageTooLong(rows, perPage));
-    else if (used > expected) this.#flight.stop(priceMoved(used, rows, expected));
+    const { rows, impossible } = settled;
+    const used = creditsOf(settled.used);
+    const [now, quoted] = [this.#budget.priceOf(rows), priceOf(rows, creditsOf(run.plan.unit_price))];
+    if (impossible !== undefined) this.#flight.stop(impossibleCharge(creditsOf(impossible)));
+    else if (rows > intent.perPage) this.#flight.stop(pageTooLong(rows, intent.perPage));
+    else if (used > now && used > quoted) this.#flight.stop(priceMoved(used, rows, now));
     else if (this.#movedTo !== undefined) this.#flight.stop(datasetMoved(datasetVersion, this.#movedTo));
   }
 }

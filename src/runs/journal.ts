@@ -32,6 +32,8 @@ export interface SettledRecord extends LogRecord {
   readonly n: number;
   readonly rows: number;
   readonly used: CreditText;
+  /** What the service said that it charged, where that cannot be; it is booked as 0. */
+  readonly impossible?: CreditText;
   readonly remaining?: CreditText;
   /** The cursor of the next page; null: the service said that there is none. */
   readonly next?: string | null;

@@ -236,3 +236,113 @@ describe("complete or said", () => {
     expect(s.service.charged()).toBe(before);
   });
 });
+
+describe("employees and search share one rule of completeness", () => {
+  const SLUG = ["employees", "acme", "-o", "o.csv", "--yes", "--receipt", "r.json"];
+  const DOMAIN = ["employees", "acme.example", "-o", "o.csv", "--limit", "1000", "--yes", "--receipt", "r.json"];
+
+  test.each([SLUG, DOMAIN])("a short page is not the last one where nothing says so: %s %s", async (...argv) => {
+    for (const total of [undefined, "own-length", "header", "result"] as const) {
+      for (const change of [{ clamp: true }, { clamp: false }]) {
+        const s = await scene({ people: 237, maxPerPage: 25, total, ...change });
+        expect(await s.run(...argv, "--require-complete")).toMatchObject({ code: 0 });
+        expect(s.ids()).toEqual(s.service.ids());
+        await expectBooks(s, 237);
+      }
+    }
+  });
+
+  test.each([SLUG, DOMAIN, BUY])("a page that comes again ends the buying: %s %s", async (...argv) => {
+    for (const people of [40, 3_000]) {
+      const s = await scene({ people, pageIgnored: true, maxPerPage: 100, clamp: true });
+      const ran = await s.run(...argv, "--concurrency", "8");
+      // Where a count says that the first page was all, no second one is asked for.
+      const isWhole = people === 40 && argv[1] !== "acme.example";
+      expect({ argv, people, code: ran.code }).toEqual({ argv, people, code: isWhole ? 0 : 5 });
+      const paid = isWhole ? 40 : 2 * Math.min(people, 100);
+      expect(s.service.charged()).toBe(paid);
+      if (isWhole) continue;
+      expect(ran.stderr).toContain("gave a page twice");
+      expect((await s.run(...argv)).code).toBe(5);
+      expect(s.service.charged()).toBe(paid);
+    }
+  });
+
+  test("a whole page without a cursor, a count or a total leaves it open whether there are more", async () => {
+    const s = await scene({ people: 237, maxPerPage: 100, clamp: true, paging: "cursor", nextUnder: "after" });
+    const ran = await s.run(...DOMAIN, "--paging", "cursor", "--per-page", "100");
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("nobody knows") });
+    await expectBooks(s, 100);
+    const known = await scene({ people: 237, maxPerPage: 100, clamp: true, paging: "cursor", nextUnder: "after" });
+    const short = await known.run(...SLUG, "--paging", "cursor");
+    expect(short).toMatchObject({ code: 5, stderr: expect.stringContaining("gave 100 of the 237 profiles") });
+  });
+
+  test("pages of a minimum or of fixed sizes are bought to the last row, and never beyond a cap", async () => {
+    for (const change of [
+      { minPerPage: 10, maxPerPage: 100 },
+      { sizes: [10, 25, 50, 100], maxPerPage: 100 },
+    ]) {
+      for (const refusal of ["laravel", "between", "pydantic", "bad-request"] as const) {
+        const s = await scene({ people: 237, refusal, ...change });
+        const ran = await s.run(...BUY);
+        expect(ran, ran.stderr).toMatchObject({ code: 0 });
+        expect(s.ids()).toEqual(s.service.ids());
+        await expectBooks(s, 237);
+        const capped = await s.run(...SLUG, "--max-credits", "203", "--overwrite");
+        expect(capped).toMatchObject({ code: 5, stderr: expect.stringContaining("no page that is as small") });
+        expect(s.service.charged() - 237).toBeLessThanOrEqual(203);
+      }
+    }
+  });
+});
+
+describe("money that a service tells otherwise, or not", () => {
+  test("replies that overtake each other: nobody else spent, and the balance at the end is the account's", async () => {
+    for (const people of [237, 1_000]) {
+      const s = await scene({ people, jitterMs: 12 });
+      const ran = await s.run(...BUY, "--per-page", "10", "--concurrency", "8");
+      expect(ran.code).toBe(0);
+      expect(ran.stderr).toContain(`(balance ${(5_000 - people).toLocaleString("en")})`);
+      expect(ran.stderr).not.toContain("others spent");
+      await expectBooks(s, people);
+    }
+  });
+
+  test("a price that nobody told is learned with one row, and the cap holds", async () => {
+    const s = await scene({ people: 237, price: 3, tellsCosts: false });
+    const ran = await s.run(...BUY, "--max-credits", "150");
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    expect(s.service.seen.find(({ path }) => path.endsWith("/search"))?.size).toBe(1);
+    expect(s.ids()).toEqual(s.service.ids().slice(0, 50));
+    await expectBooks(s, 150);
+    expect(s.receipt()).toMatchObject({ unit_cost: 3, complete: false });
+    const agreed = await scene({ people: 100, price: 3, tellsCosts: false });
+    const short = await agreed.run(...BUY);
+    expect(short).toMatchObject({ code: 5, stderr: expect.stringContaining("33 of 100 rows came") });
+    const [, hint = ""] = /headcount (resume \S+ --max-credits \d+) buys the rest/.exec(short.stderr) ?? [];
+    expect(await agreed.run(...hint.split(" "), "--yes")).toMatchObject({ code: 0 });
+    expect(agreed.ids()).toEqual(agreed.service.ids());
+    expect(agreed.service.charged()).toBe(300);
+    const cheap = await scene({ people: 100, price: 0.25, tellsCosts: false });
+    expect(await cheap.run(...BUY, "--max-credits", "30")).toMatchObject({ code: 0 });
+    expect(cheap.ids()).toEqual(cheap.service.ids());
+    await expectBooks(cheap, 25);
+  });
+
+  test("a negative charge is no charge: it ends the run, and every later try", async () => {
+    const s = await scene({ people: 100, usedIs: -5 });
+    for (let attempt = 0; attempt < 3; attempt++) {
+      const ran = await s.run(...BUY, "--per-page", "10");
+      expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("charged -5 credits, which cannot be") });
+    }
+    expect(s.service.charged()).toBe(10);
+  });
+
+  test("a reply that does not say what it cost is booked at the price of the quote, and that is said once", async () => {
+    const s = await scene({ people: 100, price: 0.25, usedIs: "missing" });
+    const ran = await s.run(...BUY, "--per-page", "10");
+    expect(ran.stderr.match(/does not say what a call cost/g)).toHaveLength(1);
+    await expectBooks(s, 25);
+  });
+});
