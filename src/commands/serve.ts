@@ -1,6 +1,6 @@
 import type { Command } from "commander";
-import type { Context } from "../context.ts";
-import { withoutPassword } from "../contract/text.ts";
+import { type Context, written } from "../context.ts";
+import { echo, withoutPassword, withoutPassword } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 import type { Fault } from "../service/faults.ts";
@@ -84,8 +84,15 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     // Ctrl-C while the sample was made: nobody is waiting for an address any more.
     context.interrupted.throwIfAborted();
     service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
-    const key = await createFirstKey(folder.store, context.now);
-    announce(service, key, options, context);
+    const first = await createFirstKey(folder.store, context.now);
+    try {
+      announce(service, first?.key, options, context);
+      await written(context.stdout);
+    } catch (error) {
+      // Nobody has seen it, and nobody ever will.
+      if (first !== undefined) await folder.store.revokeKey(first.id);
+      throw error;
+    }
     await interrupted(context.interrupted);
     say(options, context, "Finishing the calls in flight ...");
   } catch (error) {

@@ -175,9 +175,9 @@ export async function createKey(store: Store, init: NewKey): Promise<{ readonly 
 }
 
 /** A live key for an account that never had a key; undefined where it had one. */
-export async function createFirstKey(store: Store, now: () => number): Promise<string | undefined> {
+export async function createFirstKey(store: Store, now: () => number) {
   if ((await store.listKeys(DEFAULT_ACCOUNT)).length > 0) return undefined;
-  return (await createKey(store, { name: "first", mode: "live", now })).key;
+  return createKey(store, { name: "first", mode: "live", now });
 }
 
 /** Account, plan and first credits of a new folder. */

@@ -7,6 +7,7 @@ import { describe, expect, test } from "vitest";
 import { createKey, openStore } from "../../src/service/data-folder.ts";
 import { tempDir } from "../support/client.ts";
 import { folder, foundedFolder, headcount } from "../support/serve-command.ts";
+import { generatedDataset } from "../support/service.ts";
 import { ACCOUNT, answer, c, fund, held, temporaryLedger } from "../support/store.ts";
 
 const BIN = join(import.meta.dirname, "../../bin/headcount.js");
@@ -70,6 +71,14 @@ describe("a key that nobody was shown", () => {
         .map((line) => line.split("\t").at(-1)),
     ).toEqual(["revoked", "revoked"]);
   });
+});
+
+test.skipIf(!existsSync("/dev/full"))("a first key that serve could not print does not work either", async () => {
+  const data = await foundedFolder();
+  const dataset = await generatedDataset(300);
+  const { code } = await shell('"$0" "$1" serve --port 0 --data "$2" --dataset "$3" >/dev/full', data, dataset);
+  expect(code).toBe(5);
+  expect((await headcount("service", "keys", "--data", data)).out).toMatch(/\tfirst\t.*\trevoked\n$/);
 });
 
 describe("names", () => {

@@ -88,6 +88,25 @@ describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", (
     expect(code, err).toBe(0);
   });
 
+  test("a database without accounts gets none from commands that only look, and verify needs no right to write", async () => {
+    const { default: pg } = await import("pg");
+    const client = new pg.Client({ connectionString: cluster.url });
+    await client.connect();
+    await client.query("CREATE DATABASE empty");
+    const empty = cluster.url.replace(/postgres$/, "empty");
+    for (const argv of [["credits"], ["keys", "create"], ["verify"]]) {
+      const { code, err } = await headcount("service", ...argv, "--data", folder(), "--store", empty);
+      expect([code, err]).toEqual([2, expect.stringContaining("there are no accounts in the schema headcount")]);
+    }
+    await client.query("CREATE ROLE reader LOGIN PASSWORD 'reads-only'");
+    await client.query("GRANT USAGE ON SCHEMA headcount TO reader");
+    await client.query("GRANT SELECT ON ALL TABLES IN SCHEMA headcount TO reader");
+    await client.end();
+    const reader = cluster.url.replace(/\/\/[^@]*@/, "//reader:reads-only@");
+    const verified = await headcount("service", "verify", "--data", folder(), "--store", reader);
+    expect([verified.code, verified.out], verified.err).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+  });
+
   test("a server that is down: a clear error without the password, exit 8", async () => {
     const url = cluster.url.replace(/:\d+\/postgres/, ":1/postgres");
     for (const argv of [

@@ -332,7 +332,12 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         await store.setPlan(ACCOUNT, plan);
         expect((await store.account(ACCOUNT))?.plan).toEqual(plan);
         await expect(store.setPlan("nobody", plan)).rejects.toThrow(UnknownAccountError);
-        for (const bad of [{ perMinute: 0 }, { perDay: 1.5 }, { costs: { ...plan.costs, person_search: c(-1) } }]) {
+        for (const bad of [
+          { perMinute: 0 },
+          { perDay: 1.5 },
+          { costs: { person_search: c(-1) } },
+          { costs: { company_enrich: c(1_000_001) } },
+        ]) {
           await expect(async () => store.setPlan(ACCOUNT, { ...plan, ...bad })).rejects.toThrow(RangeError);
         }
       });
@@ -373,6 +378,26 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         await store.settle({ holdId: id, amount: c(60), reply: answer() });
         await other.settle({ holdId: second, amount: c(1), reply: answer() });
         expect((await other.balance(ACCOUNT, "live")).balance).toBe(c(39));
+      });
+
+      it("change a plan at the same moment, and both changes are kept", async () => {
+        const other = await backend.another(now);
+        for (let round = 1; round <= 10; round += 1) {
+          const [one, two] = await Promise.all([
+            store.setPlan(ACCOUNT, { perMinute: round, name: `plan-${round}` }),
+            other.setPlan(ACCOUNT, { costs: { person_search: c(round) } }),
+          ]);
+          expect([one.perMinute, two.costs.person_search]).toEqual([round, c(round)]);
+          const late = await backend.another(now);
+          const plan = (await late.account(ACCOUNT))?.plan;
+          expect(plan).toEqual({
+            ...STANDARD_PLAN,
+            perMinute: round,
+            name: `plan-${round}`,
+            costs: { ...STANDARD_PLAN.costs, person_search: c(round) },
+          });
+          await late.close();
+        }
       });
 
       it("share idempotency", async () => {

@@ -71,7 +71,8 @@ export async function storeOf(options: FolderOptions, context: Context): Promise
   if (/^postgres(ql)?:\/\//i.test(store)) {
     // An unescaped # or / ends the part with the password, and what follows would pass for a path.
     const url = URL.canParse(store) ? new URL(store) : undefined;
-    if (url !== undefined && url.hash === "" && url.host !== "" && !url.pathname.includes("@")) return store;
+    const hosted = url !== undefined && (url.host !== "" || !store.includes("@"));
+    if (hosted && url.hash === "" && !url.pathname.includes("@")) return store;
     throw usageError(
       `--store cannot be read as an address: "${echo(withoutPassword(store))}"`,
       "in a password write / as %2F, # as %23, ? as %3F, @ as %40; or leave it out and set PGPASSWORD",

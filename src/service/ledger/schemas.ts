@@ -266,21 +266,28 @@ export async function migratePostgres(client: PoolClient, schema: string, create
       "this PostgreSQL server runs with fsync or full_page_writes off: it would lose charges in a power failure",
     );
   }
-  const known = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'", [
+  const place = `the schema ${schema}`;
+  const tables = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'", [
     schema,
   ]);
-  if (!create && known.rows.length === 0) throw new NoLedgerError(`the schema ${schema} of this database`);
+  const read = async (): Promise<number> => {
+    const found = await client.query<{ version: number }>("SELECT version FROM schema_version");
+    return found.rows[0]?.version ?? 0;
+  };
+  // Where all is as it should be nothing is written: whoever only verifies may have no right to.
+  if (tables.rows.length > 0 && stepsFrom(await read(), POSTGRES_STEPS, place).missing.length === 0) return;
+  if (!create && tables.rows.length === 0) throw new NoLedgerError(`${place} of this database`);
   await client.query("BEGIN");
   try {
     // Everybody who wants to migrate waits here; the lock goes with the transaction.
     await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [`headcount-schema-${schema}`]);
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
-    const found = await client.query<{ version: number }>("SELECT version FROM schema_version");
-    const { missing, newest } = stepsFrom(found.rows[0]?.version ?? 0, POSTGRES_STEPS, `the schema ${schema}`);
+    const version = await read();
+    const { missing, newest } = stepsFrom(version, POSTGRES_STEPS, place);
     for (const step of missing) await client.query(step);
-    if (found.rows.length === 0) await client.query("INSERT INTO schema_version VALUES ($1)", [newest]);
-    else await client.query("UPDATE schema_version SET version = $1", [newest]);
+    const sql = version === 0 ? "INSERT INTO schema_version VALUES ($1)" : "UPDATE schema_version SET version = $1";
+    await client.query(sql, [newest]);
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);
