@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { type Context, written } from "../context.ts";
-import { echo, withoutPassword, withoutPassword } from "../contract/text.ts";
+import { withoutPassword } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 import type { Fault } from "../service/faults.ts";
