@@ -38,7 +38,7 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
   const store = openStore(context);
   const id = named === undefined ? await theUnfinished(store) : await store.resolve(named);
   if (id === undefined) {
-    context.stderr.write("Nothing to resume: every run is finished\n");
+    context.stderr.write("Nothing to resume: no run is unfinished\n");
     return undefined;
   }
   const { connection: saved, target, output, view } = await store.readPlan(id);

@@ -23,7 +23,7 @@ test("nothing to resume is said, and is no error", async () => {
   expect(await u.run(["resume"])).toEqual({
     code: 0,
     stdout: "",
-    stderr: "Nothing to resume: every run is finished\n",
+    stderr: "Nothing to resume: no run is unfinished\n",
   });
 });
 

@@ -153,7 +153,7 @@ test("a run that is stale or whose reader had enough says so, is not resumed by 
     await end(how);
     const [listed] = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<string, unknown>[];
     expect(listed).toMatchObject({ status: how, problem: `it is ${how}`, rows: 60 });
-    expect((await u.run(["resume"])).stderr).toBe("Nothing to resume: every run is finished\n");
+    expect((await u.run(["resume"])).stderr).toBe("Nothing to resume: no run is unfinished\n");
     // The reader may come back with the same command; pages of another dataset are of no use to it.
     const { plan } = await store.open(id);
     expect((await store.findOpen(plan))?.id).toBe(how === "closed" ? id : undefined);
