@@ -5,7 +5,6 @@ import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
 import type { ReplyMeta } from "./types.ts";
 import type { RawReply } from "./wire.ts";
 
-/** An unwrapped envelope (docs/contract.md, Envelope). */
 export interface Unwrapped {
   /** `result`, or undefined where it was not needed to look into it (see {@link unwrapPage}). */
   readonly result: unknown;

@@ -4,14 +4,12 @@ import type { RateLimit } from "./types.ts";
 /** A service's answer that is no success. Never charged (docs/contract.md, Errors). */
 export class ServiceError extends Error {
   override readonly name = "ServiceError";
-  /** HTTP status, 400..599, or a 2xx/3xx whose body was no envelope. */
   readonly status: number;
   /** `detail` of the envelope, or the first line of whatever came instead. Untrusted text. */
   readonly detail: readonly string[];
   readonly requestId: string | undefined;
   /** Whether the body was the contract's envelope; a proxy's HTML page is not. */
   readonly envelope: boolean;
-  /** Milliseconds to wait, from `Retry-After` in any of its forms. */
   readonly retryAfterMs: number | undefined;
   readonly rateLimit: RateLimit | undefined;
   readonly creditsRemaining: Credits | undefined;
@@ -38,7 +36,6 @@ export class ServiceError extends Error {
 export class LostReplyError extends Error {
   override readonly name = "LostReplyError";
   readonly sent: boolean;
-  /** `ECONNREFUSED`, `CLOSED`, ... */
   readonly code: string;
 
   constructor(message: string, code: string, sent: boolean, cause?: unknown) {
@@ -51,12 +48,9 @@ export class LostReplyError extends Error {
 /** A rate limit holds a call up for longer than the caller allows (`--max-wait`). Nothing was charged. */
 export class WaitTooLongError extends Error {
   override readonly name = "WaitTooLongError";
-  /** What it asks for now. */
   readonly waitMs: number;
-  /** How long the call has been held up already. */
   readonly waitedMs: number;
   readonly maxWaitMs: number;
-  /** Epoch milliseconds: when the window resets. */
   readonly resetAt: number;
   readonly requestId: string | undefined;
 

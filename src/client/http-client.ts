@@ -26,7 +26,6 @@ export interface RequestLog {
   /** HTTP status, or the code of the failure where no whole answer came. */
   readonly outcome: number | string;
   readonly elapsedMs: number;
-  /** Credits charged, as a decimal; undefined where nobody said. */
   readonly creditsUsed: string | undefined;
   readonly requestId: string | undefined;
 }
@@ -36,15 +35,12 @@ export interface ClientOptions {
   /** The bearer key. Goes into the `Authorization` header of requests to `baseUrl`'s origin and nowhere else. */
   readonly apiKey: string;
   readonly dialect: Dialect;
-  /** Epoch milliseconds. */
   readonly now: () => number;
-  /** Looked at for proxies alone. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly log?: ((entry: RequestLog) => void) | undefined;
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
-/** What a request is, before headers. */
 interface Call {
   readonly method: "GET" | "POST";
   readonly path: string;
@@ -185,7 +181,6 @@ class HttpClient implements ServiceClient {
   }
 }
 
-/** Where a page begins, in the words of the dialect. */
 function paging(position: PagePosition, dialect: Dialect): Readonly<Record<string, string | number>> {
   const { offset, perPage, cursor } = position;
   if (dialect.paging === "cursor") return cursor === undefined ? {} : { cursor };

@@ -5,9 +5,7 @@ import type { ReplyMeta, ServiceClient } from "./types.ts";
 
 export interface PacedOptions extends CallOptions {
   readonly pacer: Pacer;
-  /** Told of every reply that is a success. */
   readonly onReply: (meta: ReplyMeta) => void;
-  /** Told of a wait for this call's turn, in milliseconds. */
   readonly onTurn: (ms: number) => void;
 }
 

@@ -10,9 +10,7 @@ export interface Pacer {
    * @returns milliseconds to wait before it: often 0, hours where the calls of the day are used up
    */
   take(): number;
-  /** Learns from a reply's headers. */
   observe(limit: RateLimit | undefined): void;
-  /** Calls per minute as far as known, for estimates. */
   perMinute(): number | undefined;
 }
 
@@ -21,7 +19,6 @@ export interface PacerOptions {
   readonly stateDir: string | undefined;
   readonly baseUrl: string;
   readonly apiKey: string;
-  /** Epoch milliseconds. */
   readonly now: () => number;
 }
 
@@ -29,7 +26,6 @@ interface Bucket {
   readonly limit: number;
   /** Calls left that nobody has taken yet. */
   remaining: number;
-  /** Epoch milliseconds. */
   readonly resetAt: number;
   /** Where calls are spaced: the earliest time of the next one. */
   nextAt: number;
@@ -138,14 +134,12 @@ class BucketPacer implements Pacer {
 // The same window may be reported a second apart: headers carry whole seconds.
 const sameWindow = (bucket: Bucket, limit: RateLimit): boolean => Math.abs(bucket.resetAt - limit.resetAt) <= 2_000;
 
-/** How many calls one process may take at once. */
 function roomOf(bucket: Bucket): number {
   const above = bucket.remaining - Math.ceil(bucket.limit * FREE_SHARE);
   const most = Math.max(MAX_LEASE, Math.min(1_000, Math.floor(bucket.limit * LEASE_SHARE)));
   return Math.max(1, Math.min(most, Math.floor(above / 4)));
 }
 
-/** Starts a new window where the old one is over. */
 function refill(shared: Shared, at: number): void {
   if (shared.minute !== undefined && at >= shared.minute.resetAt) {
     const windows = Math.floor((at - shared.minute.resetAt) / MINUTE) + 1;
@@ -226,7 +220,6 @@ class SharedFile {
 
 const PATIENCE_MS = 200;
 
-/** Undefined where it is missing or torn: the next reply's headers fill it again. */
 function readShared(path: string): Shared | undefined {
   try {
     const { minute, day } = JSON.parse(readFileSync(path, "utf8")) as Shared;

@@ -16,7 +16,6 @@ export interface PagingReport {
   readonly paging: Dialect["paging"] | undefined;
   readonly firstPage: 0 | 1 | undefined;
   readonly perPageMax: number | undefined;
-  /** What a probe was charged, in words; should never be there. */
   readonly charged: string | undefined;
 }
 
@@ -140,7 +139,6 @@ async function fromOutcomes(attempt: Attempt): Promise<PagingReport> {
   return { paging, firstPage, perPageMax, charged: undefined };
 }
 
-/** The largest page that a refusal names. */
 function largestIn(text: string): number | undefined {
   const refusal = sizeRefusal(text, FAR_TOO_LARGE, new Set());
   return refusal !== undefined && "atMost" in refusal && refusal.atMost < 1_000_000 ? refusal.atMost : undefined;

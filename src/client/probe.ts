@@ -10,14 +10,11 @@ import type { RawReply, RawRequest, Timeouts } from "./wire.ts";
 
 /** What was found out about a service without spending anything. */
 export interface ProbeReport extends PagingReport {
-  /** Round trip of `account`, milliseconds. */
   readonly elapsedMs: number;
   /** How far the service's clock is ahead of ours, milliseconds; undefined where it does not tell. */
   readonly skewMs: number | undefined;
   readonly account: AccountView;
-  /** Whether the three rate-limit headers came (docs/contract.md, Limits). */
   readonly rateLimitHeaders: boolean;
-  /** Under which name the count came; undefined where none was found. */
   readonly countShape: string | undefined;
   /** Whether an unknown filter key is refused, as the contract says. Searches are tried only then. */
   readonly refusesUnknownFilters: boolean;

@@ -6,7 +6,6 @@ const DAY = 86_400_000;
 /** A header may name a wait of a month; one of centuries is a mistake. */
 const LONGEST_WAIT = 366 * DAY;
 
-/** One header's value; of a repeated header the first. */
 export function header(headers: ReplyHeaders, ...names: readonly string[]): string | undefined {
   for (const name of names) {
     const value = headers[name];
@@ -41,7 +40,6 @@ function aheadMs(text: string, now: number, serverNow: number | undefined, maxAh
   return ahead;
 }
 
-/** The service's clock from its `Date` header, in epoch milliseconds. */
 export function serverClock(headers: ReplyHeaders): number | undefined {
   const parsed = Date.parse(header(headers, "date") ?? "");
   return Number.isNaN(parsed) ? undefined : parsed;

@@ -19,7 +19,6 @@ export type SizeRefusal = { readonly atMost: number } | { readonly atLeast: numb
 const SIZE = /per[_ -]?page|page[_ -]?size|\bsize\b|\blimit\b/i;
 const AMOUNT = /less than|greater than|at most|at least|exceed|too (large|big|small|high|low)|max|min|between|one of/i;
 
-/** Whether a refusal is about rows too far from the beginning. */
 export const isTooDeep = (text: string): boolean => /depth|deep|reaches row|goes to row|beyond/i.test(text);
 
 const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowed|permitted|supported)|unsupported/i;

@@ -1,17 +1,14 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "./errors.ts";
 
-/** A wait before the next attempt, as it is announced. */
 export interface Wait {
   readonly ms: number;
   readonly reason: "rate_limit" | "retry";
-  /** Attempts made so far that ended for this reason. */
   readonly attempt: number;
   readonly error: ServiceError | LostReplyError;
 }
 
 export interface RetryOptions {
   readonly now: () => number;
-  /** A number in [0, 1), for jitter. */
   readonly random: () => number;
   /** `--max-wait`: the longest that a service may have one call wait, all its waits together, in milliseconds. */
   readonly maxWaitMs: number;
@@ -22,7 +19,6 @@ export interface RetryOptions {
 export interface CallOptions extends RetryOptions {
   readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
   readonly signal?: AbortSignal | undefined;
-  /** Called before each wait, so that a person sees a countdown. */
   readonly onWait?: ((wait: Wait) => void) | undefined;
 }
 
@@ -56,7 +52,6 @@ export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;
   #limited = 0;
-  /** Since when the service has had the call wait. */
   #heldUpSince: number | undefined;
 
   constructor(options: RetryOptions) {
@@ -84,7 +79,6 @@ export class CallAttempts {
       const { requestId } = error;
       throw new WaitTooLongError({ waitMs, waitedMs, maxWaitMs, resetAt: now() + waitMs, requestId, cause: error });
     }
-    // A little jitter keeps a herd from coming back in one moment.
     return { ms: waitMs + Math.floor(random() * 250), reason: "rate_limit", attempt, error };
   }
 

@@ -10,9 +10,7 @@ export interface Transport {
 
 export interface TransportOptions {
   readonly origin: URL;
-  /** Looked at for proxies alone. */
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Epoch milliseconds. */
   readonly now: () => number;
   readonly timeouts?: Partial<Timeouts> | undefined;
 }

@@ -6,7 +6,6 @@ import { usageError } from "../errors.ts";
 /** How a service speaks where the contract is silent; saved per connection, found out by `doctor` (docs/contract.md, Search). */
 export interface Dialect {
   readonly paging: "page" | "offset" | "cursor";
-  /** Number of the first page where paging is "page". */
   readonly firstPage: 0 | 1;
   /** The largest `per_page` known, or undefined: learned from `account` or from a 422. */
   readonly perPageMax?: number;
@@ -26,29 +25,21 @@ export function pagingOf(text: string): Pick<Dialect, "paging" | "firstPage"> {
   throw usageError(`paging is one of ${PAGINGS.join(", ")}, not "${echo(text)}"`, "headcount doctor finds it out");
 }
 
-/** The other way round: the word for a dialect. */
 export const pagingName = ({ paging, firstPage }: Pick<Dialect, "paging" | "firstPage">): Paging =>
   paging === "page" && firstPage === 0 ? "page0" : paging;
 
-/** What every reply tells, whatever the call. */
 export interface ReplyMeta {
   readonly status: number;
   readonly requestId: string | undefined;
-  /** Milliseconds from send to the last byte. */
   readonly elapsedMs: number;
-  /** Undefined where it did not say, out of contract. */
   readonly creditsUsed: Credits | undefined;
   readonly creditsRemaining: Credits | undefined;
-  /** `detail` of a success: notices. */
   readonly notices: readonly string[];
-  /** `X-Dataset-Version`, an extension of our own service. */
   readonly datasetVersion: string | undefined;
   readonly rateLimit: RateLimit | undefined;
-  /** Text of a `Deprecation` / `Sunset` pair. */
   readonly deprecation: string | undefined;
 }
 
-/** The rate window that binds first, as the last reply told. */
 export interface RateLimit {
   readonly limit: number;
   readonly remaining: number;
@@ -81,7 +72,6 @@ export interface AccountView {
   readonly datasetVersion: string | undefined;
   readonly people: number | undefined;
   readonly companies: number | undefined;
-  /** `result` as it came. */
   readonly raw: unknown;
   readonly meta: ReplyMeta;
 }
@@ -113,7 +103,6 @@ export interface PageReply {
   readonly meta: ReplyMeta;
   /** Null: it said that there is no next page; undefined: it said nothing. */
   readonly nextCursor: string | null | undefined;
-  /** `X-Total-Count` where the service tells. */
   readonly total: number | undefined;
   /** The stored reply of an earlier attempt (`Idempotent-Replayed`). */
   readonly replayed: boolean;

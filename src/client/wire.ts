@@ -18,7 +18,6 @@ export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined
 
 export interface RawRequest {
   readonly method: "GET" | "POST";
-  /** Path and query, from the origin on. */
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
@@ -54,7 +53,6 @@ export interface Wire {
 }
 
 export interface ExchangeOptions {
-  /** The service in messages. */
   readonly name: string;
   readonly timeouts: Timeouts;
   readonly now: () => number;
@@ -127,7 +125,6 @@ export function exchange(wire: Wire, request: RawRequest, options: ExchangeOptio
   });
 }
 
-/** How many bytes a reply may have, packed or unpacked. */
 export const replyLimit = (paid: boolean | undefined, status: number): number =>
   paid === true && status < 400 ? MAX_REPLY_BYTES.paid : MAX_REPLY_BYTES.free;
 

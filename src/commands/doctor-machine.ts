@@ -8,7 +8,6 @@ import { harmless, withoutPassword } from "../contract/text.ts";
 import { CliError } from "../errors.ts";
 import type { GlobalOptions } from "../options.ts";
 
-/** One thing that was looked at, as `doctor --json` shows it. */
 export interface Check {
   readonly name: string;
   readonly area: "machine" | "key" | "service";
@@ -18,7 +17,6 @@ export interface Check {
   readonly fix?: string;
 }
 
-/** A check's outcome, with text from outside made harmless. */
 export const check = (
   area: Check["area"],
   name: string,
@@ -33,7 +31,6 @@ export const check = (
   ...(fix === undefined ? {} : { fix: harmless(fix) }),
 });
 
-/** Optional packages and what is missing without them. */
 const OPTIONAL = [
   ["@napi-rs/keyring", "keys in the system's keychain"],
   ["fastify", "serve, and the sample connection"],
@@ -67,7 +64,6 @@ export async function checkMachine(context: Context, options: DoctorOptions): Pr
 }
 
 function nodeCheck(): Check {
-  // The entry point has refused versions that are too old already.
   return check("machine", "Node", "ok", versions.node);
 }
 
@@ -113,7 +109,6 @@ function configCheck(context: Context, options: DoctorOptions): Check {
   }
 }
 
-/** Which connection is used, and who says so. */
 function originOf(context: Context, options: DoctorOptions, config: Config): string {
   const { env } = context;
   const { connection, baseUrl } = selectionOf(options, context);

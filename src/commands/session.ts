@@ -16,7 +16,6 @@ import type { Context } from "../context.ts";
 import type { GlobalOptions } from "../options.ts";
 import type { CallSite } from "./failures.ts";
 
-/** A connection that is ready to be used: what a command works with. */
 export interface Session {
   /**
    * Free calls (`account`, `count`) are retried, wait for rate limits up to `--max-wait` and take their turn by themselves. Paid
@@ -26,18 +25,13 @@ export interface Session {
   readonly connectionName: string;
   /** Names the service for good: its base URL, or `sample:<folder>` for the built-in one, whose port differs each time. */
   readonly serviceId: string;
-  /** Names service and key without telling the key. */
   readonly keyFingerprint: string;
   readonly keyMode: "live" | "test" | undefined;
   readonly keySource: KeySource | "sample";
   readonly pacer: Pacer;
-  /** `--max-wait` in milliseconds. */
   readonly maxWaitMs: number;
-  /** For messages; see `mapError`. */
   readonly site: CallSite;
-  /** A line for a person on stderr; nothing with `--quiet`. */
   notice(text: string): void;
-  /** Closes sockets and, for the sample, the service. */
   close(): Promise<void>;
 }
 

@@ -10,12 +10,10 @@ export interface Connection {
   readonly dialect?: Dialect;
   /** Where its key lives. Absent where it has none: the environment gives one. */
   readonly keyStore?: "keychain" | "file";
-  /** As the service called the account when the key was checked. */
   readonly accountId?: string;
 }
 
 export interface Config {
-  /** The connection that is used where none is named. */
   readonly default?: string;
   readonly connections: Readonly<Record<string, Connection>>;
 }
@@ -105,7 +103,6 @@ export async function updateConfig(dir: string, change: (config: Config) => Conf
         clearInvalidConfig: false,
       });
       const { default: _, ...others } = store.store;
-      // Keys that a newer version put there stay.
       store.store = { ...others, ...next };
       return next;
     });
@@ -130,7 +127,6 @@ const notWritable = (dir: string, why: string, cause?: unknown): CliError =>
     cause,
   });
 
-/** The config with one connection put in the place of what stands under its name. */
 export const withConnection = (config: Config, name: string, connection: Connection): Config => ({
   ...config,
   connections: { ...config.connections, [name]: connection },

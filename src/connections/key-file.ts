@@ -5,7 +5,6 @@ import { locked } from "../client/lock-file.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { LOCK_MS } from "./config.ts";
 
-/** The file of keys that `login --insecure-storage` chooses where no keychain works. */
 export const keyFile = (dir: string): string => join(dir, "credentials.json");
 
 /**
@@ -22,7 +21,6 @@ export function writeKeyFile(dir: string, name: string, key: string, platform: N
   change(dir, platform, (keys) => ({ ...keys, [name]: key }));
 }
 
-/** Takes a key out of the file. @returns whether there was one */
 export function removeFromKeyFile(dir: string, name: string, platform: NodeJS.Platform): boolean {
   if (readKeyFile(dir, name, platform) === undefined) return false;
   change(dir, platform, ({ [name]: _, ...rest }) => rest);
@@ -93,13 +91,10 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
   }
 }
 
-/** Best effort: whatever stopped the write is what gets reported. */
 function removeQuietly(file: string): void {
   try {
     rmSync(file, { force: true });
-  } catch {
-    // Nothing was there: its folder is no folder.
-  }
+  } catch {}
 }
 
 const problem = (message: string, hint: string, cause?: unknown): CliError =>

@@ -16,14 +16,12 @@ export interface Keychain {
   /** The key of a connection, or undefined where the keychain answers that there is none. */
   get(name: string): Promise<string | undefined>;
   set(name: string, key: string): Promise<void>;
-  /** @returns whether there was one */
   remove(name: string): Promise<boolean>;
 }
 
 export interface KeychainOptions {
   readonly platform: NodeJS.Platform;
   readonly env: Readonly<Record<string, string | undefined>>;
-  /** Milliseconds until an operation is given up; default 3,000. */
   readonly deadlineMs?: number;
   /** Loads the optional package; replaced where its absence is tried. */
   readonly load?: () => Promise<KeyringPackage>;
@@ -41,7 +39,6 @@ interface KeyringPackage {
   };
 }
 
-/** What entries are filed under. No spaces: some keychains break on them. */
 const SERVICE = "headcount";
 const DEADLINE_MS = 3_000;
 

@@ -1,7 +1,6 @@
 import { isAbsolute, join, posix, win32 } from "node:path";
 import { CliError, EXIT } from "../errors.ts";
 
-/** What folders depend on: a {@link Context} or anything like it. */
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly platform: NodeJS.Platform;

@@ -6,7 +6,6 @@ import { findFolder, type Surroundings } from "./paths.ts";
 
 export type KeySource = "environment" | "keychain" | "file";
 
-/** Which service, with which key. */
 export interface Target {
   /** The connection's name; {@link ENVIRONMENT} where address and key come from variables alone. */
   readonly name: string;
@@ -34,7 +33,6 @@ export function selectionOf(flags: Selection, { env }: Surroundings): Selection 
   };
 }
 
-/** The name of a target that no connection stands behind. */
 export const ENVIRONMENT = "environment";
 
 /** The key in HEADCOUNT_API_KEY, trimmed. @throws CliError (exit 3) where it is set and can be no key */

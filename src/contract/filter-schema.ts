@@ -1,7 +1,6 @@
 import { DEPARTMENTS, SENIORITY_LEVELS } from "./departments.ts";
 import { FILTER_SPECS, type FilterKey, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "./filters.ts";
 
-/** A value of each key as a person would type it. */
 const EXAMPLES: Readonly<Record<FilterKey, string | number>> = {
   country: "france",
   state: "bavaria",
@@ -29,7 +28,6 @@ const EXAMPLES: Readonly<Record<FilterKey, string | number>> = {
   department: "Sales",
 };
 
-/** An example value of a filter key. */
 export const exampleValue = (key: FilterKey): string | number => EXAMPLES[key];
 
 /** The values that a key is known to take: the 20 departments (closed), the seniority levels (the usual ones). */

@@ -9,9 +9,7 @@ export type MatchType = "exact" | "prefix" | "range" | "company_network_url" | "
 export interface FilterKeySpec {
   readonly key: FilterKey;
   readonly match: MatchType;
-  /** Whether an array (OR across its elements) is allowed. */
   readonly list: boolean;
-  /** The attribute of the person record that the key looks at. */
   readonly field: string;
   readonly description: string;
 }
@@ -75,7 +73,6 @@ export const FILTER_SPECS: readonly FilterKeySpec[] = FILTER_KEYS.map((key): Fil
 
 const SPEC_BY_KEY: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map((spec) => [spec.key, spec]));
 
-/** The specification of a key, or undefined for an unknown one. */
 export const filterSpec = (key: string): FilterKeySpec | undefined => SPEC_BY_KEY.get(key);
 
 /** Filters as sent in a request body: every value as the user typed it. */
@@ -107,7 +104,6 @@ export interface FilterIssue {
   readonly key: string;
   readonly code: FilterIssueCode;
   readonly message: string;
-  /** The nearest valid key or value, where there is one. */
   readonly nearest?: string;
 }
 
@@ -253,14 +249,12 @@ export function canonicalJson(canonical: CanonicalFilters): string {
   return JSON.stringify(flat);
 }
 
-/** Whether no filter at all is given: the whole dataset. */
 export const isUnfiltered = (canonical: CanonicalFilters): boolean => canonicalJson(canonical) === "{}";
 
 const DEPARTMENT_BY_NORMAL: ReadonlyMap<string, Department> = new Map(
   DEPARTMENTS.map((name) => [normalForm(name), name]),
 );
 
-/** The department that a text names in any case, or undefined. */
 export const departmentOf = (text: string): Department | undefined => DEPARTMENT_BY_NORMAL.get(normalForm(text));
 
 function unknownDepartment(text: string): FilterIssue {

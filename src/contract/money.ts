@@ -12,7 +12,6 @@ export type Credits = bigint & { readonly [creditsBrand]: true };
 const SCALE = 1_000_000n;
 const PATTERN = /^(-?)(\d{1,15})(?:\.(\d{1,6}))?$/;
 
-/** Brands an amount in millionths. */
 export const credits = (micros: bigint): Credits => micros as Credits;
 
 export const ZERO: Credits = credits(0n);
@@ -62,7 +61,6 @@ export function formatCredits(amount: Credits): string {
   return `${negative ? "-" : ""}${whole}${fraction === "" ? "" : `.${fraction}`}`;
 }
 
-/** With thousands separators, for people: `3,766.5`. */
 export function formatCreditsGrouped(amount: Credits): string {
   return grouped(formatCredits(amount));
 }

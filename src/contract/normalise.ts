@@ -43,10 +43,8 @@ export function canonicalAddress(text: string): string | undefined {
   return rest === "" || /\s/.test(rest) ? undefined : rest;
 }
 
-/** The last path segment of a canonical address: `example.com/company/acme` -> `acme`. */
 export const slugOf = (canonical: string): string => canonical.slice(canonical.lastIndexOf("/") + 1);
 
-/** A bare slug has no slash; everything else is matched as a whole address. */
 export const isSlug = (canonical: string): boolean => !canonical.includes("/");
 
 /**

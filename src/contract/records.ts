@@ -35,7 +35,6 @@ export type Person = {
       : string | null;
 };
 
-/** The fields of a company record in published order. */
 export const COMPANY_FIELDS = [
   "id",
   "name",
@@ -58,7 +57,6 @@ export const COMPANY_FIELDS = [
 
 export type CompanyField = (typeof COMPANY_FIELDS)[number];
 
-/** One company. */
 export type Company = {
   readonly [Field in CompanyField]: Field extends "id"
     ? string
@@ -95,11 +93,9 @@ export const COSTED_CALLS = [
 ] as const;
 export type CostedCall = (typeof COSTED_CALLS)[number];
 
-/** `result` of `POST /v1/person/count`. */
 export interface CountResult {
   readonly count: number;
   readonly cached: boolean;
-  /** ISO-8601: when the number was computed. */
   readonly as_of: string;
 }
 
