@@ -36,12 +36,8 @@ const lineBreakOf = ({ excel }: CsvStyle): string => (excel === true ? "\r\n" : 
 
 export interface CsvOptions extends CsvStyle {
   readonly kind: RecordKind;
-  /** `--fields`, or the union over the whole run; without them the columns of the first page. */
   readonly columns?: readonly string[] | undefined;
-  /**
-   * To a pipe: a last column `extra` holds, as JSON, what a row brings beyond the columns of the first page. Ignored where `columns`
-   * is given.
-   */
+  /** To a pipe: a last column holds, as JSON, what a row brings beyond the columns of the first page. */
   readonly extra?: boolean | undefined;
 }
 
@@ -112,10 +108,7 @@ export class CsvView implements View {
     this.#out.lines([this.#extra === undefined ? columns : [...columns, this.#extra]]);
   }
 
-  /**
-   * For each column the number of the key that it is made of, or -1 where it stays empty.
-   * @returns undefined where columns and keys are not simply the same names
-   */
+  /** For each column the number of its key, or -1 where it stays empty; undefined where they are not simply the same names. */
   #sources({ keys }: Cells): Int32Array | undefined {
     const columns = this.#columns ?? [];
     const sources = columns.map((column) => keys.indexOf(column));

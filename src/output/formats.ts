@@ -9,7 +9,6 @@ import type { RecordKind } from "./values.ts";
 export const FORMATS = ["csv", "ndjson", "json", "parquet", "table"] as const;
 export type Format = (typeof FORMATS)[number];
 
-/** How rows are written. */
 export interface Rendering {
   readonly format: Format;
   readonly kind: RecordKind;
@@ -23,10 +22,7 @@ export interface Rendering {
   readonly table?: DrawTable | undefined;
 }
 
-/**
- * The view of a run in a format, as bytes page by page. Parquet is written whole: `writeParquet` of parquet.ts.
- * @param extra whether columns that come too late go to a column of their own (CSV)
- */
+/** The view of a format that is written page by page. @param extra whether columns that come too late get one of their own (CSV) */
 export function createView({ format, kind, fields, excel, raw, table }: Rendering, extra = false): View {
   switch (format) {
     case "csv":

@@ -36,7 +36,6 @@ export class NdjsonView implements View {
   }
 }
 
-/** One JSON array, a record a line; `[]` where there is none. */
 export class JsonView implements View {
   readonly unseen: ReadonlySet<string> = new Set();
   readonly #lines: NdjsonView;

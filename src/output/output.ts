@@ -11,7 +11,6 @@ import { createView, type Rendering } from "./formats.ts";
 import type { Page, View } from "./page.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
 
-/** Where the pages of a run go, in order, after they are settled. */
 export interface Output {
   write(page: Page): Promise<void>;
   readonly missing: readonly string[];

@@ -52,7 +52,6 @@ export interface ParquetOptions {
   /** The pages of the run, in order. Read twice: for the types of the columns, then for the rows. */
   readonly pages: () => AsyncIterable<Page> | Iterable<Page>;
   readonly kind: RecordKind;
-  /** `--fields`; otherwise the union of what the records carry. */
   readonly columns?: readonly string[] | undefined;
   /** Where the file appears whole, synced, and for its owner alone; what is there is replaced. */
   readonly file: string;

@@ -8,11 +8,9 @@ import { errorCode, remove } from "../runs/disk.ts";
 
 /** What a new file must be to take the place of the one that is there. */
 export interface Guard {
-  /** Whether a file that is there may be replaced at all. */
   readonly overwrite: boolean;
   /** Whether nothing may take the place of something. */
   readonly allowEmpty: boolean;
-  /** The fewest rows that are written. */
   readonly minRows: number | undefined;
   /** The most that the rows may become fewer by, as a share (0.5: half). */
   readonly maxShrink: number | undefined;

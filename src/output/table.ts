@@ -21,10 +21,8 @@ const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
     ...["industry", "founded_year", "followers", "type", "company_network_url"],
   ],
 };
-/** These are shown at 60 columns too. */
 const ALWAYS = 4;
 
-/** A table for a person to look at, drawn by what the command handed in. */
 export class TableView implements View {
   readonly unseen: ReadonlySet<string> = new Set();
   readonly #columns: readonly string[];

@@ -14,7 +14,6 @@ export type JsonValue =
   | { readonly [key: string]: JsonValue };
 export type JsonRecord = { readonly [key: string]: JsonValue };
 
-/** What a CSV cell holds: numbers stay numbers, a missing value is null. */
 export type Cell = string | number | bigint | boolean | null;
 
 // The fewest digits of an integer beyond 2^53.
@@ -25,7 +24,6 @@ const exactNumber = (token: string): number | bigint => {
   const value = Number(token);
   return INTEGER.test(token) && !Number.isSafeInteger(value) ? BigInt(token) : value;
 };
-/** Of a repeated key the last counts, as in `JSON.parse`. */
 const READING = {
   parseNumber: exactNumber,
   onDuplicateKey: ({ newValue }: { readonly newValue: unknown }): unknown => newValue,
