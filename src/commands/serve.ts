@@ -196,13 +196,16 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
         : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
           ? "this machine has no such address"
           : undefined;
-  if (why === undefined || (error as NodeJS.ErrnoException).syscall === "open") return undefined;
+  const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
+  if (why === undefined || syscall === "open") return undefined;
+  const isMetrics = port !== undefined && String(port) === options.metricsPort && options.metricsPort !== options.port;
+  const flags = isMetrics ? ["--metrics-host", "--metrics-port"] : ["--host", "--port"];
   return new CliError({
     code: "cannot_listen",
     category: "network",
     exitCode: EXIT.service,
-    message: `cannot listen on ${options.host} port ${options.port}: ${why}`,
-    hint: "choose another --host or --port; --port 0 picks a free one",
+    message: `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
+    hint: `choose another ${flags.join(" or ")}; ${flags[1]} 0 picks a free one`,
     cause: error,
   });
 }

@@ -194,6 +194,31 @@ describe("serve", () => {
     expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
   });
 
+  test("lets pages of named origins in, and keeps metrics on loopback", async () => {
+    const dataset = await generatedDataset(300);
+    const origins = ["https://a.example", "http://localhost:3000"];
+    const argv = [
+      "serve",
+      "--port",
+      "0",
+      "--json",
+      "--data",
+      folder(),
+      "--dataset",
+      dataset,
+      "--cors-origin",
+      ...origins,
+    ];
+    const { code } = await serving(argv, async (line) => {
+      const { url } = JSON.parse(line) as { url: string };
+      for (const origin of [...origins, "https://b.example"]) {
+        const { headers } = await fetch(`${url}/v1/account`, { headers: { origin } });
+        expect(headers.get("access-control-allow-origin")).toBe(origins.includes(origin) ? origin : null);
+      }
+    });
+    expect(code).toBe(0);
+  });
+
   test("without --json it speaks to a person, and warns where keys would travel in clear", async () => {
     const dataset = await generatedDataset(300);
     const { code, err, out } = await serving(
@@ -212,6 +237,13 @@ describe("serve", () => {
     [["--max-depth", "0"], 2, "--max-depth"],
     [["--fault", "search:p=2:500"], 2, "CALL[:p=0..1]"],
     [["--latency", "x"], 2, "--latency"],
+    [
+      ["--cors-origin", "app.example"],
+      2,
+      '--cors-origin takes an origin such as https://app.example, or *, not "app.example"',
+    ],
+    [["--cors-origin", "https://app.example/"], 2, "--cors-origin"],
+    [["--metrics-host", "192.0.2.1", "--metrics-port", "0"], 8, "no such address"],
     [["--store", "mysql://u:secret@h/x"], 2, "--store"],
     [["--dataset", "ftp://x"], 2, "--dataset"],
     [["--dataset", "/nowhere/at/all"], 2, "no dataset"],
@@ -251,6 +283,12 @@ describe("serve", () => {
     );
     expect([code, out]).toEqual([8, ""]);
     expect(err).toContain("the port is in use");
+    const dataset = await generatedDataset(300);
+    const metrics = ["--port", "0", "--metrics-port", String(port)];
+    const beside = await headcount("serve", ...metrics, "--data", data, "--dataset", dataset);
+    expect([beside.code, beside.out]).toEqual([8, ""]);
+    expect(beside.err).toContain(`cannot listen on 127.0.0.1 port ${port}: the port is in use`);
+    expect(beside.err).toContain("--metrics-port 0 picks a free one");
     taken.close();
     expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
     // No key was made for a service that never ran.
