@@ -1,11 +1,7 @@
 import { echo, spanMs } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 
-/**
- * Reads `--since`: a span back from now, a date, or `all`.
- * @returns epoch milliseconds
- * @throws CliError exit 2
- */
+/** Reads `--since`: a span back from now, a date, or `all`. @returns epoch milliseconds @throws CliError exit 2 */
 export function sinceMs(text: string, now: number): number {
   if (text === "all") return 0;
   const span = spanMs(text);

@@ -7,10 +7,8 @@ import { basename, dirname, join } from "node:path";
 export const FOLDER_MODE = 0o700;
 export const FILE_MODE = 0o600;
 
-/**
- * Called at every step of a durable write: `before`, then for each of its pieces `half` (some bytes are out) and `written`, then
- * `synced` or `renamed`. Tests kill the process here.
- */
+/** Called at every step of a durable write: `before`, then for each of its pieces `half` (some bytes are out) and `written`,
+ * then `synced` or `renamed`. Tests kill the process here. */
 export type DiskStep = (what: string, step: "before" | "half" | "written" | "synced" | "renamed") => void;
 
 /** Writes that are on the disk, not only handed to the system, when their promise resolves. */
@@ -27,10 +25,8 @@ export class Disk {
     await syncFolder(dirname(path));
   }
 
-  /**
-   * Writes a file whole: a reader, or a crash, sees the old one or the new one.
-   * @param replace whether it may take the place of one that is there; else EEXIST
-   */
+  /** Writes a file whole: a reader, or a crash, sees the old one or the new one. @param replace whether it may take the place
+   * of one that is there; else EEXIST */
   async replaceFile(path: string, data: Buffer | string, what: string, replace = true): Promise<void> {
     // A name of its own that must not be there: nothing that somebody else put in its place is written through.
     const temporary = join(dirname(path), `.${basename(path)}.${randomBytes(6).toString("hex")}.tmp`);
@@ -67,10 +63,8 @@ export class Disk {
     this.#step?.(what, "renamed");
   }
 
-  /**
-   * Appends to an open file and syncs it. The bytes go to the system at once, in this thread: that takes microseconds, and a
-   * hand-over to another thread several times as long. Only the sync, which waits for the disk, is asynchronous.
-   */
+  /** Appends to an open file and syncs it. The bytes go to the system at once, in this thread: that takes microseconds, and a
+   * hand-over to another thread several times as long. Only the sync, which waits for the disk, is asynchronous. */
   async append(file: FileHandle, parts: readonly Buffer[], what: string): Promise<void> {
     this.#put(file.fd, parts, what);
     await syncData(file.fd);
@@ -89,7 +83,6 @@ export class Disk {
       return;
     }
     this.#step(what, "before");
-    // In two halves, so that a test can leave a torn write behind.
     for (const part of parts) {
       const half = part.length >> 1;
       writeAll(file, [part.subarray(0, half)]);

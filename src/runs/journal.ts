@@ -3,7 +3,6 @@ import type { LogEntry, LogRecord } from "./log-lines.ts";
 
 // Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
 
-/** An amount of credits as it stands in plan and journal: a decimal as text, exact. */
 export type CreditText = string;
 
 const DAY_MS = 86_400_000;
@@ -100,7 +99,6 @@ export interface DaySpend {
   readonly rows: number;
   readonly settled: CreditText;
   readonly uncertain: CreditText;
-  /** Uncertain credits that turned out to be part of a settled amount. */
   readonly refunded: CreditText;
   readonly foreign: CreditText;
 }
@@ -111,7 +109,6 @@ export interface Sums {
   readonly settled: CreditText;
   readonly uncertain: CreditText;
   readonly foreign: CreditText;
-  /** Rows that the last session meant to have; null: unknown. */
   readonly expected: number | null;
   readonly days: readonly DaySpend[];
 }
@@ -193,10 +190,8 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   uncertain: ZERO,
 });
 
-/**
- * Takes one record into account. The journal and the running program build their state with this same function.
- * @param end where in the journal the record's line ends
- */
+/** Takes one record into account. The journal and the running program build their state with this same function. @param end
+ * where in the journal the record's line ends */
 export function apply(state: RunState, record: JournalRecord, end = 0): void {
   if ("at" in record) state.lastAt = record.at;
   switch (record.t) {

@@ -21,7 +21,6 @@ export interface LockOptions {
   readonly wait?: boolean;
   readonly signal?: AbortSignal;
   readonly onWait?: (holder: LockHolder | undefined) => void;
-  /** What is locked, for the message: "people.csv". */
   readonly what: string;
 }
 
@@ -29,11 +28,9 @@ const POLL_MS = 250;
 
 const signOf = (path: string, token: string): string => `${path}.${token}.s`;
 
-/**
- * Takes a lock file. It is created whole and at once (a link to a finished file), so no reader sees half of it. A lock whose
- * holder is gone is taken over; a living holder's never is, nor one of which nobody here can tell (docs/runs.md, "Several at once").
- * @throws CliError exit 9 where another process holds it and `wait` is not set
- */
+/** Takes a lock file. It is created whole and at once (a link to a finished file), so no reader sees half of it. A lock whose
+ * holder is gone is taken over; a living holder's never is, nor one of which nobody here can tell (docs/runs.md, "Several at
+ * once"). @throws CliError exit 9 where another process holds it and `wait` is not set */
 export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
   const token = randomBytes(8).toString("hex");
   const mine: LockHolder = { ...(await thisProcess()), at: new Date(options.now()).toISOString(), token };
@@ -87,7 +84,6 @@ export const isLocked = async (path: string): Promise<boolean> => {
   return holder !== undefined && (await fateOfHolder(path, holder)) !== "gone";
 };
 
-/** @param path of the lock that the holder holds, or wants */
 const fateOfHolder = async (path: string, holder: LockHolder | undefined): Promise<Fate> =>
   holder === undefined ? "elsewhere" : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
 
@@ -139,10 +135,8 @@ async function createExclusive(path: string, text: string): Promise<boolean> {
   }
 }
 
-/**
- * Removes a stale lock. Several processes may have seen the same one, and one of them may hold a new lock by now: they take
- * turns, and each looks again in its turn, so that only the stale lock itself is ever removed.
- */
+/** Removes a stale lock. Several processes may have seen the same one, and one of them may hold a new lock by now: they take
+ * turns, and each looks again in its turn, so that only the stale lock itself is ever removed. */
 async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
   const turn = `${path}.takeover`;
   if (!(await create(turn, mine))) {

@@ -2,10 +2,8 @@ import { readSync } from "node:fs";
 import { crc32 } from "node:zlib";
 import { CliError, EXIT } from "../errors.ts";
 
-/**
- * One line of a log: `t` says what happened, the rest is the kind's own. Two names are the log's: `sum`, the line's checksum, and
- * `from`, which the first line of each group that was written together bears: where in the file it begins.
- */
+/** One line of a log: `t` says what happened, the rest is the kind's own. Two names are the log's: `sum`, the line's
+ * checksum, and `from`, which the first line of each group that was written together bears: where in the file it begins. */
 export interface LogRecord {
   readonly t: string;
   /** Bytes that follow this line as they came, and a line break after them. */
@@ -31,7 +29,6 @@ export interface DecodedLog<Kind extends LogRecord> {
 const SUM_LENGTH = 18;
 const SUM = /^,"sum":"([0-9a-f]{8})"\}$/;
 const WINDOW = 65_536;
-/** No line is longer; what looks like one is something else. */
 const LONGEST_LINE = 1 << 22;
 const LINE_START = Buffer.from('{"t":');
 const hex = (value: number): string => (value >>> 0).toString(16).padStart(8, "0");
@@ -106,12 +103,10 @@ class Lines {
   }
 }
 
-/**
- * Reads a log of some size. What a dying writer or a power failure left of the last group is dropped: the last group that was
- * synced ends where a later one says that it begins (`from`), and everything after that is believed only as far as its checksums
- * hold, what follows a line included. A bad line before is damage of a later day (`damage`): nothing is built on such a file, and what
- * can be read of it goes on with the next group.
- */
+/** Reads a log of some size. What a dying writer or a power failure left of the last group is dropped: the last group that
+ * was synced ends where a later one says that it begins (`from`), and everything after that is believed only as far as its
+ * checksums hold, what follows a line included. A bad line before is damage of a later day (`damage`): nothing is built on
+ * such a file, and what can be read of it goes on with the next group. */
 export function scanLog<Kind extends LogRecord>(read: Source, size: number, path: string): DecodedLog<Kind> {
   const lines = new Lines(read);
   const entries: (LogEntry<Kind> & { readonly start: number })[] = [];
@@ -165,7 +160,6 @@ function groupAfter(read: Source, size: number, place: number): number | undefin
   return undefined;
 }
 
-/** @throws CliError `damaged_log` naming the file and the line */
 export function undamaged<Kind extends LogRecord>(decoded: DecodedLog<Kind>): DecodedLog<Kind> {
   if (decoded.damage !== undefined) throw decoded.damage;
   return decoded;

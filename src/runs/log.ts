@@ -13,7 +13,6 @@ import {
   undamaged,
 } from "./log-lines.ts";
 
-/** More than the last line of a finished run, but where it went on for weeks. */
 const LAST_LINE = 8_192;
 
 function reading<Result>(path: string, work: (read: Source, size: number) => Result): Result | undefined {
@@ -51,10 +50,8 @@ interface Waiting<Kind extends LogRecord> {
   readonly reject: (error: unknown) => void;
 }
 
-/**
- * An append-only log of one writer. `append` resolves once its lines are on the disk. What is waiting goes out as one group, in
- * one write and one sync; what comes while a sync is under way makes the next group.
- */
+/** An append-only log of one writer. `append` resolves once its lines are on the disk. What is waiting goes out as one group,
+ * in one write and one sync; what comes while a sync is under way makes the next group. */
 export class Log<Kind extends LogRecord> {
   readonly #disk: Disk;
   readonly #file: FileHandle;
@@ -97,10 +94,8 @@ export class Log<Kind extends LogRecord> {
     await this.#add(records, undefined, true);
   }
 
-  /**
-   * A record, and bytes that follow it as they are; the record tells their length and checksum.
-   * @returns where in the file the bytes begin
-   */
+  /** A record, and bytes that follow it as they are; the record tells their length and checksum. @returns where in the file
+   * the bytes begin */
   appendWith(record: Kind, payload: Buffer): Promise<number> {
     return this.#add([record], payload, true);
   }

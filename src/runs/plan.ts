@@ -29,7 +29,6 @@ export interface Plan {
   readonly key_mode: "live" | "test" | null;
   readonly target: Target;
   readonly dataset_version: string | null;
-  /** Credits per profile or match at the time of the quote. */
   readonly unit_price: CreditText;
   /** People that matched at the time of the quote; null where no free count tells. */
   readonly matches: number | null;
@@ -82,7 +81,6 @@ export function spokenTarget(target: Target): string {
   return parts.join(" · ") || "everybody";
 }
 
-/** A target as it was typed, short, on one line. */
 export function describeTarget(target: Target): string {
   if (target.kind === "search") return target.canonical === "{}" ? "everybody" : target.canonical;
   const [first] = target.companies;

@@ -28,7 +28,6 @@ export type { RunStatus, RunSummary } from "./run.ts";
 
 export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
 
-/** The runs in a state folder (`HEADCOUNT_STATE_DIR`). */
 export class RunStore {
   readonly folder: string;
   readonly #disk: Disk;
@@ -91,7 +90,6 @@ export class RunStore {
       const { done, ended } = stateOf(this.#path(id));
       return done === undefined && ended?.how !== "stale" ? plan : undefined;
     } catch (error) {
-      // Removed by hand: the name alone is left.
       if (errorCode(error) === "ENOENT" || (error instanceof CliError && error.code === "no_such_run"))
         return undefined;
       throw error;
@@ -166,10 +164,8 @@ export class RunStore {
     };
   }
 
-  /**
-   * The id that a text names: the whole id, or a part of one that only one run has. `last` is the newest.
-   * @throws CliError exit 2 where none or several fit
-   */
+  /** The id that a text names: the whole id, or a part of one that only one run has. `last` is the newest. @throws CliError
+   * exit 2 where none or several fit */
   async resolve(text: string): Promise<string> {
     const ids = await this.ids();
     if (text === "last" && ids[0] !== undefined) return ids[0];

@@ -21,10 +21,8 @@ import { Log, readLastRecord, readLog } from "./log.ts";
 import { checksum, type Source, sourceOf, undamaged } from "./log-lines.ts";
 import type { Plan } from "./plan.ts";
 
-/**
- * `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed. `closed`: the
- * reader of its output had enough, `stale`: its dataset is gone; only `resume` by name goes on with these.
- */
+/** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed.
+ * `closed`: the reader of its output had enough, `stale`: its dataset is gone; only `resume` by name goes on with these. */
 export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
 
 /** One line of `runs list`. `pending`: intents whose reply is not known. `lastAt`: epoch milliseconds. */
@@ -40,7 +38,6 @@ export interface RunSummary {
   readonly pending: number;
   readonly expected: number | null;
   readonly lastAt: number;
-  /** Why it is `damaged`, `stale` or `closed`. */
   readonly problem?: string;
 }
 
@@ -57,7 +54,6 @@ export const journalOf = (path: string): string => join(path, "journal.ndjson");
 /** What the journal of a run's folder adds up to. @throws CliError where it is damaged */
 export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
 
-/** What can be read of it, and what is wrong with the rest. */
 export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
   const { entries, damage } = readLog<JournalRecord>(journalOf(path));
   const state = emptyState();
@@ -81,10 +77,8 @@ export function finishedSums(path: string, id: string): { readonly sums: Sums; r
   return { sums: last.sums, at: last.at };
 }
 
-/**
- * The plan of a run's folder; undefined where there is none.
- * @throws CliError where it cannot be read, or is of a later version
- */
+/** The plan of a run's folder; undefined where there is none. @throws CliError where it cannot be read, or is of a later
+ * version */
 export function planOf(path: string): Plan | undefined {
   const file = join(path, "plan.json");
   let text: string;
@@ -227,10 +221,8 @@ export class Run extends RunReader {
     return this.#lastNumber;
   }
 
-  /**
-   * Appends the intent of a unit that is not to be sent yet: it shares the sync of what is appended next. Resolves once it is
-   * synced and the unit is part of the state.
-   */
+  /** Appends the intent of a unit that is not to be sent yet: it shares the sync of what is appended next. Resolves once it
+   * is synced and the unit is part of the state. */
   async intend(unit: Unit): Promise<void> {
     await this.#log.appendLater(unit.intent);
     apply(this.state, unit.intent);
