@@ -4,6 +4,9 @@ import { type Context, type InputStream, type OutputStream, written } from "./co
 
 /** Commands that settle what they paid for at the first signal, or drain; every other ends at once. */
 const GRACEFUL = new Set(["search", "employees", "enrich", "resume", "runs", "serve"]);
+/** Subcommands of `service` that build a dataset: what DuckDB runs has to end before the process can. */
+const BUILDS = new Set(["import", "generate"]);
+const isBuild = (argv: readonly string[]): boolean => argv.includes("service") && argv.some((word) => BUILDS.has(word));
 const VERSION = new Set(["--version", "-V", "version"]);
 
 /**
@@ -12,7 +15,7 @@ const VERSION = new Set(["--version", "-V", "version"]);
  * @param argv the arguments after the program's name
  */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
-  const stopped = stopSignal(context);
+  const stopped = stopSignal(argv, context);
   // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
   context.stdout.on("error", () => undefined);
   try {
@@ -48,7 +51,7 @@ async function execute(argv: readonly string[], context: Context, watch: (name: 
 }
 
 /** A promise that rejects when a signal comes, for the commands that have nothing to settle. */
-function stopSignal(context: Context) {
+function stopSignal(argv: readonly string[], context: Context) {
   let reject: (reason: unknown) => void = () => undefined;
   const signal = new Promise<never>((_, refuse) => {
     reject = refuse;
@@ -56,7 +59,7 @@ function stopSignal(context: Context) {
   signal.catch(() => undefined);
   let command = "";
   const onSignal = (): void => {
-    if (!GRACEFUL.has(command)) reject(context.interrupted.reason);
+    if (!GRACEFUL.has(command) && !isBuild(argv)) reject(context.interrupted.reason);
   };
   context.interrupted.addEventListener("abort", onSignal, { once: true });
   return {
@@ -116,7 +119,9 @@ export async function run(): Promise<void> {
   let signals = 0;
   const onSignal = (signal: NodeJS.Signals): void => {
     signals++;
-    if (signals > 1) process.exit(130);
+    // Where DuckDB is at work an exit would wait for it, for ever where it waits for us.
+    if (signals > 2 && isBuild(argv)) process.kill(process.pid, "SIGKILL");
+    if (signals > 1 && !isBuild(argv)) process.exit(130);
     interruption.abort(Object.assign(new Error(signal), { name: "AbortError", code: signal }));
   };
   process.on("SIGINT", onSignal);

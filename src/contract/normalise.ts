@@ -1,26 +1,33 @@
+import { domainToUnicode } from "node:url";
+
 /**
- * The normal form on which every exact and prefix key matches: NFKC, case-folded, trimmed, inner white space collapsed.
+ * The normal form on which every exact and prefix key matches: NFKC, case-folded, trimmed, inner white space collapsed. White space is
+ * Unicode's (U+0085 too) and the byte-order mark U+FEFF.
  * Both sides of a comparison go through here: stored values at import, request values at query time.
  */
 export function normalForm(text: string): string {
-  return caseFold(text.normalize("NFKC")).normalize("NFKC").replace(/\s+/gu, " ").trim();
+  return caseFold(text.normalize("NFKC")).normalize("NFKC").replace(WHITE, " ").trim();
 }
+
+const WHITE = /[\p{White_Space}\ufeff]+/gu;
 
 /** Whether {@link normalForm} of an ASCII text is just lower case with collapsed spaces, which SQL can do by itself. */
 export const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
 
-// JavaScript has lower and upper case but no case folding. Folding maps the German sharp s to ss and both sigmas to one.
+// JavaScript has lower and upper case but no case folding. Folding maps the German sharp s to ss, both sigmas to one, and the Greek
+// iota that stands below a letter to a plain one.
 function caseFold(text: string): string {
   if (isAscii(text)) return text.toLowerCase();
-  return text.toLowerCase().replaceAll("ß", "ss").replaceAll("ς", "σ");
+  return text.toLowerCase().replaceAll("ß", "ss").replaceAll("ς", "σ").replaceAll("\u0345", "ι");
 }
 
 /** Control characters, NUL among them, and lone surrogates have no business in a filter value. */
 export const hasLoneSurrogate = (text: string): boolean => !text.isWellFormed();
 
 /**
- * A profile address in canonical form: scheme, `www.`, query, fragment and trailing slash dropped, case folded
- * (`https://www.Example.com/in/Ada/?x=1` -> `example.com/in/ada`). A bare slug stays a slug.
+ * A profile address in canonical form: scheme, `www.`, the scheme's own port, query, fragment and trailing slash dropped, percent
+ * escapes and international host names (`xn--`) written as text, case folded (`https://www.Example.com:443/in/Ada/?x=1` ->
+ * `example.com/in/ada`). A bare slug stays a slug.
  * @returns undefined where the text is empty, carries user info, or a scheme other than http and https
  */
 export function canonicalAddress(text: string): string | undefined {
@@ -36,12 +43,30 @@ export function canonicalAddress(text: string): string | undefined {
   } else if (rest.startsWith("//")) {
     rest = rest.slice(2);
   }
-  rest = rest.replace(/[?#].*$/s, "").replace(/\/+$/, "");
+  rest = unescaped(rest.replace(/[?#].*$/s, "")).replace(/\/+$/, "");
+  if (scheme || rest.includes("/")) rest = rest.replace(/^([^/:]+):(?:443|80)(?=\/|$)/, "$1");
   if (rest.includes("/")) rest = rest.replace(/^www\./, "");
   const host = rest.split("/", 1)[0] ?? "";
+  if (host.includes("xn--")) rest = normalForm(domainToUnicode(host) || host) + rest.slice(host.length);
   if (host.includes("@")) return undefined;
   return rest === "" || /\s/.test(rest) ? undefined : rest;
 }
+
+/** Percent escapes as the text they stand for; those of `/ ? # %`, of white space and of what is no text stay. */
+const unescaped = (address: string): string =>
+  address.includes("%")
+    ? normalForm(
+        address.replace(/(?:%[0-9a-f]{2})+/g, (run) => {
+          const kept = run.replace(/%(?=2f|3f|23|25)/g, "%25");
+          try {
+            const text = decodeURIComponent(kept);
+            return /[\p{White_Space}\p{Cc}\ufeff]/u.test(text) ? run : text;
+          } catch {
+            return run;
+          }
+        }),
+      )
+    : address;
 
 export const slugOf = (canonical: string): string => canonical.slice(canonical.lastIndexOf("/") + 1);
 

@@ -47,9 +47,15 @@ export interface Engine {
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage>;
   /** The company, or undefined. Where a name is shared, the one that comes first in the order of ids. */
   company(lookup: CompanyLookup): Promise<FoundCompany | undefined>;
-  /** People of a company by its id, in public order. */
+  /** People of a company by its id, in public order: those that {@link ofCompany} finds where it has an address. */
   employees(companyId: string, slice: Slice): Promise<RecordPage>;
   /** Recomputes what can be checked of the stored data. @returns one sentence for each breach; empty when sound */
   verify(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
+
+/** The filter that finds the people of a company by its address: a count of it is the number of its employees. */
+export const ofCompany = (address: string): CanonicalFilters => ({
+  ...{ exact: {}, prefix: {}, range: {} },
+  company_network_url: address,
+});

@@ -25,7 +25,7 @@ export const FILES = {
 } as const;
 
 /** Raised when the stored form changes: a folder of another format is refused, and imported again. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 export interface DatasetMeta {
   readonly format: number;
@@ -44,6 +44,11 @@ export interface Pointer {
 /** There is no dataset where one was expected. */
 export class NoDatasetError extends Error {
   override readonly name = "NoDatasetError";
+}
+
+/** The stored files are of another format, or not what was written. Importing or generating the dataset again mends it. */
+export class DatasetDamagedError extends Error {
+  override readonly name = "DatasetDamagedError";
 }
 
 const isMissing = (error: unknown): boolean =>
@@ -69,7 +74,9 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
   } catch {
     // Falls through to the one message below.
   }
-  throw new Error(`${join(datasetDir, "CURRENT")} is not a dataset pointer; import or generate the dataset again`);
+  throw new DatasetDamagedError(
+    `${join(datasetDir, "CURRENT")} is not a dataset pointer; import or generate the dataset again`,
+  );
 }
 
 /** The folder of the current version and what is known of it. @throws NoDatasetError where there is none */
@@ -87,9 +94,18 @@ export async function readMeta(folder: string): Promise<DatasetMeta> {
   const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
   if (meta.format !== FORMAT) {
     const what = `the dataset in ${folder} has format ${meta.format}`;
-    throw new Error(`${what}, this version reads ${FORMAT}; import or generate it again`);
+    throw new DatasetDamagedError(`${what}, this version reads ${FORMAT}; import or generate it again`);
   }
   return meta;
+}
+
+/** Whether a folder has a dataset that this version reads. */
+export async function hasDataset(datasetDir: string): Promise<boolean> {
+  if ((await readPointer(datasetDir)) === undefined) return false;
+  return currentVersion(datasetDir).then(
+    () => true,
+    () => false,
+  );
 }
 
 /** Changes whenever CURRENT is replaced; cheap enough to ask about on every request. */
@@ -134,7 +150,9 @@ export async function publish(datasetDir: string, draft: string, meta: DatasetMe
   inUse.close();
   for (const name of await readdir(draft)) await syncPath(join(draft, name));
   await syncPath(draft);
-  const folder = `v-${meta.version}`;
+  // A sample of another format may have the same name.
+  const isTaken = (await stat(join(datasetDir, `v-${meta.version}`)).catch(() => undefined)) !== undefined;
+  const folder = `v-${meta.version}${isTaken ? `-${randomBytes(3).toString("hex")}` : ""}`;
   await rename(draft, join(datasetDir, folder));
   await replaceFile(datasetDir, "CURRENT", `${JSON.stringify({ version: meta.version, folder } satisfies Pointer)}\n`);
 }

@@ -131,7 +131,11 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       checkCursorVersion(paging, version);
       const company = await engine.company(lookup);
       if (company === undefined) throw companyMiss(lookup);
-      const page = await engine.employees(company.id, { offset: paging.offset, limit: paging.perPage });
+      const slice = { offset: paging.offset, limit: paging.perPage };
+      // What a count of the address finds, also where several companies share a slug.
+      const page = await (lookup.by === "company_network_url"
+        ? engine.people({ exact: {}, prefix: {}, range: {}, company_network_url: lookup.value }, slice)
+        : engine.employees(company.id, slice));
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, version, segment, target);
     });

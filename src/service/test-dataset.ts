@@ -7,13 +7,13 @@ const TEST_VERSION = "test-1";
 
 /** Opens the dataset of test keys in a folder, making it there first where it is missing (once, in about a second). */
 export async function openTestDataset(datasetDir: string): Promise<Engine> {
-  const [{ buildDataset }, { generateInto }, { readPointer }, { openDataset }] = await Promise.all([
+  const [{ buildDataset }, { generateInto }, { hasDataset }, { openDataset }] = await Promise.all([
     import("../dataset/build/build.ts"),
     import("../dataset/build/generate.ts"),
     import("../dataset/layout.ts"),
     import("../dataset/embedded/open.ts"),
   ]);
-  const isDone = async () => (await readPointer(datasetDir)) !== undefined;
+  const isDone = () => hasDataset(datasetDir);
   if (!(await isDone())) {
     await buildDataset(
       {

@@ -25,7 +25,14 @@ const write = (name: string, content: string | Buffer): Promise<void> => writeFi
 
 async function load(input: Partial<ImportInput> = {}): Promise<ImportReport> {
   return importDataset(
-    { people: ["people.csv"], companies: [], cwd: folder, rejects: join(folder, "rejects.ndjson"), ...input },
+    {
+      people: ["people.csv"],
+      companies: [],
+      cwd: folder,
+      rejects: join(folder, "rejects.ndjson"),
+      overwrite: true,
+      ...input,
+    },
     { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources: SMALL },
   );
 }
@@ -112,7 +119,7 @@ describe("dialects drawn at random, beside csv-parse", () => {
         });
         const name = `${run++}.csv`;
         await write(name, content);
-        const rejectFile = await RejectFile.at(join(folder, "rejects.ndjson"), folder, []);
+        const rejectFile = await RejectFile.at(join(folder, "rejects.ndjson"), folder, [], true);
         const options = { datasetDir: folder, now: () => 0, sleep };
         const staging = {
           connection,

@@ -25,7 +25,14 @@ const write = (name: string, content: string | Buffer): Promise<void> => writeFi
 
 async function load(input: Partial<ImportInput>): Promise<ImportReport> {
   return importDataset(
-    { people: ["people.csv"], companies: [], cwd: folder, rejects: join(folder, "rejects.ndjson"), ...input },
+    {
+      people: ["people.csv"],
+      companies: [],
+      cwd: folder,
+      rejects: join(folder, "rejects.ndjson"),
+      overwrite: true,
+      ...input,
+    },
     { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources: SMALL },
   );
 }

@@ -109,6 +109,8 @@ describe("normal forms", () => {
     ["caf\u0065\u0301", "café"],
     ["a \u00a0 b", "a b"],
     ["VP\tSales", "vp sales"],
+    ["\ufeffVP\u0085\u3000Sales\u0085", "vp sales"],
+    ["\u0345", "ι"],
   ])("%j becomes %j", (text, normal) => {
     expect(normalForm(text)).toBe(normal);
   });
@@ -129,8 +131,15 @@ describe("normal forms", () => {
     ["network.example/company/acme", "network.example/company/acme"],
     ["Acme", "acme"],
     ["network.example:8080/a", "network.example:8080/a"],
+    ["https://network.example:443/in/ada", "network.example/in/ada"],
+    ["network.example:443/in/ada", "network.example/in/ada"],
+    ["https://network.example/in/J%C3%BCrgen-%e6%9d%b1", "network.example/in/jürgen-東"],
+    ["https://network.example/in/a%2Fb%25c%20d%ff", "network.example/in/a%2fb%25c%20d%ff"],
+    ["https://xn--mnchen-3ya.example/in/ada", "münchen.example/in/ada"],
+    ["https://MÜNCHEN.example/in/ada", "münchen.example/in/ada"],
   ])("the address %j is %j", (text, canonical) => {
     expect(canonicalAddress(text)).toBe(canonical);
+    expect(canonicalAddress(canonical)).toBe(canonical);
   });
 
   test.each([

@@ -92,16 +92,6 @@ export function inputError(error: unknown): unknown {
       cause: error,
     });
   }
-  if (error.name === "DatasetUnavailableError") {
-    return new CliError({
-      code: "dataset_unavailable",
-      category: "service",
-      exitCode: EXIT.service,
-      message: error.message,
-      hint: "check that every server of the address runs and lets you in, then import again",
-      cause: error,
-    });
-  }
   if (error.name === "TooManyRefusedError") {
     return new CliError({
       code: "too_many_refused",

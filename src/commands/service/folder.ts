@@ -115,6 +115,20 @@ export function serviceError(error: unknown, dir: string): unknown {
   switch (error.name) {
     case "StoreUnavailableError":
       return failure({ code: "store_unavailable", category: "service", exitCode: EXIT.service });
+    case "DatasetUnavailableError":
+      return failure({
+        code: "dataset_unavailable",
+        category: "service",
+        exitCode: EXIT.service,
+        hint: "check that every server of the address runs and lets you in, then try again",
+      });
+    case "DatasetDamagedError":
+      return failure({
+        code: "dataset_damaged",
+        category: "filesystem",
+        exitCode: EXIT.usage,
+        hint: `headcount service import --people FILE --data ${dir} replaces it`,
+      });
     case "StoreConflictError":
     case "RangeError":
       return failure({ code: "usage", category: "usage", exitCode: EXIT.usage });

@@ -12,6 +12,7 @@ interface ImportOptions extends FolderOptions, TextFlags {
   readonly companies?: string[];
   readonly map?: string;
   readonly rejects?: string;
+  readonly overwrite?: boolean;
   readonly maxRefused?: string;
   readonly dryRun?: boolean;
   readonly dataset?: string;
@@ -28,6 +29,7 @@ export function register(service: Command, context: Context): void {
     .option("--companies <file...>", "files or patterns with companies (default: derived from people)")
     .option("--map <file>", 'column map: {"people": {"title": "Job Title"}}')
     .option("--rejects <file>", "where refused rows go (default: import-rejects.ndjson in the data folder)")
+    .option("--overwrite", "replace the file of --rejects where it is there")
     .option("--max-refused <n>", "keep the old dataset (exit 5) where more rows are refused: 100, or 1%")
     .option("--dry-run", "read and check the files, and leave the dataset as it is");
   addTextFlags(command)
@@ -75,6 +77,8 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
   const report = await withBuild(options, context, async (setup) => {
     const input = {
       ...{ people, companies, cwd: context.cwd, rejects, dryRun: options.dryRun === true, ...text },
+      // The default place is ours.
+      overwrite: options.overwrite === true || options.rejects === undefined,
       ...(map !== undefined && { map }),
       ...(maxRefused && { maxRefused }),
     };

@@ -28,6 +28,8 @@ export interface ImportInput extends TextOptions {
   readonly cwd: string;
   /** Where refused rows go, as NDJSON; written only where there are any. */
   readonly rejects: string;
+  /** Whether a reject file that is there is replaced. */
+  readonly overwrite?: boolean;
   /** How many rows of all may be refused: a number of rows, or a share from 0 to 1. No limit where neither is given. */
   readonly maxRefused?: { readonly rows: number } | { readonly share: number };
   /** Only reads and checks; the dataset stays as it is. */
@@ -99,10 +101,8 @@ async function stageFiles(
 ): Promise<ImportReport> {
   const path = resolve(input.cwd, input.rejects);
   const files = await findFiles(connection, [...input.people, ...input.companies], input.cwd);
-  const rejects = await RejectFile.at(path, options.datasetDir, [
-    ...files.map((file) => file.path),
-    ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)]),
-  ]);
+  const read = [...files.map((file) => file.path), ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)])];
+  const rejects = await RejectFile.at(path, options.datasetDir, read, input.overwrite);
   const staging: Staging = { connection, map, scratch, cwd: input.cwd, text: input, rejects, options };
   try {
     const people = await stageTable(staging, "people", input.people);

@@ -14,9 +14,9 @@ export async function addNormalForms(connection: DuckDBConnection): Promise<void
   const macros = {
     normal_form: "WHEN regexp_full_match(x, '[!-~]+( [!-~]+)*') THEN lower(x) ELSE js_normal_form(x)",
     address_form:
-      "WHEN regexp_full_match(x, '[a-z0-9_.%~-]+(/[a-z0-9_.%~-]+)*') AND NOT starts_with(x, 'www.') THEN x ELSE js_address_form(x)",
+      "WHEN regexp_full_match(x, '[a-z0-9_.~-]+(/[a-z0-9_.~-]+)*') AND NOT starts_with(x, 'www.') AND NOT contains(x, 'xn--') THEN x ELSE js_address_form(x)",
     domain_form:
-      "WHEN regexp_full_match(x, '[a-z0-9_-]+(\\.[a-z0-9_-]+)+') AND NOT starts_with(x, 'www.') THEN x ELSE js_domain_form(x)",
+      "WHEN regexp_full_match(x, '[a-z0-9_-]+(\\.[a-z0-9_-]+)+') AND NOT starts_with(x, 'www.') AND NOT contains(x, 'xn--') THEN x ELSE js_domain_form(x)",
     slug_of: "WHEN NOT contains(x, '/') THEN x ELSE regexp_extract(x, '[^/]*$')",
   };
   for (const [name, cases] of Object.entries(macros)) {

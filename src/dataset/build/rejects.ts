@@ -1,6 +1,6 @@
 import { once } from "node:events";
-import { createWriteStream } from "node:fs";
-import { copyFile, open, rename, rm, stat } from "node:fs/promises";
+import { constants, createWriteStream } from "node:fs";
+import { copyFile, link, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { newDraftName } from "../layout.ts";
@@ -33,24 +33,29 @@ export class RejectFile {
   readonly #draft: string;
   #stream: ReturnType<typeof createWriteStream> | undefined;
 
-  private constructor(path: string, datasetDir: string) {
+  readonly #overwrite: boolean;
+
+  private constructor(path: string, datasetDir: string, overwrite: boolean) {
     this.#path = path;
     this.#draft = join(datasetDir, `${newDraftName()}.ndjson`);
+    this.#overwrite = overwrite;
   }
 
-  /** @param inputs files that are read. @throws InputError where the path is one of them, or a file that is no reject file */
-  static async at(path: string, datasetDir: string, inputs: readonly string[]): Promise<RejectFile> {
+  /**
+   * @param inputs files that are read
+   * @param overwrite whether a file that is there may be replaced
+   * @throws InputError where the path is one of the inputs, or is there
+   */
+  static async at(path: string, datasetDir: string, inputs: readonly string[], overwrite = false): Promise<RejectFile> {
     const there = await stat(path).catch(() => undefined);
     for (const input of inputs) {
-      const read = await stat(input);
-      if (input === path || (there && read.ino === there.ino && read.dev === there.dev)) {
+      const read = await stat(input).catch(() => undefined);
+      if (input === path || (there && read && read.ino === there.ino && read.dev === there.dev)) {
         throw new InputError(`--rejects is ${input}, which is read`, "name another file for the refused rows");
       }
     }
-    if (there && there.size > 0 && !(await isRejectFile(path))) {
-      throw new InputError(`${path} is there already and holds no refused rows`, "name another file with --rejects");
-    }
-    return new RejectFile(path, datasetDir);
+    if (there && !overwrite) throw isThere(path);
+    return new RejectFile(path, datasetDir, overwrite);
   }
 
   async write(reject: Reject): Promise<void> {
@@ -67,19 +72,14 @@ export class RejectFile {
     const stream = this.#stream;
     if (!stream) {
       // Those of an earlier import are not of this one.
-      await rm(this.#path, { force: true });
+      if (this.#overwrite) await rm(this.#path, { force: true });
       return null;
     }
     this.#stream = undefined;
     stream.end();
     await finished(stream);
-    try {
-      await rename(this.#draft, this.#path);
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error && error.code === "EXDEV")) throw error;
-      await copyFile(this.#draft, this.#path);
-      await rm(this.#draft);
-    }
+    if (this.#overwrite) await moveOver(this.#draft, this.#path);
+    else await moveBeside(this.#draft, this.#path);
     return this.#path;
   }
 
@@ -89,14 +89,31 @@ export class RejectFile {
   }
 }
 
-/** Whether a file begins as this class writes it. */
-async function isRejectFile(path: string): Promise<boolean> {
-  const file = await open(path, "r").catch(() => undefined);
-  if (!file) return false;
+const isThere = (path: string): InputError =>
+  new InputError(`${path} is there already`, "name another file with --rejects, or replace it with --overwrite");
+
+const hasCode = (error: unknown, ...codes: readonly string[]): boolean =>
+  error instanceof Error && "code" in error && codes.includes(String(error.code));
+
+async function moveOver(from: string, to: string): Promise<void> {
   try {
-    const { buffer, bytesRead } = await file.read(Buffer.alloc(2_000), 0, 2_000, 0);
-    return /^\{"file":".*?","(line|row_number)":\d+,"reason":"[a-z_]+"/.test(buffer.toString("utf8", 0, bytesRead));
-  } finally {
-    await file.close();
+    await rename(from, to);
+  } catch (error) {
+    if (!hasCode(error, "EXDEV")) throw error;
+    await copyFile(from, to);
+    await rm(from);
   }
+}
+
+/** Never over a file that has come meanwhile. */
+async function moveBeside(from: string, to: string): Promise<void> {
+  try {
+    await link(from, to).catch((error: unknown) => {
+      if (hasCode(error, "EEXIST")) throw error;
+      return copyFile(from, to, constants.COPYFILE_EXCL);
+    });
+  } catch (error) {
+    throw hasCode(error, "EEXIST") ? isThere(to) : error;
+  }
+  await rm(from);
 }

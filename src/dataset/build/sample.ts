@@ -1,5 +1,5 @@
 import type { Resources } from "../duckdb.ts";
-import { type DatasetMeta, newVersion, readPointer } from "../layout.ts";
+import { type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
 import { type BuildOptions, type BuildProgress, buildDataset } from "./build.ts";
 import { companiesFor, type GenerateOptions, generateInto } from "./generate.ts";
 
@@ -25,13 +25,13 @@ export interface SampleOptions {
  * @returns whether it was made by this call
  */
 export async function ensureSample(datasetDir: string, options: SampleOptions = {}): Promise<boolean> {
-  if (await readPointer(datasetDir)) return false;
+  if (await hasDataset(datasetDir)) return false;
   const made = await buildDataset(
     {
       name: `sample of ${SAMPLE_PEOPLE} people`,
       version: SAMPLE_VERSION,
       stage: (connection) => generateInto(connection, { people: SAMPLE_PEOPLE, seed: SAMPLE_SEED }),
-      isDone: async () => (await readPointer(datasetDir)) !== undefined,
+      isDone: () => hasDataset(datasetDir),
     },
     {
       datasetDir,

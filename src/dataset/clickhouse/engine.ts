@@ -1,7 +1,15 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
-import { isSlug } from "../../contract/normalise.ts";
-import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
+import { isSlug, slugOf } from "../../contract/normalise.ts";
+import {
+  type CompanyLookup,
+  type DatasetInfo,
+  type Engine,
+  type FoundCompany,
+  ofCompany,
+  type RecordPage,
+  type Slice,
+} from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Dialect, type Query, rendered } from "./dialect.ts";
@@ -73,19 +81,29 @@ export class ClickHouseEngine implements Engine {
   }
 
   async company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
+    const { by, value } = lookup;
+    if (by !== "company_network_url") return this.#company(by, value);
+    if (isSlug(value)) return this.#company("slug", value);
+    // A company of which only the slug is known may be this one.
+    return (await this.#company("address", value)) ?? this.#company("address", slugOf(value));
+  }
+
+  async #company(column: string, value: string): Promise<FoundCompany | undefined> {
     const [first] = await this.#rows({
-      sql: `SELECT id, record FROM ${this.#companies} WHERE ${companyColumn(lookup)} = {value:String} ORDER BY id LIMIT 1`,
-      params: { value: lookup.value },
+      sql: `SELECT id, record FROM ${this.#companies} WHERE ${column} = {value:String} ORDER BY id LIMIT 1`,
+      params: { value },
     });
     return first && { id: String(first[0]), record: String(first[1]) };
   }
 
   async employees(companyId: string, slice: Slice): Promise<RecordPage> {
     const [found] = await this.#rows({
-      sql: `SELECT seq FROM ${this.#companies} WHERE id = {id:String}`,
+      sql: `SELECT seq, address FROM ${this.#companies} WHERE id = {id:String}`,
       params: { id: companyId },
     });
     if (found === undefined) return { records: [], total: 0 };
+    const address = String(found[1]);
+    if (address !== "") return this.people(ofCompany(address), slice);
     const where = { sql: " WHERE company = {company:Int64}", params: { company: Number(found[0]) } };
     return this.#page(`company:${companyId}`, where, slice);
   }
@@ -184,9 +202,4 @@ export async function activeDataset(client: ClickHouseClient, topology: Topology
   const active = (await answer.json<readonly unknown[]>()).data[0];
   if (active === undefined) return undefined;
   return { version: String(active[0]), people: Number(active[1]), companies: Number(active[2]) };
-}
-
-function companyColumn(lookup: CompanyLookup): string {
-  if (lookup.by === "company_network_url") return isSlug(lookup.value) ? "slug" : "address";
-  return lookup.by;
 }

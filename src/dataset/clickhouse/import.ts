@@ -5,12 +5,7 @@ import { InputError } from "../build/import-map.ts";
 import { currentVersion } from "../layout.ts";
 import { parseClickHouseAddress } from "./address.ts";
 import { loadIntoClickHouse } from "./load.ts";
-import { connectClickHouse } from "./open.ts";
-
-/** No server of the address answers, or one failed on the way. */
-export class DatasetUnavailableError extends Error {
-  override readonly name = "DatasetUnavailableError";
-}
+import { connectClickHouse, DatasetUnavailableError } from "./open.ts";
 
 /**
  * Imports files into ClickHouse: builds the dataset in `options.datasetDir` first, where rows are checked, put in order and linked, then

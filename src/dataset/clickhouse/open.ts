@@ -7,6 +7,11 @@ import { type Dialect, LITERAL_TEST, MODERN } from "./dialect.ts";
 import { activeDataset, ClickHouseEngine } from "./engine.ts";
 import type { Topology } from "./schema.ts";
 
+/** No server of the address answers, or one failed on the way. */
+export class DatasetUnavailableError extends Error {
+  override readonly name = "DatasetUnavailableError";
+}
+
 /** A connection to every server of an address, the dialect they speak, and where the tables go. */
 export interface ClickHouseServers {
   /** At least one; queries go to the first. */
@@ -18,7 +23,7 @@ export interface ClickHouseServers {
 /**
  * Connects to the servers of `clickhouse://...`. The first that answers a ping becomes the one that is asked.
  * @param password used where the address has none
- * @throws Error where the address is malformed, or no server answers
+ * @throws Error where the address is malformed, DatasetUnavailableError where no server answers
  */
 export async function connectClickHouse(address: string, password = ""): Promise<ClickHouseServers> {
   const parsed = parseClickHouseAddress(address, password);
@@ -58,7 +63,7 @@ export async function connectClickHouse(address: string, password = ""): Promise
     };
   }
   await closeAll(clients);
-  throw new Error(`no ClickHouse server answers: ${failures.join("; ")}`);
+  throw new DatasetUnavailableError(`no ClickHouse server answers: ${failures.join("; ")}`);
 }
 
 async function closeAll(clients: readonly ClickHouseClient[]): Promise<void> {

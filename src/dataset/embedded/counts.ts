@@ -3,6 +3,7 @@ import { endianness } from "node:os";
 import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { Condition } from "../../contract/conditions.ts";
+import { DatasetDamagedError } from "../layout.ts";
 
 /*
  * counts.bin, little-endian:
@@ -182,7 +183,7 @@ export class Counts {
   static async load(path: string, people: number): Promise<Counts | undefined> {
     if (endianness() !== "LE") return undefined;
     const file = await readFile(path);
-    const damaged = new Error(`${path} is damaged; import or generate the dataset again`);
+    const damaged = new DatasetDamagedError(`${path} is damaged; import or generate the dataset again`);
     if (file.length < PREAMBLE || file.toString("latin1", 0, 8) !== MAGIC) throw damaged;
     let sum = 0;
     for (let at = PREAMBLE; at < file.length; at += CHECKED_AT_ONCE) {

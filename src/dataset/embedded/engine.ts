@@ -12,8 +12,16 @@ import {
   releaseDuckDb,
   toNumber,
 } from "../duckdb.ts";
-import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
-import { type DatasetMeta, FILES, markInUse, type ReadMark, readMeta } from "../layout.ts";
+import {
+  type CompanyLookup,
+  type DatasetInfo,
+  type Engine,
+  type FoundCompany,
+  ofCompany,
+  type RecordPage,
+  type Slice,
+} from "../engine.ts";
+import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, type ReadMark, readMeta } from "../layout.ts";
 import { BitmapSegment, ListSegment, type Segment, type SegmentCache, segmentCache, WholeDataset } from "../segment.ts";
 import { ATTACHED, ConnectionPool } from "./connection-pool.ts";
 import { Counts } from "./counts.ts";
@@ -110,7 +118,8 @@ export class DuckDbEngine implements Engine {
       await store?.close();
       if (duckdb) await releaseDuckDb(resources, duckdb, ATTACHED);
       mark.release();
-      throw error;
+      if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;
+      throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, { cause: error });
     }
   }
 
@@ -133,11 +142,13 @@ export class DuckDbEngine implements Engine {
   }
 
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
-    return this.#call(async () => {
-      const key = canonicalJson(filters);
-      if (key === "{}") return this.#page(new WholeDataset(this.#meta.people), slice);
-      return this.#page(await this.#segment(key, () => this.#select(filters)), slice);
-    });
+    return this.#call(() => this.#people(filters, slice));
+  }
+
+  async #people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
+    const key = canonicalJson(filters);
+    if (key === "{}") return this.#page(new WholeDataset(this.#meta.people), slice);
+    return this.#page(await this.#segment(key, () => this.#select(filters)), slice);
   }
 
   company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
@@ -151,6 +162,7 @@ export class DuckDbEngine implements Engine {
     return this.#call(async () => {
       const company = await this.#store.company({ by: "id", value: companyId });
       if (!company) return { records: [], total: 0 };
+      if (company.address !== undefined) return this.#people(ofCompany(company.address), slice);
       const sql = {
         text: "SELECT rid FROM lookups.by_employer WHERE key = ?::UINTEGER",
         values: [company.seq],
@@ -160,9 +172,13 @@ export class DuckDbEngine implements Engine {
   }
 
   verify(): Promise<readonly string[]> {
-    return this.#call(() =>
-      this.#pool.use((connection) => verifyFiles(connection, this.#store, this.#counts, this.#meta)),
-    );
+    return this.#call(async () => {
+      try {
+        return await this.#pool.use((connection) => verifyFiles(connection, this.#store, this.#counts, this.#meta));
+      } catch (error) {
+        return [`the files cannot be read to their end: ${error instanceof Error ? error.message : String(error)}`];
+      }
+    });
   }
 
   close(): Promise<void> {

@@ -1,4 +1,11 @@
-import { type Condition, joinSql, type Sql, type SqlDialect, whereSql } from "../../contract/conditions.ts";
+import {
+  type Address,
+  type Condition,
+  joinSql,
+  type Sql,
+  type SqlDialect,
+  whereSql,
+} from "../../contract/conditions.ts";
 import { normalForm } from "../../contract/normalise.ts";
 import { COMPANY_COLUMNS, TEXT_INDEXES, type TextIndex } from "../columns.ts";
 
@@ -56,9 +63,19 @@ export function planOf(given: readonly Condition[]): Plan {
     const table = lookupTable(condition, narrow);
     if (table === undefined) rest.push(condition);
     else {
-      const own = condition.kind === "address" ? condition : { ...condition, column: "key" };
-      const where = whereSql([own, ...(condition === company ? ofCompany : [])], DIALECT);
-      lookups.push({ text: `SELECT rid FROM lookups.${table}${where.text}`, values: where.values });
+      const lookUp = (own: Condition): Sql => {
+        const where = whereSql([own, ...(condition === company ? ofCompany : [])], DIALECT);
+        return { text: `SELECT rid FROM lookups.${table}${where.text}`, values: where.values };
+      };
+      if (condition.kind !== "address") lookups.push(lookUp({ ...condition, column: "key" }));
+      else {
+        // Whole addresses and bare slugs by a look-up each: joined by OR they would be a scan.
+        const isBare = ({ address }: Address): boolean => address === undefined;
+        const parts = [condition.values.filter(isBare), condition.values.filter((value) => !isBare(value))];
+        const found = parts.filter((values) => values.length > 0).map((values) => lookUp({ ...condition, values }));
+        const union = joinSql(found, " UNION ");
+        lookups.push(found.length > 1 ? { text: `SELECT rid FROM (${union.text})`, values: union.values } : union);
+      }
     }
   }
   return { lookups, rest };

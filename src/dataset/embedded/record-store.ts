@@ -118,15 +118,17 @@ export class RecordWriter {
 export interface StoredCompany extends FoundCompany {
   /** Position in the order of ids; what employees refer to. */
   readonly seq: number;
+  /** Canonical address or bare slug. */
+  readonly address: string | undefined;
 }
 
 const PEOPLE_QUERY = "SELECT p.doc AS doc FROM json_each(?) AS wanted JOIN people AS p ON p.rid = wanted.value";
 const COMPANY_QUERIES = {
-  id: "SELECT seq, id, doc FROM companies WHERE id = ?",
-  domain: "SELECT seq, id, doc FROM companies WHERE domain = ? ORDER BY seq LIMIT 1",
-  name: "SELECT seq, id, doc FROM companies WHERE name = ? ORDER BY seq LIMIT 1",
-  slug: "SELECT seq, id, doc FROM companies WHERE slug = ? ORDER BY seq LIMIT 1",
-  address: "SELECT seq, id, doc FROM companies WHERE slug = ? AND address = ? ORDER BY seq LIMIT 1",
+  id: "SELECT seq, id, address, doc FROM companies WHERE id = ?",
+  domain: "SELECT seq, id, address, doc FROM companies WHERE domain = ? ORDER BY seq LIMIT 1",
+  name: "SELECT seq, id, address, doc FROM companies WHERE name = ? ORDER BY seq LIMIT 1",
+  slug: "SELECT seq, id, address, doc FROM companies WHERE slug = ? ORDER BY seq LIMIT 1",
+  address: "SELECT seq, id, address, doc FROM companies WHERE slug = ? AND address = ? ORDER BY seq LIMIT 1",
 } as const;
 
 /** Values of a key, or a range of it by code points (SQLite compares the bytes of UTF-8). */
@@ -152,13 +154,23 @@ export class RecordStore {
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
     if (lookup.by !== "company_network_url") return this.#find(COMPANY_QUERIES[lookup.by], lookup.value);
     const slash = lookup.value.lastIndexOf("/");
-    if (slash < 0) return this.#find(COMPANY_QUERIES.slug, lookup.value);
-    return this.#find(COMPANY_QUERIES.address, lookup.value.slice(slash + 1), lookup.value);
+    const slug = lookup.value.slice(slash + 1);
+    if (slash < 0) return this.#find(COMPANY_QUERIES.slug, slug);
+    const whole = await this.#find(COMPANY_QUERIES.address, slug, lookup.value);
+    // A company of which only the slug is known may be this one.
+    return whole ?? this.#find(COMPANY_QUERIES.address, slug, slug);
   }
 
   async #find(sql: string, ...values: readonly string[]): Promise<StoredCompany | undefined> {
     const row = await this.#rows.get(sql, ...values);
-    return row && { seq: Number(row.seq), id: String(row.id), record: expand(String(row.doc), COMPANY_OPENINGS) };
+    return (
+      row && {
+        seq: Number(row.seq),
+        id: String(row.id),
+        address: typeof row.address === "string" ? row.address : undefined,
+        record: expand(String(row.doc), COMPANY_OPENINGS),
+      }
+    );
   }
 
   /** Every company in the order of ids, with its look-up keys; '' where it has none. For copying a dataset elsewhere. */

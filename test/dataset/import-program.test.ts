@@ -1,0 +1,220 @@
+import { type ChildProcess, execFileSync, spawn } from "node:child_process";
+import { lstatSync, readdirSync } from "node:fs";
+import { appendFile, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { env, execPath } from "node:process";
+import { gzipSync } from "node:zlib";
+import { beforeEach, describe, expect, test } from "vitest";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { SMALL, tempFolder } from "../support/dataset.ts";
+
+// What only the built program shows: zones, signals, umasks, warnings.
+
+const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
+let folder: string;
+
+beforeEach(async () => {
+  folder = await tempFolder();
+});
+
+interface Ended {
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(argv: readonly string[], more: Readonly<Record<string, string>> = {}, shell = "") {
+  const options = { cwd: folder, env: { ...env, HOME: folder, XDG_DATA_HOME: join(folder, "share"), ...more } };
+  const child: ChildProcess =
+    shell === ""
+      ? spawn(execPath, [BIN, ...argv], options)
+      : spawn("sh", ["-c", `${shell}; exec "$@"`, "sh", execPath, BIN, ...argv], options);
+  const said = { stdout: "", stderr: "" };
+  child.stdout?.on("data", (data: Buffer) => (said.stdout += data));
+  child.stderr?.on("data", (data: Buffer) => (said.stderr += data));
+  const ended = new Promise<Ended>((done) => child.once("close", (code) => done({ code, ...said })));
+  return { child, ended };
+}
+
+const run = (argv: readonly string[], more?: Readonly<Record<string, string>>): Promise<Ended> =>
+  start(argv, more).ended;
+const IMPORT = ["service", "import", "--data", "demo", "--people"];
+const write = (name: string, text: string | Buffer): Promise<void> => writeFile(join(folder, name), text);
+const rows = (count: number, row: (index: number) => string): string =>
+  Array.from({ length: count }, (_, index) => `${row(index)}\n`).join("");
+
+async function updatedAt(): Promise<(string | null)[]> {
+  const engine = await openDataset(join(folder, "demo/dataset"), { resources: SMALL });
+  const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 100 });
+  await engine.close();
+  return page.records.map((record) => (JSON.parse(record) as { updated_at: string | null }).updated_at);
+}
+
+test.each(["UTC", "America/New_York", "Asia/Tokyo"])(
+  "times keep their instant where the machine is in %s",
+  async (zone) => {
+    await write(
+      "a.csv",
+      "id,updated_at\n1,2025-03-01T10:00:00+02:00\n2,2025-03-01 08:00:00\n3,2025-03-01\n4,1740816000\n",
+    );
+    const { DuckDBInstance } = await import("@duckdb/node-api");
+    const instance = await DuckDBInstance.create(":memory:");
+    const connection = await instance.connect();
+    await connection.run(
+      `COPY (SELECT '5' AS id, TIMESTAMPTZ '2025-03-01 08:00:00+00' AS updated_at) TO '${join(folder, "b.parquet")}' (FORMAT parquet)`,
+    );
+    instance.closeSync();
+    expect(await run([...IMPORT, "a.csv", "b.parquet"], { TZ: zone })).toMatchObject({ code: 0 });
+    const eight = "2025-03-01T08:00:00Z";
+    expect(await updatedAt()).toEqual([eight, eight, "2025-03-01T00:00:00Z", eight, eight]);
+  },
+);
+
+describe("an import that is ended", () => {
+  test.each(["SIGINT", "SIGTERM"] as const)("by %s stops at once, and the next one runs", async (signal) => {
+    await write("ok.csv", "id\n1\n");
+    expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
+    // A small packed file that holds much: 50 times the same 100,000 rows.
+    const block = rows(100_000, (index) => `,Person ${index},https://www.network.example/in/p-${index}?a=1`);
+    await write("many.csv.gz", gzipSync("id,name,network_url\n"));
+    const packed = gzipSync(block, { level: 1 });
+    for (let part = 0; part < 50; part++) await appendFile(join(folder, "many.csv.gz"), packed);
+    const { child, ended } = start([...IMPORT, "many.csv.gz"]);
+    await new Promise((done) => setTimeout(done, 3_000));
+    const began = performance.now();
+    child.kill(signal);
+    child.kill(signal);
+    const { code, stderr } = await ended;
+    expect(performance.now() - began).toBeLessThan(5_000);
+    expect(code).toBeGreaterThanOrEqual(130);
+    expect(stderr).toContain("the dataset is as it was before");
+    expect((await run([...IMPORT, "ok.csv"])).code).toBe(0);
+  });
+
+  test("a pipe is refused instead of waited for", async () => {
+    execFileSync("mkfifo", [join(folder, "fifo.csv")]);
+    expect(await run([...IMPORT, "fifo.csv"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("fifo.csv is not a regular file"),
+    });
+  });
+});
+
+test("hundreds of refused rows are written without a word from Node, in a file of their owner's", async () => {
+  await write("p.csv", `id,name\n${rows(5_000, (index) => `${index},Name,${"x".repeat(200)}`)}0,fine\n`);
+  const ended = await run([...IMPORT, "p.csv"]);
+  expect(ended).toMatchObject({ code: 0, stdout: "" });
+  expect(ended.stderr).not.toMatch(/Warning|EventEmitter/);
+  expect(ended.stderr).toContain("Refused 5,000 rows of people: broken_line 5,000");
+});
+
+test("nothing of a data folder is ever open to others, whatever the umask", async () => {
+  await write("p.csv", `id,name\n${rows(20_000, (index) => `${index},Name`)}x\n`);
+  const seen = new Set<string>();
+  /** What others may read, below folders that they may enter. */
+  const look = (path: string): void => {
+    const info = lstatSync(path, { throwIfNoEntry: false });
+    if (!info) return;
+    if (info.isFile() && (info.mode & 0o077) !== 0) seen.add(path);
+    if (!info.isDirectory() || (info.mode & 0o007) === 0) return;
+    for (const name of readdirSync(path)) look(join(path, name));
+  };
+  const { ended } = start([...IMPORT, "p.csv", "--json"], {}, "umask 000");
+  let isOver = false;
+  void ended.then(() => (isOver = true));
+  while (!isOver) {
+    look(join(folder, "demo"));
+    await new Promise((done) => setTimeout(done, 5));
+  }
+  expect((await ended).code).toBe(0);
+  look(join(folder, "demo"));
+  expect([...seen]).toEqual([]);
+  expect((await stat(join(folder, "demo/import-rejects.ndjson"))).mode & 0o077).toBe(0);
+});
+
+describe("what is refused, and where it goes", () => {
+  test("--max-refused keeps the old dataset with exit 5", async () => {
+    await write("old.csv", "id\nold\n");
+    await run([...IMPORT, "old.csv"]);
+    await write("new.csv", `id,name\n${rows(98, (index) => `${index},N`)}a\nb\n`);
+    for (const [limit, code] of [
+      ["1%", 5],
+      ["1", 5],
+      ["2%", 0],
+      ["2", 0],
+    ] as const) {
+      const ended = await run([...IMPORT, "new.csv", "--max-refused", limit, "--dry-run"]);
+      expect([limit, ended.code]).toEqual([limit, code]);
+      if (code === 5)
+        expect(ended.stderr).toMatch(/2 of 100 rows are refused, 1 may be: broken_line 2; .*import-rejects/);
+    }
+    expect((await run([...IMPORT, "new.csv", "--max-refused", "1%"])).code).toBe(5);
+    expect(await updatedAt()).toHaveLength(1);
+    expect((await run([...IMPORT, "new.csv", "--max-refused", "many"])).code).toBe(2);
+  });
+
+  test("--dry-run says what an import would do, and does nothing", async () => {
+    await write("p.csv", "id,name\n1,A\n2\n");
+    const ended = await run([...IMPORT, "p.csv", "--dry-run"]);
+    expect(ended.code).toBe(0);
+    expect(ended.stderr).toMatch(/^Would import 1 people .*the dataset is as it was/);
+    expect(readdirSync(join(folder, "demo/dataset"))).toEqual(["lock.db"]);
+  });
+
+  test("--rejects never replaces a file that is read, nor unasked one that is there", async () => {
+    await write("p.csv", "id,name\n1,A\n2\n");
+    await write("mine.txt", "precious");
+    const rejects = (file: string, ...more: string[]) => run([...IMPORT, "p.csv", "--rejects", file, ...more]);
+    expect(await rejects("p.csv", "--overwrite")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/which is read/),
+    });
+    expect(await rejects("mine.txt")).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/is there already.*--overwrite/s),
+    });
+    expect(await readFile(join(folder, "mine.txt"), "utf8")).toBe("precious");
+    expect(await rejects("new.ndjson")).toMatchObject({ code: 0 });
+    expect(await rejects("new.ndjson", "--overwrite")).toMatchObject({ code: 0 });
+    expect(await readFile(join(folder, "p.csv"), "utf8")).toBe("id,name\n1,A\n2\n");
+  });
+});
+
+test("a map is proposed from values too, and says what departments are", async () => {
+  const people = [
+    "Name,LinkedIn,Dept,Firma\nAda,https://www.linkedin.com/in/ada/,Engineering,https://acme.example/x",
+    "Grace,linkedin.com/in/grace,HR,beta.example\nEdsger,http://linkedin.com/in/edsger?x,sales,gamma.example\n",
+  ];
+  await write("crm.csv", people.join("\n"));
+  const ended = await run(["service", "map", "--suggest", "crm.csv"]);
+  expect(JSON.parse(ended.stdout)).toMatchObject({
+    people: { network_url: "LinkedIn", department: "Dept", company_domain: "Firma" },
+    values: { department: { Engineering: "Engineering and Technical", HR: "Human Resources" } },
+  });
+  await write("map.json", ended.stdout);
+  const imported = await run([...IMPORT, "crm.csv", "--map", "map.json", "--json"]);
+  expect(JSON.parse(imported.stdout)).toMatchObject({ people: { taken: 3 }, departments: { unknown: 0 }, cleared: {} });
+});
+
+test("a damaged dataset and a ClickHouse that is down are no bugs of the program", async () => {
+  await mkdir(join(folder, "demo"));
+  await write(
+    "p.csv",
+    rows(3_000, (index) => (index === 0 ? "id,name" : `${index},Name ${index}`)),
+  );
+  await run([...IMPORT, "p.csv"]);
+  await run(["service", "keys", "create", "--data", "demo"]);
+  const version = readdirSync(join(folder, "demo/dataset")).find((name) => name.startsWith("v-")) ?? "";
+  for (const name of ["people.duckdb", "lookups.duckdb"]) {
+    const path = join(folder, "demo/dataset", version, name);
+    const bytes = await readFile(path);
+    for (const at of [0.3, 0.6, 0.9].map((part) => Math.floor(bytes.length * part)))
+      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
+    await writeFile(path, bytes);
+  }
+  const verified = await run(["service", "verify", "--data", "demo"]);
+  expect(verified.code).not.toBe(0);
+  expect(verified.stderr).not.toContain("bug in headcount");
+  const served = await run(["serve", "--data", "demo", "--dataset", "clickhouse://127.0.0.1:9/default", "--port", "0"]);
+  expect(served).toMatchObject({ code: 8, stderr: expect.stringMatching(/no ClickHouse server answers/) });
+});
