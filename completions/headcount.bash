@@ -176,7 +176,7 @@ __headcount_tree() {
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --max-refused --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--people --companies --map --rejects --overwrite --max-refused --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--people --companies --map --rejects --max-refused --encoding --skip-lines --dataset --data -c --connection --base-url --paging --max-wait'
     many='--people --companies' ;;
   'service map')

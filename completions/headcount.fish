@@ -354,6 +354,7 @@ complete -c headcount -n '__headcount_at \'service import\'' -l people -r -F -d 
 complete -c headcount -n '__headcount_at \'service import\'' -l companies -r -F -d 'files or patterns with companies (default: derived from people)'
 complete -c headcount -n '__headcount_at \'service import\'' -l map -r -F -d 'column map: {"people": {"title": "Job Title"}}'
 complete -c headcount -n '__headcount_at \'service import\'' -l rejects -r -F -d 'where refused rows go (default: import-rejects.ndjson in the data folder)'
+complete -c headcount -n '__headcount_at \'service import\'' -l overwrite -d 'replace the file of --rejects where it is there'
 complete -c headcount -n '__headcount_at \'service import\'' -l max-refused -x -d 'keep the old dataset (exit 5) where more rows are refused: 100, or 1%'
 complete -c headcount -n '__headcount_at \'service import\'' -l dry-run -d 'read and check the files, and leave the dataset as it is'
 complete -c headcount -n '__headcount_at \'service import\'' -l encoding -x -d 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'

@@ -688,6 +688,7 @@ $headcountTree = @{
       '--companies' = @{ Text = 'files or patterns with companies (default: derived from people)'; Value = @{ Kind = 'file' } }
       '--map' = @{ Text = 'column map: {"people": {"title": "Job Title"}}'; Value = @{ Kind = 'file' } }
       '--rejects' = @{ Text = 'where refused rows go (default: import-rejects.ndjson in the data folder)'; Value = @{ Kind = 'file' } }
+      '--overwrite' = @{ Text = 'replace the file of --rejects where it is there'; Value = $null }
       '--max-refused' = @{ Text = 'keep the old dataset (exit 5) where more rows are refused: 100, or 1%'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'read and check the files, and leave the dataset as it is'; Value = $null }
       '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
