@@ -112,10 +112,7 @@ export function parseFields(text: string): string[] {
   return fields;
 }
 
-/**
- * Refuses a field that is neither published nor a path (`a.b`) nor seen in the data; before a purchase nothing is.
- * @throws CliError (exit 2) naming the nearest field
- */
+/** @throws CliError (exit 2) for a field that is neither published nor a path (`a.b`) nor seen in the data, with the nearest one */
 export function checkFields(fields: readonly string[], kind: RecordKind, seen?: { has(field: string): boolean }): void {
   const published = publishedFields(kind);
   for (const field of fields) {

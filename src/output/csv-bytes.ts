@@ -4,7 +4,6 @@ import { type Cell, cellOf, parseExact } from "./values.ts";
 
 // What spreadsheets run: these characters and their full-width forms, also behind what they trim or do not show.
 const FORMULA = /^[\s\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
-// The first bytes that may begin such a text: the general code looks then.
 const LOOK = new Uint8Array(256);
 for (const byte of Buffer.from(" =+-@\u007f")) LOOK[byte] = 1;
 for (const [from, to] of [
@@ -27,11 +26,8 @@ function isFormula(text: string): boolean {
   return FORMULA.test(text);
 }
 
-/**
- * Against formulas: `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a
- * tab or a line break, at which Excel splits lines where commas are decimal. (A line `sep=,` would tell it to use the comma, but
- * then it takes UTF-8 for something else.)
- */
+// `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a tab or a line
+// break, at which Excel splits lines where commas are decimal (a line `sep=,` would hinder that, but break its reading of UTF-8).
 export type FormulaGuard = "none" | "start" | "inside";
 
 const RUN_AND_FORMULA = /([;\s\p{Cc}\p{Cf}"]+)([=+\-@\uff1d\uff0b\uff0d\uff20]?)/gu;
@@ -66,10 +62,7 @@ export const linesText = (rows: readonly (readonly Cell[])[], guard: FormulaGuar
     },
   );
 
-/**
- * CSV from the bytes of a reply, without strings: what is plain is copied from one buffer into another. A test holds it equal to
- * csv-stringify. The buffer is used again for the next page.
- */
+/** CSV from the bytes of a reply: what is plain is copied into a buffer that is used again. A test holds it equal to csv-stringify. */
 export class CsvBytes {
   readonly #guard: FormulaGuard;
   readonly #lineBreak: string;
@@ -86,7 +79,6 @@ export class CsvBytes {
     this.#length = 0;
   }
 
-  /** What was written since `begin`. Good until more is written. */
   bytes(): Buffer {
     return this.#out.subarray(0, this.#length);
   }
@@ -101,10 +93,9 @@ export class CsvBytes {
   }
 
   /**
-   * Copies the row `at` of `cells`, which has `size` bytes.
+   * Copies the row `at` of `cells`, which has `size` bytes. @returns whether it was written: else it has to be parsed
    * @param sources for each column the number of its key, each at most once; below 0: an empty cell
    * @param nested whether a nested record is one cell; else it is several columns
-   * @returns whether it was written: else it has to be parsed
    */
   row({ bytes, view, keys, marks }: Cells, at: number, size: number, sources: Int32Array, nested: boolean): boolean {
     const base = at * keys.length * 2;

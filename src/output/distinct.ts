@@ -8,10 +8,8 @@ const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
   company: ["company_network_url", "domain"],
 };
 
-/**
- * Remembers which rows were seen, in 8 bytes each: a 64-bit hash of a row's identity in an open-addressed table. Two different
- * identities among a million share a hash with a probability of 3 in 100 million.
- */
+// 8 bytes a row: a 64-bit hash of its identity in an open-addressed table. Two different identities among a million share a hash with
+// a probability of 3 in 100 million.
 class Seen {
   #table: Uint32Array;
   #slots: number;
@@ -75,10 +73,7 @@ function mix(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/**
- * Tells new rows from those that were there before: by `id`, else by the canonical profile address. A row with neither is new.
- * Duplicates were paid for; they are reported, and written once.
- */
+/** Tells new rows from those that were there before. Duplicates were paid for; they are reported, and written once. */
 export class Distinct {
   readonly #seen: Seen;
   readonly #kind: RecordKind;
@@ -99,7 +94,6 @@ export class Distinct {
     return this.#duplicates;
   }
 
-  /** Pages of which every row was there before. */
   get repeatedPages(): number {
     return this.#repeatedPages;
   }

@@ -12,10 +12,7 @@ export type Format = (typeof FORMATS)[number];
 export interface Rendering {
   readonly format: Format;
   readonly kind: RecordKind;
-  /**
-   * `--fields`: columns (CSV, table, Parquet) and members (NDJSON, JSON) are exactly these, in this order. Without it the columns are
-   * what the records carry; NDJSON and JSON pass records on as they came.
-   */
+  /** `--fields`: columns and members are exactly these. Without it what the records carry; NDJSON and JSON pass them on as they came. */
   readonly fields?: readonly string[] | undefined;
   readonly excel?: boolean;
   readonly raw?: boolean;
@@ -47,10 +44,7 @@ const FORMAT_OF_ENDING: Readonly<Record<string, Format>> = {
   parquet: "parquet",
 };
 
-/**
- * The format of an export: as named, else by the file's ending, else NDJSON to a pipe and a table to a terminal.
- * @throws CliError (exit 2) for an unknown format, an ending that tells nothing, or Parquet to stdout
- */
+/** As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. @throws CliError (exit 2) */
 export function chooseFormat(named: string | undefined, file: string | undefined, terminal: boolean): Format {
   if (named !== undefined) {
     const format = FORMATS.find((known) => known === named.toLowerCase());

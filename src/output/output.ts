@@ -27,9 +27,8 @@ export interface FileFacts {
 }
 
 /**
- * Refuses an output that could not be written, before anything is spent.
  * @returns the path to write: where the name is a symbolic link of the user's own, the file behind it
- * @throws CliError exit 2
+ * @throws CliError exit 2 for an output that could not be written
  */
 export async function checkOutput(path: string): Promise<string> {
   const folder = dirname(path);
@@ -71,7 +70,6 @@ export async function checkOutput(path: string): Promise<string> {
 
 export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 
-/** The SHA-256 of a file, hex; undefined where there is none. */
 export async function sha256Of(path: string): Promise<string | undefined> {
   const hash = createHash("sha256");
   try {
@@ -85,10 +83,7 @@ export async function sha256Of(path: string): Promise<string | undefined> {
 
 const WRITE_BYTES = 1 << 18;
 
-/**
- * A file that appears whole: written beside its final name, synced, and renamed at the end. Pages are rendered as they come,
- * with the columns seen so far; where a later page brought another column the file is written again from the run.
- */
+/** A file that appears whole. Where a later page brings another column it is written again from the run. */
 export class FileOutput implements Output {
   readonly #path: string;
   readonly #part: string;

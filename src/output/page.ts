@@ -30,7 +30,6 @@ import {
 const LINE_BREAK = 0x0a;
 const NOTHING: Spans = { starts: [], ends: [], tight: true, long: false };
 
-/** The rows of one kept reply, as bytes and, where they are asked for, as records. */
 export class Page {
   readonly #bytes: Buffer;
   readonly #spans: Spans;
@@ -45,11 +44,7 @@ export class Page {
 
   static readonly empty = new Page(Buffer.alloc(0), NOTHING);
 
-  /**
-   * Reads the body of a reply (after decompression).
-   * @param kind what was asked for: a list of people, or one company, which a service may not know (no rows)
-   * @throws CliError (exit 5) where it is no JSON or holds nothing of that kind: it is kept, and never read as one row
-   */
+  /** Reads the body of a reply. @throws CliError (exit 5) where it is no JSON or holds nothing of that kind: never read as one row */
   static read(body: Buffer, kind: RecordKind): Page {
     const bytes = isUtf8(body) ? body : Buffer.from(body.toString("utf8"));
     return new Page(bytes, findRows(bytes, kind));
@@ -86,7 +81,6 @@ export class Page {
     return Buffer.from(this.#line(this.position(index))).toString();
   }
 
-  /** One row parsed. A row that is no object is held under `value`. */
   row(index: number): JsonRecord {
     return this.#rows?.[index] ?? this.#parse(index);
   }
@@ -128,10 +122,7 @@ export class Page {
     return false;
   }
 
-  /**
-   * The rows as NDJSON: one compact object a line, every token as it came.
-   * @param room gives a buffer of at least so many bytes: a new one for each page costs five times the copying (page faults)
-   */
+  /** One compact object a line. @param room gives a buffer: a new one for each page costs five times the copying (page faults) */
   ndjson(room: (size: number) => Buffer = Buffer.allocUnsafe): Buffer {
     const { starts, ends, tight } = this.#spans;
     if (this.length === 0) return Buffer.alloc(0);

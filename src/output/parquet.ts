@@ -27,10 +27,7 @@ const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
   updated_at: "instant",
 };
 
-/**
- * Whether Parquet can be written here; asked before anything is bought.
- * @throws CliError (exit 2) naming the package that is missing
- */
+/** Asked before anything is bought. @throws CliError (exit 2) naming the package that is missing */
 export async function loadParquet(): Promise<DuckDb> {
   try {
     return await import("@duckdb/node-api");
@@ -57,11 +54,7 @@ export interface ParquetOptions {
   readonly file: string;
 }
 
-/**
- * Writes a run as one Parquet file with typed columns, rows in their order. Works in a folder of its own, which nobody else may enter:
- * the engine writes with the modes it likes.
- * @returns the columns in order
- */
+/** Writes a run as one Parquet file. Works in a folder that nobody else may enter: the engine writes with the modes it likes. */
 export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
   const duckdb = await loadParquet();
   const { columns, types } = await surveyColumns(options);

@@ -22,10 +22,8 @@ const tooFew = (message: string, hint: string): CliError =>
   new CliError({ code: TOO_FEW, category: "incomplete", exitCode: EXIT.incomplete, message, hint });
 
 /**
- * Refuses rows that are too few: asked before anything is bought, with the most that can come, and before a file takes its place.
- * @param path undefined: a stream
- * @param said what the message ends in
- * @throws CliError exit 5; the old file stays
+ * Asked before anything is bought, with the most rows that can come, and before a file (undefined: a stream) takes its place.
+ * @throws CliError exit 5 where they are too few: the old file stays
  */
 export async function checkRows(rows: number, path: string | undefined, guard: Guard, said = ""): Promise<void> {
   const { allowEmpty, minRows, maxShrink } = guard;

@@ -1,8 +1,5 @@
-/*
- * The one scanner of replies. It finds rows without parsing them, so what is passed on as NDJSON or JSON is exactly what was paid for.
- * Where rows have the keys of the first one, in its order and spelling, where each value stands is written down on the way: CSV is
- * copied and ids are read from there without `JSON.parse` (docs/performance.md has what that saves).
- */
+// The one scanner of replies. It finds rows without parsing them, so what is passed on as NDJSON or JSON is exactly what was paid for;
+// of rows with the keys of the first one it notes where each value stands, to copy CSV from there (docs/performance.md, Exports).
 import { CliError, EXIT } from "../errors.ts";
 
 export const QUOTE = 0x22;
@@ -27,7 +24,6 @@ const MOST_KEYS = 1_000;
 const BARE = new Uint8Array(256);
 for (const byte of Buffer.from("0123456789+-.eEtrufalsn")) BARE[byte] = 1;
 
-/** Where the rows of a list are: row i is `bytes[starts[i], ends[i])`. */
 export interface Spans {
   readonly starts: readonly number[];
   readonly ends: readonly number[];
@@ -75,7 +71,6 @@ function skipString(bytes: Uint8Array, from: number): number {
   }
 }
 
-/** The position after the value that begins at `from`. */
 function skipValue(bytes: Uint8Array, from: number, findings?: Findings): number {
   const length = bytes.length;
   const first = bytes[from];
@@ -198,10 +193,8 @@ export class Cells {
   readonly bytes: Buffer;
   readonly view: DataView;
   readonly keys: readonly string[];
-  /**
-   * Two numbers for each key of each row: where its value begins, and four times where it ends, plus ESCAPED and HAS_COMMA.
-   * A begin of 0: the row does not have this key. A row whose first number is -1 is another kind of row: nothing is known of it.
-   */
+  // Two numbers for each key of each row: where its value begins (0: the row has none; -1 first in a row: nothing is known of it), and
+  // four times where it ends, plus ESCAPED and HAS_COMMA.
   marks = new Int32Array(0);
   /** `"key":` of each key, one after another, with the white space that stood round the colon. */
   readonly #tokens: Uint8Array;

@@ -46,10 +46,7 @@ function bounded<T>(read: () => T): T {
   }
 }
 
-/**
- * `JSON.parse`, but integers beyond 2^53 come as bigints instead of losing their last digits. Ten times slower where there are some.
- * @throws SyntaxError as `JSON.parse`, CliError (exit 5) where such a text is nested too deeply
- */
+/** `JSON.parse` with integers beyond 2^53 as bigints. @throws SyntaxError, CliError (exit 5) where it is nested too deeply */
 export const parseExact = (text: string): JsonValue =>
   (LONG.test(text) ? bounded(() => parse(text, null, READING)) : JSON.parse(text)) as JsonValue;
 
@@ -83,9 +80,8 @@ export const WRAPPERS: readonly string[] = ["company", "organization", ...PERSON
 const COMPANY = "company";
 
 /**
- * The value that a field names in a record: an own member of that name, else the path `a.b`, else that of the record which the row
- * wraps; `company_name` and the like also inside a nested company.
- * @returns undefined where the record has no such value
+ * What a field names in a record: an own member, else the path `a.b`, else that of the record which the row wraps; `company_name` and
+ * the like also inside a nested company.
  */
 export function fieldValue(record: JsonRecord, field: string): JsonValue | undefined {
   if (Object.hasOwn(record, field)) return record[field];
