@@ -278,7 +278,7 @@ function printSummary(
   const asked = receipt.received + receipt.misses;
   const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
-    printer.note(`notice: stopped at ${stopped}`);
+    printer.note(`notice: stopped at ${stopped}${target.kind === "search" ? theRest(receipt, whole, flags) : ""}`);
   }
   if (receipt.foreign_credits > 0) {
     printer.note(`notice: others spent ${receipt.foreign_credits} credits of this balance meanwhile`);
@@ -295,6 +295,18 @@ function printSummary(
       `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
     );
   }
+}
+
+/** The command that buys what a cap or limit left out: what is there is not bought again. */
+function theRest(
+  { run, received, credits, uncertain_credits, unit_cost }: Receipt,
+  whole: number,
+  flags: ExportFlags,
+): string {
+  const amount = (value: number): bigint => parseCredits(value) ?? ZERO;
+  const total = amount(credits) + amount(uncertain_credits) + BigInt(whole - received) * amount(unit_cost);
+  const limit = flags.limit === undefined ? "" : ` --limit ${whole}`;
+  return `; headcount resume ${run}${limit} --max-credits ${formatCredits(total as Credits)} buys the other ${grouped(whole - received)}`;
 }
 
 /** What there is of what was asked for, where that can be told: people that match, companies that were named. */

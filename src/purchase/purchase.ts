@@ -1,7 +1,8 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { AccountView } from "../client/types.ts";
-import type { Credits } from "../contract/money.ts";
+import { type Credits, formatCredits } from "../contract/money.ts";
+import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import { FORMATS } from "../output/formats.ts";
@@ -15,6 +16,7 @@ import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
 import { divided } from "./divided.ts";
+import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf } from "./offer.ts";
 import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
@@ -52,7 +54,6 @@ export async function runExport(
       ? undefined
       : await stillOpen(await store.findOpen(identity), store, options, account, deps);
     if (open !== undefined && !options.dryRun) {
-      deps.onNotice(`continuing run ${open.id}: nothing that it bought is bought again (--fresh begins anew)`);
       const run = await store.openForWriting(open.id, lockOptions(`run ${open.id}`, options.wait, deps));
       return await continueRun(run, store, { ...options, output }, account, deps, false);
     }
@@ -67,6 +68,8 @@ export async function runExport(
     if (options.dryRun) return { kind: "quoted", quote };
     await checkRows(quote.rows, output, options, "; nothing was spent");
     requireBalance(quote, target);
+    const earlier = quote.credits > 0n ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
+    if (earlier !== undefined) deps.onNotice(`notice: ${earlier}`);
     if (quote.credits > 0n) await deps.consent(quote, false);
     const division =
       target.kind === "search" && quote.depth !== undefined
@@ -208,6 +211,11 @@ async function continueRun(
     requireBalance(quote, plan.target);
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
     const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
+    const rest = quote.rows - quote.kept;
+    const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${formatCredits(quote.credits)} credits` : "nothing to buy";
+    deps.onNotice(
+      `continuing run ${run.id}: ${grouped(quote.kept)} rows are kept and not bought again, ${toBuy}${inherit ? "" : " (--fresh begins anew)"}`,
+    );
     if (!consented && quote.credits > 0n) await deps.consent(quote, true);
     const overwrite = mayReplace || ownOutput;
     return await buyAndWrite(run, store, quote, { ...options, limit, maxCredits, overwrite }, account, deps);

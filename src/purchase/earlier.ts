@@ -1,0 +1,54 @@
+import { type Credits, credits, formatCredits, priceOf } from "../contract/money.ts";
+import { grouped } from "../contract/text.ts";
+import { type RunIdentity, targetText } from "../runs/plan.ts";
+import type { RunReader } from "../runs/run.ts";
+import type { RunStore } from "../runs/run-store.ts";
+import type { Quote } from "./quote.ts";
+
+/** Of so many runs the newest is looked for. */
+const LOOKS = 300;
+
+/**
+ * What a finished run holds already of what is about to be bought: the same people from the same dataset.
+ * @returns a sentence with the command that gets them for less; undefined where there is no such run
+ */
+export async function earlierRun(
+  store: RunStore,
+  identity: RunIdentity,
+  datasetVersion: string | null,
+  { rows, unitPrice }: Quote,
+): Promise<string | undefined> {
+  const run = await newest(store, identity, datasetVersion);
+  const kept = run?.state.rows ?? 0;
+  if (run === undefined || kept === 0) return undefined;
+  const { id, plan, state } = run;
+  const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
+  if (kept >= rows) {
+    return `${when} holds ${kept === rows ? "these" : "all of"} ${grouped(rows)} rows already: headcount runs export ${id} writes what it holds at 0 credits`;
+  }
+  if (plan.output !== identity.output) return undefined;
+  const total = credits(state.settled + state.uncertain + priceOf(rows - kept, unitPrice));
+  return `${when} holds ${grouped(kept)} of these ${grouped(rows)} rows: ${resumeFor(id, rows, total)} buys the other ${grouped(rows - kept)}`;
+}
+
+/** The command that goes on with a run to so many rows, all told, for so many credits, all told. */
+const resumeFor = (id: string, rows: number, total: Credits): string =>
+  `headcount resume ${id} --limit ${rows} --max-credits ${formatCredits(total)}`;
+
+async function newest(
+  store: RunStore,
+  identity: RunIdentity,
+  datasetVersion: string | null,
+): Promise<RunReader | undefined> {
+  const wanted = targetText(identity.target);
+  for (const id of (await store.ids()).slice(0, LOOKS)) {
+    // One that is damaged hides nothing of the others.
+    const plan = await store.readPlan(id).catch(() => undefined);
+    if (plan === undefined || plan.dataset_version !== datasetVersion || targetText(plan.target) !== wanted) continue;
+    const { base_url, account_id, key_mode } = identity;
+    if (plan.base_url !== base_url || plan.account_id !== account_id || plan.key_mode !== key_mode) continue;
+    const run = await store.open(id).catch(() => undefined);
+    if (run?.state.done !== undefined) return run;
+  }
+  return undefined;
+}
