@@ -1,11 +1,9 @@
 import { isNested, type JsonRecord, type JsonValue, parseExact, stringifyExact } from "../output/values.ts";
 
-/** One paid row: when a person was bought, in which run, for how much, and which record came. */
 export interface Purchase {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly run: string;
-  /** The page of the run, and the row's place in it. */
   readonly unit: number;
   readonly position: number;
   /** Credits, in millionths. */

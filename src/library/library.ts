@@ -15,22 +15,16 @@ const DIALECT: SqlDialect = {
   addressColumns: (column) => ({ slug: `${column}_slug`, address: `${column}_address` }),
 };
 
-/** The folder of the libraries in the state folder. */
 export const libraryFolder = (stateDir: string): string => join(stateDir, "library");
 
-/**
- * The file with everybody ever bought from one service with one kind of key.
- * @param serviceId the service's address, or `sample:FOLDER`
- */
+/** The file of one service and kind of key. @param serviceId the service's address, or `sample:FOLDER` */
 export function libraryPath(stateDir: string, serviceId: string, mode: "live" | "test"): string {
   const host = /^https?:\/\/([^/:]+)/.exec(serviceId)?.[1] ?? serviceId.split(":", 1)[0] ?? "";
   const mark = createHash("sha256").update(serviceId).digest("hex").slice(0, 8);
   return join(libraryFolder(stateDir), `${host.replace(/[^\w.-]/g, "_")}-${mark}${mode === "test" ? "-test" : ""}.db`);
 }
 
-/** A paid row on its way into the library. */
 export interface NewRow {
-  /** Place of the row in its page. */
   readonly position: number;
   /** Who it is: equal for the same person in other runs. */
   readonly identity: string;
@@ -42,7 +36,6 @@ export interface NewRow {
   readonly record: string;
 }
 
-/** A page whose reply is kept. */
 export interface PaidPage {
   readonly run: string;
   readonly unit: number;
@@ -51,15 +44,12 @@ export interface PaidPage {
   readonly rows: readonly NewRow[];
 }
 
-/** What was bought by one run, as the library keeps it. */
 export interface BoughtRun {
   readonly id: string;
   readonly command: string;
-  /** What was asked for, on one line. */
   readonly target: string;
   readonly datasetVersion: string | null;
   readonly output: string | null;
-  /** ISO-8601. */
   readonly createdAt: string;
   /** Epoch milliseconds; null while it goes on. */
   readonly finishedAt: number | null;
@@ -89,10 +79,7 @@ export class Library {
     this.#database = database;
   }
 
-  /**
-   * Opens the library at a path, made where it is not there.
-   * @throws CliError (exit 2) where another version of headcount wrote it
-   */
+  /** Opens a library, made where it is not there. @throws CliError (exit 2) where another version of headcount wrote it */
   static async open(path: string): Promise<Library> {
     const database = await openToWrite(path);
     const library = new Library(path, database);
@@ -109,12 +96,10 @@ export class Library {
     this.#database.close();
   }
 
-  /** Whether a page of a run is in. */
   hasPage(run: string, unit: number): boolean {
     return this.#statement("SELECT 1 FROM page WHERE run = ? AND unit = ?").get(run, unit) !== undefined;
   }
 
-  /** Whether all of a finished run is in: it need not be read again. */
   hasRun(id: string): boolean {
     return this.#statement("SELECT 1 FROM run WHERE id = ? AND finished_at IS NOT NULL").get(id) !== undefined;
   }
@@ -135,10 +120,7 @@ export class Library {
     });
   }
 
-  /**
-   * Forgets everything that came from these runs, so that it can be taken in from them again. What came from other runs, which are
-   * no longer there, and from files stays: it stands nowhere else.
-   */
+  /** Forgets what came from these runs, so that it can be taken in again. What came from others stays: it stands nowhere else. */
   forgetRuns(runs: readonly string[]): void {
     const list = JSON.stringify(runs);
     this.#transaction(() => {
@@ -208,7 +190,6 @@ export class Library {
     return (this.#statement("SELECT coalesce(max(n), 0) + 1 AS n FROM person").get() as { n: number }).n;
   }
 
-  /** The row of a record's text; the same text is kept once for a person. */
   #recordOf(person: number, text: string, known: boolean): number {
     const same = known
       ? (this.#statement("SELECT r FROM record WHERE person = ? AND body = ?").get(person, text) as
@@ -265,7 +246,6 @@ export class Library {
     return rows.map(({ n }) => n);
   }
 
-  /** Every purchase of a person, oldest first. */
   purchases(person: number): Purchase[] {
     const statement = this.#database.prepare(
       `SELECT at, run, unit, position, price, body AS record FROM purchase JOIN record ON r = purchase.record
@@ -293,10 +273,7 @@ export class Library {
     }
   }
 
-  /**
-   * Answers a query over the views `people`, `purchases` and `runs`, on a connection of its own that can change nothing.
-   * @throws CliError (exit 2) with SQLite's own words
-   */
+  /** Answers a query over the views, on a connection that can change nothing. @throws CliError (exit 2) in SQLite's own words */
   async ask(
     sql: string,
   ): Promise<{ readonly columns: string[]; readonly rows: (string | number | bigint | null)[][] }> {

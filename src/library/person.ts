@@ -5,7 +5,6 @@ import { canonicalAddress, normalForm, slugOf } from "../contract/normalise.ts";
 /** Addresses are matched whole or by their last segment (docs/contract.md, Filters). */
 const ADDRESS_COLUMNS = ["network_url", "company_network_url"] as const;
 
-/** Columns of the table of people that filters are answered from, in its order. */
 export const PERSON_COLUMNS: readonly string[] = [
   ...FILTER_COLUMNS,
   ...ADDRESS_COLUMNS.flatMap((column) => [`${column}_slug`, `${column}_address`]),

@@ -37,7 +37,6 @@ export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   return database;
 }
 
-/** Opens a file of the library to be read: whatever is asked of it, it is not changed. */
 export async function openToRead(path: string): Promise<DatabaseSyncInstance> {
   const DatabaseSync = await driver();
   const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS });

@@ -10,7 +10,6 @@ import type { RunStore } from "../runs/run-store.ts";
 import { type BoughtRun, Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
 import { filterValues } from "./person.ts";
 
-/** What a library is of: the runs of one service with one kind of key. */
 export interface Shelf {
   readonly path: string;
   /** The service's address as plans have it. */
@@ -19,15 +18,13 @@ export interface Shelf {
 }
 
 export interface TakenIn {
-  /** Pages that were not in before. */
   readonly pages: number;
   /** Runs that cannot be read, and why: what they hold is not in. */
   readonly unread: readonly { readonly run: string; readonly why: string }[];
 }
 
 /**
- * Opens a library after taking in what the runs hold beyond it. The journals are the truth: nothing is written to the library while
- * anything is bought, it reads on from where it stopped, and a process that dies in between leaves whole pages only.
+ * Opens a library after taking in what the runs hold beyond it (docs/library.md, "Files and crashes").
  * @returns undefined where nothing was ever bought there
  */
 export async function openLibrary(
@@ -65,10 +62,7 @@ export async function openLibrary(
   }
 }
 
-/**
- * Makes a library again from the runs that are there. What came from removed runs and from files stays as it is.
- * @returns undefined where nothing was ever bought there
- */
+/** Makes a library again from the runs that are there. @returns undefined where nothing was ever bought there */
 export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<typeof openLibrary> {
   const opened = await openLibrary(shelf, store);
   if (opened === undefined) return undefined;
@@ -77,11 +71,7 @@ export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<
   return openLibrary(shelf, store);
 }
 
-/**
- * Takes in records that were bought elsewhere or earlier: owned from now on, at no price. The same file again changes nothing.
- * @param at when they were true, epoch milliseconds
- * @returns how many of the people were not owned before
- */
+/** Takes in records at no price; again, it changes nothing. @param at epoch milliseconds @returns how many people are new */
 export function importRecords(
   library: Library,
   { name, at, records }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
@@ -115,7 +105,6 @@ const belongs = (plan: Plan, { serviceId, mode }: Shelf): boolean =>
 /** Rows that are taken in at once: each time costs a sync of the disk. */
 const GROUP_ROWS = 10_000;
 
-/** @returns how many pages were not in before */
 async function takeIn(library: Library, run: RunReader): Promise<number> {
   let taken = 0;
   let group: PaidPage[] = [];

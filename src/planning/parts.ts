@@ -1,10 +1,8 @@
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
 import type { FilterKey, Filters } from "../contract/filters.ts";
 
-/** How many people match, by a free and exact count. */
 export type Count = (filters: Filters) => Promise<number>;
 
-/** A part of a segment that the service gives whole. */
 export interface Part {
   readonly filters: Filters;
   readonly count: number;
@@ -97,7 +95,6 @@ export async function divide(segment: Filters, total: number, wall: number, coun
     }
   };
 
-  /** Those whose whole name this is. @returns how many they are */
   const whole = async (filters: Filters, name: string, people: number): Promise<number> => {
     const { name_prefix: _, ...rest } = filters;
     const exact = { ...rest, name };
@@ -114,7 +111,6 @@ export async function divide(segment: Filters, total: number, wall: number, coun
 
 interface Share {
   readonly value: string;
-  /** Of the people of the segment, 0 to 1. */
   readonly share: number;
 }
 
@@ -144,7 +140,6 @@ async function coveringLists(segment: Filters, total: number, count: Count): Pro
   return found;
 }
 
-/** Two lists of values, the first about as large as a whole number of full parts. */
 function halves(values: readonly Share[], people: number, wall: number): [Share[], Share[]] {
   const sum = values.reduce((all, { share }) => all + share, 0);
   const parts = Math.ceil(people / (FILL * wall));
