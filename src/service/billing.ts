@@ -38,10 +38,7 @@ export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
 }
 
-/**
- * Hold, work, settle (docs/contract.md, Credits): credits for every row asked for are held, the rows really returned are charged, the rest goes
- * back in the same transaction. Whatever fails after the hold gives everything back. The answer exists only once it is committed.
- */
+/** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back; the answer exists once it is committed. */
 export async function purchase(store: Store, order: Purchase): Promise<Answer> {
   const { account, call, costed, key, rows } = order;
   const unit = account.plan.costs[costed];

@@ -52,11 +52,7 @@ export const datasetDir = (dir: string): string => join(dir, "dataset");
 /** A text that names a place on the network rather than a file. */
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 
-/**
- * Opens the accounts of a data folder, without its dataset. A new folder gets the account `default` on the plan `standard` with
- * 10,000 credits. Several processes may do so at once.
- * @throws StoreUnavailableError where the ledger cannot be opened
- */
+/** The accounts alone. A new folder gets the account `default` with 10,000 credits. Several processes may do so at once. */
 export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
   const { create = true } = options;
   const now = options.now ?? Date.now;
@@ -76,10 +72,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   return store;
 }
 
-/**
- * Verifies the accounts of a data folder, and writes nothing.
- * @throws NoLedgerError where there are none
- */
+/** Writes nothing. @throws NoLedgerError where there are no accounts */
 export async function verifyStore(dir: string, options: Pick<StoreOptions, "store">): Promise<Verified> {
   const place = placeOf(dir, options);
   if (!isUrl(place)) return (await import("./ledger/sqlite-file.ts")).verifySqliteFile(place);

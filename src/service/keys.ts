@@ -1,10 +1,7 @@
 import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
 import type { KeyMode } from "./ledger/ledger.ts";
 
-/**
- * API keys (docs/contract.md, Keys): `hc_live_` or `hc_test_`, 32 random bytes in base62 and a checksum. The checksum lets a typing
- * error and a random guess be refused without a look-up, and a secret scanner be certain of what it found.
- */
+/** `hc_live_` or `hc_test_`, 32 random bytes in base62, a checksum: errors and guesses need no look-up (docs/contract.md, Keys). */
 const ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 const SECRET_BYTES = 32;
 /** 62^43 > 2^256. */
@@ -38,10 +35,6 @@ function checksum(mode: KeyMode, secret: string): string {
   return base62(BigInt(digest.readUInt32BE(0)), CHECKSUM_LENGTH);
 }
 
-/**
- * Makes a key.
- * @param random a source of `n` unpredictable bytes; the default is the system's
- */
 export function makeApiKey(mode: KeyMode, random: (n: number) => Uint8Array = randomBytes): ApiKey {
   const bytes = random(SECRET_BYTES);
   if (bytes.length !== SECRET_BYTES)
@@ -51,10 +44,7 @@ export function makeApiKey(mode: KeyMode, random: (n: number) => Uint8Array = ra
   return { key, mode, hash: hashApiKey(key), prefix: displayPrefix(key) };
 }
 
-/**
- * Reads a key as a client sent it, exactly: no trimming and no other case.
- * @returns undefined where the form or the checksum is wrong, so that no look-up is needed
- */
+/** Exactly as it was sent. @returns undefined where form or checksum are wrong */
 export function parseApiKey(text: string): { readonly mode: KeyMode; readonly hash: string } | undefined {
   const match = PATTERN.exec(text);
   if (!match) return undefined;

@@ -14,8 +14,7 @@ import {
   UnknownAccountError,
 } from "./ledger.ts";
 
-// Accounts, keys, plans and counters in the database. `repeated` says that an earlier attempt, whose outcome is unknown, came
-// before: what it left is then ours.
+// `repeated`: an earlier attempt, whose outcome is unknown, came before; what it left is then ours.
 
 export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at,
   a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;

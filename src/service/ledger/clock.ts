@@ -1,9 +1,4 @@
-/**
- * A clock that starts at the wall clock's time and then runs by a monotonic one, so that a wall clock set forward or back
- * (NTP, a person, a paused machine) neither expires nor prolongs anything in a running process (I12).
- * @param wall epoch milliseconds
- * @param monotonic milliseconds from any origin that never go back
- */
+/** The wall clock at the start, then a monotonic one, so that a clock that is set expires nothing (I12). Both in ms. */
 export function anchoredClock(wall: () => number, monotonic: () => number): () => number {
   const start = wall() - monotonic();
   return () => Math.floor(start + monotonic());

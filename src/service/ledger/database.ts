@@ -14,17 +14,13 @@ export interface Result {
   readonly changed: number;
 }
 
-/**
- * Statements that depend on each other's results, without saying how they are run: SQLite does so at once, PostgreSQL over a
- * connection. So what the ledger asks of its database is written once.
- */
+/** Statements that depend on results, however they are run: so what the ledger asks of its database is written once. */
 export type Steps<Value> = Generator<Statement, Value, Result>;
 
 export function* rowsOf(sql: string, ...values: readonly unknown[]): Steps<readonly Row[]> {
   return (yield { sql, values }).rows;
 }
 
-/** @returns how many rows changed */
 export function* change(sql: string, ...values: readonly unknown[]): Steps<number> {
   return (yield { sql, values }).changed;
 }

@@ -1,7 +1,4 @@
-/**
- * Remembers what was read from a store that lies across a network: fresh for a few seconds, usable a while longer where the store
- * does not answer, and then no more. What is known to have changed is dropped at once.
- */
+/** Answers from memory for a few seconds, a while longer where the store is away, and then no more. */
 export class FreshCache<T> {
   readonly #entries = new Map<string, { readonly value: T; readonly readAt: number }>();
   readonly #freshMs: number;
@@ -11,7 +8,6 @@ export class FreshCache<T> {
   /** Grows with every drop, so that a read which began before one is not remembered after it. */
   #generation = 0;
 
-  /** @param staleMs the age in ms beyond which nothing is answered from memory, whatever happens to the store */
   constructor(options: {
     readonly freshMs: number;
     readonly staleMs: number;
@@ -24,10 +20,7 @@ export class FreshCache<T> {
     this.#size = options.size;
   }
 
-  /**
-   * @param load reads from the store; undefined is answered and not remembered
-   * @param isOutage whether an error of `load` means that the store is away, so that an older value may stand in
-   */
+  /** @param isOutage whether an error of `load` means that the store is away, so that an older value may stand in */
   async get(
     key: string,
     load: () => Promise<T | undefined>,
@@ -53,7 +46,6 @@ export class FreshCache<T> {
     }
   }
 
-  /** Forgets everything: something was changed through this process. */
   drop(): void {
     this.#generation += 1;
     this.#entries.clear();

@@ -5,22 +5,18 @@ import { StoreUnavailableError } from "./ledger.ts";
 import type { Outcome } from "./rules.ts";
 
 export interface GroupCommitOptions<Request> {
-  /**
-   * Does all requests inside a transaction, in memory first and then in few writes. What concerns one request only is its outcome;
-   * what it throws takes the whole group back.
-   */
+  /** Inside a transaction. What concerns one request is its outcome; what it throws takes the whole group back. */
   readonly apply: (group: readonly Request[]) => readonly Outcome[];
   /** Called after each commit: what it throws is what the callers get instead of their outcomes. */
   readonly confirm: () => void;
-  /** The longest that a durable change waits for company, in ms. */
+  /** In ms. */
   readonly waitMs: number;
-  /** The most changes in one transaction. */
   readonly size: number;
-  /** How long a locked database is tried again before the changes are refused, in ms. */
+  /** In ms. */
   readonly patienceMs: number;
   /** How many more durable changes can come soon: the group does not wait once all of them are in. */
   readonly expected: () => number;
-  /** The level of a durable commit; anything but `FULL` loses acknowledged charges when the power fails. */
+  /** Anything but `FULL` loses acknowledged charges when the power fails. */
   readonly synchronous: "FULL" | "NORMAL";
 }
 
@@ -54,19 +50,12 @@ export function translateError(error: unknown): unknown {
   return new StoreUnavailableError(`the ledger cannot be used: ${(error as Error).message}`, { cause: error });
 }
 
-/** Refused for what it is, by the rules or by the schema, and not because the file cannot be used. */
 function isOfOneChange(error: unknown): boolean {
   const code = resultCode(error);
   return code === SQLITE_CONSTRAINT || (code === undefined && !(error instanceof StoreUnavailableError));
 }
 
-/**
- * The one writer of a process. Changes that come together share a transaction and its sync, and every promise settles only after
- * the commit. Where the database refuses a group for one of its rows, each change is done again alone, and only the culprit fails.
- *
- * A sync is what costs, so durable changes wait for each other, and volatile ones are committed without one. The next durable
- * commit syncs the same log and with it all that came before.
- */
+/** The one writer of a process. Volatile changes are committed at once and unsynced; durable ones wait for company and sync all. */
 export class GroupCommit<Request> {
   readonly #database: DatabaseSyncInstance;
   readonly #options: GroupCommitOptions<Request>;
@@ -88,7 +77,6 @@ export class GroupCommit<Request> {
     database.exec(`PRAGMA busy_timeout = ${LOCK_WAIT_MS}`);
   }
 
-  /** Resolves with the value of the request's outcome after the commit. */
   run(durability: Durability, request: Request): Promise<unknown> {
     const promise = new Promise<unknown>((resolve, reject) => {
       (durability === "durable" ? this.#durable : this.#volatile).push({ request, resolve, reject });
@@ -97,7 +85,6 @@ export class GroupCommit<Request> {
     return promise;
   }
 
-  /** Resolves once everything that was asked for so far is committed or refused. */
   async drain(): Promise<void> {
     while (this.#durable.length + this.#volatile.length > 0 || this.#retrying !== undefined) {
       if (this.#retrying !== undefined) await this.#retrying;
@@ -142,12 +129,10 @@ export class GroupCommit<Request> {
     else this.#retrying = this.#retry(jobs, durableJobs.length > 0);
   }
 
-  /** Another process holds the lock: tries again with the event loop running, then refuses. */
   async #retry(jobs: readonly Job<Request>[], durable: boolean): Promise<void> {
     const attempts = Math.ceil(this.#options.patienceMs / LOCK_WAIT_MS);
     let done = false;
     for (let attempt = 1; attempt < attempts && !done; attempt += 1) {
-      // Each attempt waits for the lock itself; this pause only lets the event loop run.
       await new Promise((resolve) => setTimer(resolve, 1 + (attempt % 5)));
       done = this.#attempt(jobs, durable);
     }
@@ -207,10 +192,7 @@ export class GroupCommit<Request> {
     }
   }
 
-  /**
-   * After a commit whose sync failed, its pages may be whole in the log although the change was refused. A following commit
-   * overwrites them; one is made at once, so that a crash now cannot bring the refused change back.
-   */
+  /** A refused commit may stand whole in the log: one is written over it at once, so that a crash cannot bring it back. */
   #rollback(): void {
     const database = this.#database;
     try {

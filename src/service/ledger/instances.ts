@@ -4,16 +4,14 @@ import { hostname } from "node:os";
 import { kill, pid } from "node:process";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
 
-/** What tells one process from every other, also from a later one with the same number. */
 export interface ProcessIdentity {
   readonly pid: number;
-  /** When the system started it, in the system's own unit; empty where the system does not tell. */
+  /** In the system's own unit; empty where it does not tell. */
   readonly started: string;
   /** Machine id, host, boot and process-number space: only where all are the same does `pid` mean anything. */
   readonly machine: string;
 }
 
-/** How long a process on another machine may be silent before its holds are given back. */
 export const SILENCE_MS = 60_000;
 
 /** Fields 3 (state) and 22 (start time) of /proc/PID/stat; the name in field 2 may hold spaces and parentheses. */
@@ -31,9 +29,7 @@ function firstOf(...readers: readonly (() => string)[]): string {
   for (const read of readers) {
     try {
       return read().trim();
-    } catch {
-      // Not Linux, or no /proc: the next reader, or nothing.
-    }
+    } catch {}
   }
   return "";
 }
@@ -60,11 +56,7 @@ function wasRebooted(owner: string, self: string): boolean {
   return sameMachine && ownerSpace === WHOLE_MACHINE && space === WHOLE_MACHINE && ownerBoot !== boot;
 }
 
-/**
- * Whether the process that `owner` names still lives. A stopped process lives. On the same machine the process table decides;
- * a machine that was rebooted since has nothing left; from elsewhere only the heartbeat can be judged.
- * @param silentMs time since the owner's last heartbeat
- */
+/** The process table decides; from elsewhere only the heartbeat. A stopped process lives. @param silentMs since its heartbeat */
 export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs: number): boolean {
   if (owner.machine !== self.machine) return !wasRebooted(owner.machine, self.machine) && silentMs <= SILENCE_MS;
   try {
@@ -78,15 +70,10 @@ export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs:
   return stat.state !== "Z" && stat.state !== "X" && (owner.started === "" || stat.started === owner.started);
 }
 
-/** How long an instance without holds must be silent before it is forgotten. */
 const FORGET_MS = 3_600_000;
 
-/**
- * Which processes hold money on this ledger, so that what a dead one left can be given back. An instance is made known before its
- * first hold, so that a command that only reads or grants leaves no trace.
- */
+/** Which processes hold money. One is made known before its first hold: who only reads or grants leaves no trace. */
 export class Instances {
-  /** This instance: the owner of its holds. */
   readonly id = randomBytes(8).toString("hex");
   /** What {@link isAlive} reads of a hold `h` and the instance `i` that owns it. */
   readonly columns: string;
@@ -99,7 +86,6 @@ export class Instances {
     this.columns = `h.owner, i.pid, i.started, i.machine, i.heartbeat_at, ${clock} AS clock`;
   }
 
-  /** @param row with {@link columns} @param now epoch milliseconds */
   isAlive(row: Row, now: number): boolean {
     if (row.owner === this.id) return true;
     if (row.pid === null) return false;
@@ -107,7 +93,6 @@ export class Instances {
     return isAlive(identity, this.#self, Number(row.clock ?? now) - Number(row.heartbeat_at));
   }
 
-  /** Says that this instance exists, and from then on that it lives. */
   *beat(now: number): Steps<void> {
     const { machine, pid, started } = this.#self;
     yield* change(
@@ -121,7 +106,6 @@ export class Instances {
     yield* change("DELETE FROM instances WHERE id = $1", this.id);
   }
 
-  /** Forgets dead instances that hold nothing. */
   *prune(now: number): Steps<void> {
     const silent = yield* rowsOf(
       `SELECT id AS owner, pid, started, machine, heartbeat_at, ${this.#clock} AS clock FROM instances i

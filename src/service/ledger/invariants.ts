@@ -1,12 +1,8 @@
 import { type Row, rowsOf, type Steps } from "./database.ts";
 import { digestOf } from "./digest.ts";
 
-/**
- * The ledger's invariants as SQL that returns one row, with one sentence, per breach. Every figure is recomputed from the
- * entries and the holds; nothing that is kept as a running sum is believed. The same text runs on SQLite and on PostgreSQL.
- */
+/** One row, with one sentence, for each breach; recomputed from entries and holds. For both databases. */
 const INVARIANTS: readonly string[] = [
-  // I1: the balance is what was granted less what was charged.
   `SELECT 'I1: balance of ' || b.account_id || ' (' || b.mode || ') is ' || b.balance || ' millionths, its entries sum to '
      || COALESCE(SUM(e.amount), 0)
    FROM balances b LEFT JOIN entries e ON e.account_id = b.account_id AND e.mode = b.mode
@@ -16,14 +12,12 @@ const INVARIANTS: readonly string[] = [
   `SELECT 'I1: entry ' || id || ' says the balance after it is ' || balance_after || ', the entries up to it sum to ' || total
    FROM (SELECT id, balance_after, SUM(amount) OVER (PARTITION BY account_id, mode ORDER BY id) AS total FROM entries) AS sums
    WHERE balance_after <> total`,
-  // I2: what is held is covered, and is the sum of the pending holds.
   `SELECT 'I2: ' || account_id || ' (' || mode || ') holds ' || held || ' of a balance of ' || balance
    FROM balances WHERE held < 0 OR held > balance`,
   `SELECT 'I2: ' || b.account_id || ' (' || b.mode || ') has ' || b.held || ' held, its pending holds sum to '
      || COALESCE(SUM(h.amount), 0)
    FROM balances b LEFT JOIN holds h ON h.account_id = b.account_id AND h.mode = b.mode AND h.state = 'pending'
    GROUP BY b.account_id, b.mode, b.held HAVING b.held <> COALESCE(SUM(h.amount), 0)`,
-  // I3: each hold resolves once, and never for more than was held.
   `SELECT 'I3: hold ' || id || ' reserved ' || amount || ' and was posted with ' || posted
    FROM holds WHERE posted IS NOT NULL AND (posted > amount OR posted < 0)`,
   `SELECT 'I3: hold ' || id || ' is ' || state || ' but ' ||
@@ -38,7 +32,6 @@ const INVARIANTS: readonly string[] = [
    HAVING h.posted <> COALESCE(-SUM(e.amount), 0) OR COUNT(e.id) > 1 OR (h.posted > 0 AND COUNT(e.id) <> 1)`,
   `SELECT 'I3: entry ' || e.id || ' is a charge without a posted hold'
    FROM entries e LEFT JOIN holds h ON h.id = e.hold_id AND h.state = 'posted' WHERE e.kind = 'charge' AND h.id IS NULL`,
-  // I7: a record and its hold tell the same story.
   `SELECT 'I7: a stored reply of ' || i.account_id || ' belongs to hold ' || i.hold_id || ', which is '
      || COALESCE(h.state, 'missing')
    FROM idempotency i LEFT JOIN holds h ON h.id = i.hold_id
@@ -50,7 +43,6 @@ const INVARIANTS: readonly string[] = [
   `SELECT 'I7: pending hold ' || h.id || ' carries an idempotency key that has no record'
    FROM holds h LEFT JOIN idempotency i ON i.hold_id = h.id
    WHERE h.state = 'pending' AND h.idempotency_key IS NOT NULL AND i.hold_id IS NULL`,
-  // The spend per day is a sum of charges.
   `SELECT 'usage: ' || u.account_id || ' (' || u.mode || ') has ' || u.charged || ' charged on ' || u.day
      || ', its entries say ' || COALESCE(-SUM(e.amount), 0)
    FROM usage_days u LEFT JOIN entries e
@@ -63,7 +55,6 @@ const INVARIANTS: readonly string[] = [
 
 interface Digested {
   readonly sql: string;
-  /** The parts of the digest, in order. */
   readonly parts: readonly string[];
   readonly what: (row: Row) => string;
 }

@@ -12,7 +12,6 @@ export interface Plan {
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
 
-/** What of a plan is to be another. */
 export type PlanChanges = Partial<Omit<Plan, "costs">> & { readonly costs?: Partial<Plan["costs"]> };
 
 const ONE_CREDIT = credits(1_000_000n);
@@ -31,13 +30,9 @@ export const STANDARD_PLAN: Plan = {
   },
 };
 
-/** How long an idempotency record is kept and replayed. */
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
-/**
- * The store cannot answer now: it is locked, full, broken, unreachable or closed. Nothing was charged as far as the store can
- * know; the service answers 500.
- */
+/** The store cannot answer now. Nothing was charged as far as it can know; the service answers 500. */
 export class StoreUnavailableError extends Error {
   override readonly name = "StoreUnavailableError";
   /** The change may stand all the same: its commit was sent, and no answer came. */
@@ -64,7 +59,7 @@ export class HoldResolvedError extends Error {
   }
 }
 
-/** More was to be charged than the hold reserved: a fault of the caller, refused without a change. */
+/** A fault of the caller, refused without a change. */
 export class OverchargeError extends Error {
   override readonly name = "OverchargeError";
 
@@ -83,7 +78,6 @@ export class UnknownAccountError extends Error {
   }
 }
 
-/** There are no accounts where some were expected, and none were to be made. */
 export class NoLedgerError extends Error {
   override readonly name = "NoLedgerError";
 
@@ -92,28 +86,25 @@ export class NoLedgerError extends Error {
   }
 }
 
-/** What was to be created exists already. */
 export class StoreConflictError extends Error {
   override readonly name = "StoreConflictError";
 }
 
-/** The ledger contradicts itself. Never caught and passed over: the change is rolled back and the service answers 500. */
+/** The ledger contradicts itself: the change is rolled back and the service answers 500. */
 export class LedgerInvariantError extends Error {
   override readonly name = "LedgerInvariantError";
 }
 
-/** A key as it is known at rest: never its secret. */
+/** Never with its secret. */
 export interface StoredKey {
   readonly id: string;
   readonly name: string;
   readonly mode: KeyMode;
   /** What may be shown of the key: prefix, first and last characters. */
   readonly prefix: string;
-  /** SHA-256 of the whole key, hex. */
   readonly hash: string;
   readonly accountId: string;
   readonly accountName: string;
-  /** Epoch milliseconds. */
   readonly createdAt: number;
   readonly revokedAt: number | null;
 }
@@ -136,7 +127,6 @@ export interface HoldRequest {
   readonly accountId: string;
   readonly mode: KeyMode;
   readonly keyId: string;
-  /** `person_search`, `company_enrich` or `company_employees`. */
   readonly call: CostedCall;
   readonly amount: Credits;
   readonly requestId: string;
@@ -144,7 +134,6 @@ export interface HoldRequest {
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
 }
 
-/** A stored answer, replayed byte for byte. */
 export interface StoredReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -164,81 +153,55 @@ export interface Settlement {
   readonly holdId: string;
   /** At most the amount held; the rest is refunded in the same transaction. */
   readonly amount: Credits;
-  /**
-   * Builds the answer once the balance after the charge is known, inside the transaction, so that reply and charge are
-   * committed together. Stored only where the hold carries an idempotency key.
-   */
+  /** Called inside the transaction, before the charge: reply and charge are committed together. */
   readonly reply: (balanceAfter: Credits) => StoredReply;
 }
 
-/** Calls of one key on one UTC day (`YYYY-MM-DD`): rate limits that must survive a restart. */
+/** Calls of one key on one UTC day (`YYYY-MM-DD`). */
 export interface DayCount {
   readonly keyId: string;
   readonly day: string;
   readonly count: number;
 }
 
-/**
- * Accounts, keys, money and idempotency behind the service: append-only entries, holds that resolve exactly once, answers only
- * after commit. Implemented on SQLite and on PostgreSQL; one conformance suite runs on both. Every amount is in credits
- * (fixed-point). Methods reject with StoreUnavailableError where the store cannot answer: the service then answers 500 and
- * charges nothing.
- */
+/** Accounts, keys, money and idempotency. Amounts are in credits; answers come after the commit, or StoreUnavailableError. */
 export interface Store {
   /** @param hash from `hashApiKey`. @returns undefined where no such key exists or it was revoked */
   findKey(hash: string): Promise<StoredKey | undefined>;
   account(accountId: string): Promise<Account | undefined>;
   balance(accountId: string, mode: KeyMode): Promise<Balance>;
 
-  /**
-   * Reserves `amount` credits of the account: nobody else can spend them until the hold resolves. An idempotency key is looked
-   * up first, so a replay needs no balance.
-   */
+  /** Reserves credits until the hold resolves. An idempotency key is looked up first, so a replay needs no balance. */
   hold(request: HoldRequest): Promise<HoldOutcome>;
   /** Charges, refunds the difference, stores the reply. Rejects with HoldResolvedError where the hold was resolved before. */
   settle(settlement: Settlement): Promise<{ readonly reply: StoredReply; readonly balance: Credits }>;
-  /**
-   * Gives everything back; a hold that is resolved already is left alone, except that after a `settle` which was rejected although
-   * its commit went through, the charge goes back too (where no idempotency key lets a retry have the reply). So `release` after
-   * any failed `settle` makes "an error is never charged" true. @returns the balance after
-   */
+  /** Gives all back, also the charge of a `settle` that was rejected in doubt, unless a retry can have its reply. @returns the balance */
   release(holdId: string): Promise<Credits>;
 
   /** Adds each `count` to its key's counter of that day (a difference, not a total); written with the next commit. */
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;
 
-  // Administration (the `service` commands; never reachable over HTTP)
-  /** With {@link STANDARD_PLAN} and no credits. Rejects with StoreConflictError where the id is taken. */
   createAccount(id: string, name: string): Promise<Account>;
   createKey(key: Omit<StoredKey, "revokedAt" | "accountName">): Promise<void>;
   listKeys(accountId: string): Promise<readonly StoredKey[]>;
   /** @returns false where there is no such live key */
   revokeKey(keyId: string): Promise<boolean>;
-  /** Adds credits to the balance. `amount` is above zero. */
   grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance>;
   /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
   setPlan(accountId: string, changes: PlanChanges): Promise<Plan>;
 
-  /**
-   * Gives back what a dead process left pending: its holds older than `olderThanMs` become `expired` and their idempotency keys
-   * are free again. Holds of a process that lives, stopped or slow, are never touched. Call it with 0 at the start of a service;
-   * a store that holds money repeats it by itself. @returns how many
-   */
+  /** Expires what dead processes left pending, as far as it is older; from then on by itself. Called with 0 at the start. @returns how many */
   recover(olderThanMs: number): Promise<number>;
-  /** Recomputes the invariants I1-I3 and the ledger's sums from zero. @returns one sentence per breach; empty when sound */
+  /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
   verify(): Promise<readonly string[]>;
   close(): Promise<void>;
 }
 
-/** What every store can be told. */
 export interface LedgerOptions {
-  /** Wall clock, epoch milliseconds. */
+  /** Wall clock, ms. */
   readonly now: () => number;
-  /**
-   * Milliseconds that never go back, to keep a running process free of wall clock jumps. Without it `now` is believed as it is
-   * (tests move it at will).
-   */
+  /** Milliseconds that never go back (I12); without it `now` is believed as it is. */
   readonly monotonic?: () => number;
   /** The most changes in one transaction: 64. */
   readonly groupSize?: number;

@@ -43,20 +43,16 @@ export class CommitInDoubt extends Error {
   }
 }
 
-/** One connection inside one transaction. */
 export type Execute = (statement: Statement) => Promise<Result>;
 
-/** Milliseconds that are left of the patience. */
 export type Left = () => number;
 
 /** How long a server that was away a moment ago is tried: nobody waits for it from the beginning again. */
 const IMPATIENCE_MS = 500;
 
-/** The way to the database: what fails for a moment is tried again, up to the patience. */
 export class PostgresSession {
   readonly #pool: Pool;
   readonly #patienceMs: number;
-  /** The last patience ended without an answer. */
   #away = false;
   #closed = false;
 
@@ -78,13 +74,7 @@ export class PostgresSession {
     await this.#pool.end();
   }
 
-  /**
-   * Works until it succeeds, fails for good, or the patience is at its end: one deadline for all attempts, pauses, connections and
-   * answers. The pauses grow and are jittered.
-   * @param work is told whether it is done again, and how long it may take. What it throws goes through {@link unavailable}, but for
-   * CommitInDoubt's cause
-   * @param since when it was asked for, by `performance.now()`
-   */
+  /** Tries again what may succeed soon: one deadline over attempts, pauses and answers, from `since` (`performance.now()`) on. */
   async retried<Value>(
     work: (repeated: boolean, left: Left) => Promise<Value>,
     since = performance.now(),
@@ -124,7 +114,6 @@ export class PostgresSession {
     });
   }
 
-  /** What only reads, from one snapshot, however long it takes. */
   snapshot<Value>(work: (execute: Execute) => Promise<Value>): Promise<Value> {
     const forever = (): number => 86_400_000;
     return this.retried((_, left) =>

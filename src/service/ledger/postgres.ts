@@ -22,9 +22,9 @@ import { type LedgerDatabase, LedgerStore } from "./store.ts";
 export interface PostgresStoreOptions extends LedgerOptions {
   /** `postgres://user:password@host:port/database`. The password is in no message. */
   readonly url: string;
-  /** The schema that holds the tables: `headcount`. */
+  /** `headcount`. */
   readonly schema?: string;
-  /** The most connections: 10. */
+  /** 10. */
   readonly connections?: number;
   /** How long a key is believed without asking again: 10,000 ms; revocation is seen by other processes after that. */
   readonly keyFreshMs?: number;
@@ -32,10 +32,7 @@ export interface PostgresStoreOptions extends LedgerOptions {
 
 const INT8 = 20;
 
-/**
- * Opens the ledger on PostgreSQL, creating or migrating its schema.
- * @throws StoreUnavailableError where the server cannot be reached; Error where the schema is newer or the server does not sync
- */
+/** @throws StoreUnavailableError where it cannot be reached; Error where its schema is newer or it does not sync */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
   const { default: pg } = await needed("pg", import("pg"));
   const schema = options.schema ?? "headcount";
@@ -47,7 +44,6 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     max: options.connections ?? 10,
     options: `-c search_path=${schema}`,
     connectionTimeoutMillis: Math.min(2000, patienceMs),
-    // A server that was stopped answers nothing at all.
     query_timeout: Math.max(patienceMs, 2000),
     lock_timeout: patienceMs,
     application_name: "headcount",
@@ -58,8 +54,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
           : pg.types.getTypeParser(oid, format)) as typeof pg.types.getTypeParser,
     },
   });
-  // A connection that breaks, idle or in use: the request on it gets the error, and the pool makes another. Without a listener
-  // the same event would end the process.
+  // The request on a broken connection gets the error; without a listener the same event would end the process.
   pool.on("error", () => undefined);
   pool.on("connect", (client) => client.on("error", () => undefined));
   try {
@@ -83,9 +78,7 @@ interface Job {
   readonly durability: Durability;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** By `performance.now()`. */
   readonly askedAt: number;
-  /** What an attempt whose commit got no answer would have returned. */
   earlier?: unknown;
 }
 
@@ -95,10 +88,7 @@ interface PostgresLedgerOptions {
   readonly groupSize: number;
 }
 
-/**
- * Each account has a queue of its own: while one transaction of it is under way the next requests gather, and all go together in
- * the following one. So a hot account waits for its own syncs and never for its own row lock, request by request.
- */
+/** A queue for each account: what comes while its transaction is under way goes together in the next. */
 class PostgresLedger implements LedgerDatabase {
   readonly instances = new Instances("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
   readonly planLock = " FOR UPDATE OF p";
@@ -193,7 +183,6 @@ class PostgresLedger implements LedgerDatabase {
     this.#queues.delete(id);
   }
 
-  /** Repeats the group where the database asks for it, or where nobody knows whether its commit stands. */
   async #commitGroup(place: Place, jobs: readonly Job[]): Promise<void> {
     // Only a charge or a grant must outlive a power failure; the sync of the next one covers the holds before it.
     const durability = jobs.some((job) => job.durability === "durable") ? "durable" : "volatile";
@@ -224,7 +213,6 @@ class PostgresLedger implements LedgerDatabase {
   }
 }
 
-/** As opposed to a row that was refused: a constraint, or an invariant. */
 const isUnavailable = (error: unknown): boolean =>
   error instanceof StoreUnavailableError && (error.cause === undefined || isTransient(error.cause));
 

@@ -22,9 +22,7 @@ export interface Place {
   readonly mode: KeyMode;
 }
 
-/** What is wanted of somebody's money. */
 export type MoneyRequest =
-  /** With an id that was made before the first attempt, or with the next number. */
   | { readonly kind: "hold"; readonly holdId?: string; readonly request: HoldRequest }
   | { readonly kind: "settle"; readonly settlement: Settlement }
   | {
@@ -52,7 +50,6 @@ export interface Asked {
 export interface Money extends Place {
   readonly balance: Credits;
   readonly held: Credits;
-  /** Charged by this group. */
   readonly charged: Credits;
 }
 
@@ -65,31 +62,23 @@ export interface Hold extends Place {
   readonly idempotencyKey: string | null;
 }
 
-/** What an idempotency key stands for. */
 export interface ReplyRecord {
   readonly requestHash: string;
   readonly holdId: string;
   readonly createdAt: number;
-  /** Whether the process that is answering still lives. */
   readonly ownerAlive: boolean;
-  /** Undefined while the call is in flight. */
+  /** Undefined: in flight. */
   readonly reply: StoredReply | undefined;
-  /** The reply is not what was stored. */
   readonly damaged: boolean;
 }
 
-/** All that a group of requests needs to know, read under the lock under which its changes are written. */
+/** All that a group needs to know, read under the lock under which its changes are written. */
 export interface Facts {
-  /** Epoch milliseconds. */
   readonly now: number;
-  /** By {@link placeKey}. */
   readonly money: ReadonlyMap<string, Money>;
   readonly holds: ReadonlyMap<string, Hold>;
-  /** By {@link recordKey}. */
   readonly records: ReadonlyMap<string, ReplyRecord>;
-  /** Operations that are done already. */
   readonly operations: ReadonlySet<string>;
-  /** The number of the next hold, where holds are numbered. */
   readonly nextHoldId: bigint;
 }
 
@@ -102,7 +91,6 @@ export interface Entry extends Place {
   readonly note: string;
 }
 
-/** What a group changes, to be written in a few statements however many requests there are. */
 export interface Writes {
   readonly holds: readonly { readonly id: string; readonly request: HoldRequest }[];
   readonly resolved: readonly { readonly id: string; readonly state: HoldState; readonly posted: Credits | null }[];
@@ -127,7 +115,7 @@ export const refundOf = (holdId: string): string => `refund ${holdId}`;
 
 type Mutable<Lists> = { -readonly [Name in keyof Lists]: Lists[Name] extends readonly (infer Each)[] ? Each[] : never };
 
-/** The facts as the requests so far have left them. Only {@link decide} has one, and nobody sees it afterwards. */
+/** The facts as the requests so far have left them. */
 interface Draft {
   readonly now: number;
   readonly money: Map<string, Money>;
@@ -138,11 +126,7 @@ interface Draft {
   readonly writes: Mutable<Omit<Writes, "money">>;
 }
 
-/**
- * The one place where money moves: holds, charges, refunds, grants and replays, for whatever database. The requests are decided in
- * order, each on what those before it left. One that fails changes nothing and leaves its neighbours alone. Pure but for the
- * `reply` of a settlement, which it calls. The rules and their names are in docs/reliability.md.
- */
+/** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. Pure but for `reply`. */
 export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes; outcomes: readonly Outcome[] } {
   const draft: Draft = {
     ...facts,
@@ -301,7 +285,6 @@ function enter(draft: Draft, entry: Entry): void {
   draft.writes.entries.push(entry);
 }
 
-/** pending -> posted, voided or expired, once. */
 function resolve(draft: Draft, held: Hold, state: HoldState, posted: Credits | null): void {
   const { accountId, amount, call, id, idempotencyKey, mode } = held;
   draft.holds.set(id, { id, accountId, mode, call, amount, state, posted, idempotencyKey });

@@ -2,19 +2,16 @@ import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { PoolClient } from "pg";
 import { NoLedgerError, StoreUnavailableError } from "./ledger.ts";
 
-/** Marks the file as ours: "hcnt". */
 const APPLICATION_ID = 0x68636e74;
 /** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
 export const OLDEST_SQLITE = "3.51.3";
 
-/** Where the two databases differ in how they spell a table. */
 interface Dialect {
   readonly int: string;
   readonly status: string;
   /** Ids of holds: numbers on SQLite, made by the process on PostgreSQL, so that it can ask for one after a lost reply. */
   readonly holdId: string;
   readonly entryId: string;
-  /** Ends of tables: of those that are found by their key alone, of balances, of the others. */
   readonly keyed: string;
   readonly hot: string;
   readonly rows: string;
@@ -39,10 +36,7 @@ const POSTGRES: Dialect = {
   rows: "",
 };
 
-/**
- * Amounts are whole millionths of a credit. The constraints and triggers repeat what the code does, so that a mistake in the code
- * stops at the database: nothing overdraws, entries are never changed, a hold resolves once.
- */
+/** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
 const tables = ({ entryId, holdId, hot, int, keyed, rows, status }: Dialect): string => `
 CREATE TABLE accounts (id text PRIMARY KEY, name text NOT NULL, created_at ${int} NOT NULL) ${keyed};
 
@@ -161,10 +155,7 @@ const FIRST_VERSION = 2;
 export const SQLITE_VERSION = FIRST_VERSION + SQLITE_STEPS.length - 1;
 export const POSTGRES_VERSION = FIRST_VERSION + POSTGRES_STEPS.length - 1;
 
-/**
- * Looked at inside every transaction: a newer headcount may have moved the schema under a running process.
- * @throws StoreUnavailableError where it is another one
- */
+/** Looked at inside every transaction: a newer headcount may have moved the schema under a running process. */
 export function assertSchema(found: unknown, known: number): void {
   if (Number(found) === known) return;
   throw new StoreUnavailableError(
@@ -172,11 +163,7 @@ export function assertSchema(found: unknown, known: number): void {
   );
 }
 
-/**
- * @param found the version of the schema; 0 where there is none yet
- * @returns the steps that are missing, and the version that they lead to
- * @throws Error where this version of the program cannot use it
- */
+/** @param found 0 where there is none yet. @throws Error where this version of the program cannot use it */
 function stepsFrom(
   found: number,
   steps: readonly string[],
@@ -204,7 +191,6 @@ function assertOurs(database: DatabaseSyncInstance, path: string): void {
   throw new Error(`${path} is a database of another program, not a headcount ledger`);
 }
 
-/** @throws Error where the file is not a ledger of this version */
 export function assertLedger(database: DatabaseSyncInstance, path: string): void {
   assertOurs(database, path);
   const { missing } = stepsFrom(pragma(database, "user_version"), SQLITE_STEPS, path);
@@ -212,7 +198,6 @@ export function assertLedger(database: DatabaseSyncInstance, path: string): void
     throw new Error(`${path} has an older ledger schema; headcount serve brings it to the newest`);
 }
 
-/** @throws Error where the library is older than {@link OLDEST_SQLITE} */
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   const { version } = database.prepare("SELECT sqlite_version() AS version").get() as { version: string };
   const found = version.split(".").map(Number);
@@ -224,10 +209,7 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   }
 }
 
-/**
- * Brings the file to the newest schema. Several processes may do it at once: the first wins, the others find it done.
- * @throws Error where the file is of another program, or of a newer version of this one
- */
+/** Several processes may do it at once. @throws Error where the file is of another program, or of a newer version */
 export function migrate(
   database: DatabaseSyncInstance,
   path: string,
@@ -252,11 +234,7 @@ export function migrate(
   }
 }
 
-/**
- * Brings the schema to its newest version; several processes may do it at once. The connection's search path names the schema.
- * @param create whether tables are made where there are none; else that is a NoLedgerError
- * @throws Error where the tables are of a newer version, or the server does not sync its log
- */
+/** As {@link migrate}, in the search path. @param create else NoLedgerError where there is none. @throws Error on a server without syncs */
 export async function migratePostgres(client: PoolClient, schema: string, create: boolean): Promise<void> {
   const { rows } = await client.query<{ fsync: string; pages: string }>(
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",
@@ -279,7 +257,6 @@ export async function migratePostgres(client: PoolClient, schema: string, create
   if (!create && tables.rows.length === 0) throw new NoLedgerError(`${place} of this database`);
   await client.query("BEGIN");
   try {
-    // Everybody who wants to migrate waits here; the lock goes with the transaction.
     await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [`headcount-schema-${schema}`]);
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");

@@ -10,7 +10,6 @@ import { verifyAll } from "./invariants.ts";
 import { NoLedgerError, StoreUnavailableError } from "./ledger.ts";
 import { assertLedger, checkSqliteVersion } from "./schemas.ts";
 
-/** The most rows of one statement. */
 const MOST_ROWS = 64;
 
 interface Prepared {
@@ -23,7 +22,6 @@ function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): 
   return { rows: [], changed: Number(statement.run(...values).changes) };
 }
 
-/** The statements of one open file, prepared once by their text. */
 export class Statements {
   readonly #database: DatabaseSyncInstance;
   readonly #known = new Map<string, Map<number, Prepared>>();
@@ -79,17 +77,12 @@ function rowId(value: unknown): bigint | null {
 export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
 export interface Verified {
-  /** One sentence for each; empty where all is sound. */
   readonly breaches: readonly string[];
   /** What cannot be seen from the file alone. */
   readonly notes: readonly string[];
 }
 
-/**
- * Verifies a ledger file and writes nothing, neither into it nor beside it; a service may run meanwhile. Where nothing may be
- * written, not even by SQLite itself, a copy in the folder for temporary files is looked at.
- * @throws NoLedgerError where there is none; StoreUnavailableError where it cannot be read
- */
+/** Verifies a file and writes nothing, not even beside it; at need a copy in the folder for temporary files. @throws NoLedgerError */
 export async function verifySqliteFile(path: string): Promise<Verified> {
   if (!isFile(path)) throw new NoLedgerError(path);
   const log = `${path}-wal`;
@@ -140,7 +133,7 @@ async function verifyOpened(place: string): Promise<Verified> {
   }
 }
 
-/** All that the ledger promises, from one snapshot: other processes go on charging meanwhile. */
+/** From one snapshot: other processes go on charging meanwhile. */
 export function verifySnapshot(database: DatabaseSyncInstance, statements: Statements): readonly string[] {
   const breaches: string[] = [];
   const look = (sql: string): readonly Row[] => statements.execute({ sql, values: [] }).rows;

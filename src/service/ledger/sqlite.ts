@@ -29,10 +29,7 @@ export interface SqliteStoreOptions extends LedgerOptions {
   readonly synchronous?: "FULL" | "NORMAL";
 }
 
-/**
- * Opens the ledger, creating or migrating it.
- * @throws StoreUnavailableError where the file cannot be opened or locked; Error where it is not a ledger, or a newer one
- */
+/** @throws StoreUnavailableError where the file cannot be opened or locked; Error where it is no ledger, or a newer one */
 export async function openSqliteStore(options: SqliteStoreOptions): Promise<Store> {
   const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
@@ -52,7 +49,6 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     checkSqliteVersion(database);
     database.exec("PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1");
     await whileBusy(patienceMs, () => {
-      // What is pruned leaves no bytes behind, and gives its room back.
       database.exec("PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304");
       // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
       database.exec("PRAGMA journal_mode = WAL");
@@ -80,16 +76,13 @@ async function whileBusy(patienceMs: number, work: () => void): Promise<void> {
   }
 }
 
-/** Money, decided with the rest of its group, or one piece of administration. */
 type Change = MoneyRequest | { readonly kind: "steps"; readonly steps: () => Steps<unknown> };
 
 interface SqliteLedgerOptions extends SqliteStoreOptions {
   readonly patienceMs: number;
-  /** Holds that wait for their settlement. */
   readonly open: ReadonlyMap<string, Place>;
 }
 
-/** The most pages that are given back at once: 16 MB. */
 const VACUUM_PAGES = 4_000;
 /** One open ledger file: its statements, prepared once by their text, and one writer. */
 class SqliteLedger implements LedgerDatabase {
@@ -104,6 +97,7 @@ class SqliteLedger implements LedgerDatabase {
   readonly #statements: Statements;
   readonly #writer: GroupCommit<Change>;
   #closed = false;
+  #looked = false;
 
   constructor(database: DatabaseSyncInstance, options: SqliteLedgerOptions) {
     this.#database = database;
@@ -128,7 +122,14 @@ class SqliteLedger implements LedgerDatabase {
 
   async read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
     this.#assertOpen();
-    this.#assertInPlace();
+    // Once for all that is read in this turn of the event loop.
+    if (!this.#looked) {
+      this.#assertInPlace();
+      this.#looked = true;
+      setImmediate(() => {
+        this.#looked = false;
+      });
+    }
     try {
       return this.#statements.execute({ sql, values }).rows;
     } catch (error) {
@@ -167,22 +168,19 @@ class SqliteLedger implements LedgerDatabase {
     return verifySnapshot(this.#database, this.#statements);
   }
 
-  /** Leaves the log empty behind. */
   async close(): Promise<void> {
     await this.#writer.drain();
     this.#closed = true;
-    // The driver's statements keep the connection half open until they are collected, so SQLite's own checkpoint at the last
-    // close does not come: without this one the log would stay, and grow over many short commands.
+    // The driver keeps the connection half open, so that SQLite does not empty the log at the last close by itself.
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
     } catch {
-      // Everything that was acknowledged is in the log, and stays there.
+      // All that was acknowledged is in the log, and stays there.
     }
     this.#statements.clear();
     this.#database.close();
   }
 
-  /** Inside a transaction. */
   #apply(group: readonly Change[]): readonly Outcome[] {
     this.#assertInPlace();
     assertSchema(

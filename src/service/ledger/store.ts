@@ -37,12 +37,10 @@ import {
 } from "./ledger.ts";
 import { assertCovered, type MoneyRequest, type Place, type Settled } from "./rules.ts";
 
-/** How often an instance with holds says that it lives, and gives back what dead ones left. */
 const HEARTBEAT_MS = 10_000;
 /** The most idempotency records that one transaction and one heartbeat remove: 500 each second keep up with the busiest service. */
 const PRUNE_ROWS = 500;
 const PRUNE_ROUNDS = 10;
-/** Day counters are needed for today and, around midnight, yesterday. */
 const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
 /** A key read longer ago than this is not accepted, also where the store is away (I10). */
 const KEY_STALE_MS = 60_000;
@@ -59,22 +57,16 @@ export interface LedgerDatabase {
   read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
   /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
-  /**
-   * Decides a request together with those that come at the same time, and resolves once it is committed.
-   * @param place whose money it is, where the caller knows
-   */
+  /** Decided with those that come at the same time; resolves once it is committed. @param place whose money, where that is known */
   money(durability: Durability, request: MoneyRequest, place: Place | undefined): Promise<unknown>;
-  /** One sentence for each breach, from one snapshot. */
   verify(): Promise<readonly string[]>;
-  /** Gives back the room of what was pruned. */
   tidy(): Promise<void>;
-  /** Resolves once everything that was asked for so far is committed or refused. */
+  /** Resolves once all that was asked for is committed or refused. */
   drain(): Promise<void>;
   close(): Promise<void>;
 }
 
 export interface LedgerStoreOptions {
-  /** Epoch milliseconds. */
   readonly now: () => number;
   readonly heartbeatMs: number | undefined;
   /** How long keys and plans are believed without asking again, where asking is slow; undefined: they are always asked for. */
@@ -98,7 +90,6 @@ export class LedgerStore implements Store {
   #registration: Promise<void> | undefined;
   #registered = false;
 
-  /** @param open filled and emptied here; the database may look how many charges can still come */
   constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
     this.#database = database;
     this.#now = options.now;
@@ -212,7 +203,6 @@ export class LedgerStore implements Store {
   revokeKey(keyId: string): Promise<boolean> {
     const revokedAt = this.#now();
     const revoked = this.#database.change("durable", (repeated) => revokeKey(keyId, revokedAt, repeated));
-    // Also where the outcome is unknown: to ask again costs nothing.
     return revoked.finally(() => this.#keys?.drop());
   }
 
@@ -268,7 +258,6 @@ export class LedgerStore implements Store {
     }
   }
 
-  /** @param holds rows with `id`, `account_id` and `mode` */
   async #giveBack(holds: readonly Row[], state: "voided" | "expired"): Promise<void> {
     await Promise.all(
       holds.map((row) => {
@@ -288,7 +277,6 @@ export class LedgerStore implements Store {
     return cache.get(key, load, (error) => error instanceof StoreUnavailableError);
   }
 
-  /** Makes this instance known before its first hold. */
   #register(): Promise<void> {
     this.#registration ??= this.#beat().then(
       () => {
@@ -329,7 +317,6 @@ export class LedgerStore implements Store {
     await this.#prune();
   }
 
-  /** Removes what is kept no longer, bit by bit, so that it blocks nobody for long. */
   async #prune(): Promise<void> {
     const now = this.#now();
     const { instances } = this.#database;
