@@ -42,7 +42,7 @@ describe("login", () => {
     });
     expect((await run(["account"])).code).toBe(0);
     await run([...fromFile("second"), "--base-url", service.url], { stdin: service.testKey });
-    expect((await run(["account", "--json"])).stdout).toContain('"connection": "work"');
+    expect((await run(["account", "--json"])).stdout).toContain('"connection":"work"');
   });
 
   test("--json says what was done", async () => {
@@ -69,7 +69,7 @@ describe("login", () => {
     const again = await run(["login", "--insecure-storage"], { tty: true, answers: ["", service.testKey] });
     expect(again.code).toBe(0);
     expect(again.questions[0]).toBe(`Base URL [${service.url}]: `);
-    expect((await run(["account", "-q", "--json"])).stdout).toContain('"mode": "test"');
+    expect((await run(["account", "-q", "--json"])).stdout).toContain('"mode":"test"');
   });
 
   test("a key that the service refuses is not stored", async () => {
@@ -92,6 +92,14 @@ describe("login", () => {
     expect(login).toMatchObject({ code: 2, stdout: "" });
     expect(login.stderr).toMatch(/never taken from an argument[\s\S]*--key-stdin/);
     expect(login.stderr).not.toContain("0123456789abcdef");
+  });
+
+  test("a key that is pasted after another command is not repeated either", async () => {
+    const { run } = shell();
+    const account = await run(["account", "hc_live_0123456789abcdef"]);
+    expect(account.code).toBe(2);
+    expect(account.stderr).toContain('"hc_live_…" is one word too many');
+    expect(account.stderr).not.toContain("0123456789abcdef");
   });
 
   test.each<[string, readonly string[], TestContextOptions, number, RegExp]>([
