@@ -59,7 +59,6 @@ export class Attempts {
     return this.#wall;
   }
 
-  /** Whether the size of the pages is just being lowered: nothing else is to be asked for. */
   get isLowering(): boolean {
     return this.#lowering > 0;
   }
@@ -86,11 +85,7 @@ export class Attempts {
     }
   }
 
-  /**
-   * An attempt came to nothing: waits where another may help.
-   * @returns whether to try again; false: the unit is over
-   * @throws the error where another attempt makes no sense, or all are used up
-   */
+  /** Waits where another attempt may help. @returns whether to try again; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
     const lost = asLost(error);
     if (lost === undefined && (await this.#refused(flown, error))) return false;
@@ -106,13 +101,11 @@ export class Attempts {
     return false;
   }
 
-  /** Stopped between two attempts: what may have been charged stays pending, what was never sent is given back. */
   async #abandon({ unit, sent }: Flown): Promise<void> {
     if (sent) this.#flight.remove(unit);
     else await this.#settlement.giveUp(unit, "not sent");
   }
 
-  /** Waits for a turn in the shared bucket of this key. */
   async #takeTurn(): Promise<void> {
     const { pacer, maxWaitMs } = this.#options;
     const waitMs = pacer.take();
@@ -136,10 +129,7 @@ export class Attempts {
     }
   }
 
-  /**
-   * An answer that says no. Never charged (docs/contract.md, "Errors").
-   * @returns whether it was dealt with; false: another attempt may help
-   */
+  /** An answer that says no; never charged (docs/contract.md, "Errors"). @returns whether it was dealt with */
   async #refused(flown: Flown, error: unknown): Promise<boolean> {
     if (!(error instanceof ServiceError)) return false;
     const { unit } = flown;
@@ -213,11 +203,7 @@ export class Attempts {
     this.#options.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
   }
 
-  /**
-   * A reply was lost and nobody knows whether this service honours the key: as soon as nothing else is in flight, the free
-   * balance tells. What it cannot explain is booked as uncertain, inside the cap.
-   * @returns whether another attempt may be made under the cap
-   */
+  /** A reply was lost where keys may not be honoured: the free balance tells what is uncertain. @returns whether to try again */
   async #settleDoubt(flown: Flown, lost: LostReplyError): Promise<boolean> {
     const flight = this.#flight;
     const budget = this.#budget;

@@ -6,24 +6,18 @@ import { usedUp } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 
 export interface BudgetOptions {
-  /** Credits a row. */
   readonly price: Credits;
   /** Whether the service told that price: else it is a guess, and the first row that is paid for tells. */
   readonly priceKnown: boolean;
-  /** The cap that the user set; undefined: what was quoted was agreed to. */
   readonly maxCredits: Credits | undefined;
   /** The most that a run may cost in all its sessions, uncertain credits included; undefined: only `maxRows` counts. */
   readonly cap: Credits | undefined;
-  /** The most rows that a run may buy in all its sessions; undefined: as many as there are. */
   readonly maxRows: number | undefined;
-  /** Balance before the first call, where the service told. */
   readonly balance: Credits | undefined;
 }
 
-/** What a reply says of money. */
 export interface Charge {
   readonly used: Credits;
-  /** The balance that came with it. */
   readonly told: Credits | undefined;
 }
 
@@ -39,7 +33,6 @@ export class Budget {
   #price: Credits;
   #priceKnown: boolean;
 
-  /** @param spent what the journal adds up to, kept up to date by its owner */
   constructor(options: BudgetOptions, spent: RunState, flight: Flight) {
     this.#options = options;
     this.#spent = spent;
@@ -57,7 +50,6 @@ export class Budget {
     return this.#priceKnown;
   }
 
-  /** Where nobody told the price, the first charge does. */
   learnPrice(used: Credits, rows: number): void {
     if (this.#priceKnown || rows === 0) return;
     this.#priceKnown = true;
@@ -69,7 +61,6 @@ export class Budget {
     return this.#balance;
   }
 
-  /** Whether the balance is what the service told after the last call, with no other in flight. */
   get sure(): boolean {
     return this.#sure;
   }
@@ -79,7 +70,6 @@ export class Budget {
     this.#sure = sure;
   }
 
-  /** Credits that may still be put at risk. */
   room(): Credits | undefined {
     const { cap } = this.#options;
     if (cap === undefined) return undefined;
@@ -92,7 +82,6 @@ export class Budget {
     return room === undefined || hold <= room;
   }
 
-  /** Rows that may still be asked for. */
   rowRoom(): number {
     const { maxRows } = this.#options;
     const room = this.room();
@@ -102,7 +91,6 @@ export class Budget {
     return Math.min(affordable, maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows);
   }
 
-  /** Rows that the user's own cap leaves room for. */
   wholeRoom(): number {
     const { cap, maxCredits } = this.#options;
     const room = this.room();
@@ -131,10 +119,7 @@ export class Budget {
     this.#keeping = credits(this.#keeping - used);
   }
 
-  /**
-   * Takes a charge off the balance, and believes the balance that came with it where no other call was in flight.
-   * @returns what others spent meanwhile
-   */
+  /** Takes a charge off, and believes the balance told where no other call was in flight. @returns what others spent */
   charge({ used, told }: Charge, alone: boolean): Credits {
     if (this.#balance !== undefined) this.#balance = credits(this.#balance - used);
     this.#sure = alone && told !== undefined;
@@ -169,7 +154,6 @@ export class Budget {
     return usedUp(cause?.creditsRemaining ?? this.#balance, this.price, this.#spent.rows, cause);
   }
 
-  /** What a page of so many rows may cost. */
   priceOf(rows: number): Credits {
     return priceOf(rows, this.price);
   }

@@ -35,7 +35,6 @@ export interface BuyerOptions extends Clock, BudgetOptions {
   readonly concurrency: number;
   readonly maxWaitMs: number;
   readonly interrupted: AbortSignal;
-  /** Whether the service is known to honour `Idempotency-Key`. */
   readonly honoursKeys: boolean;
   readonly datasetVersion: string | null;
   /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
@@ -46,18 +45,14 @@ export interface BuyerOptions extends Clock, BudgetOptions {
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
-/** A unit that may be asked for once its intent is on the disk. */
 interface Ready {
   readonly flown: Flown;
   readonly kept: Promise<void>;
 }
 
 /**
- * Buys the pages of a run. The order in which things reach the disk is what keeps every credit accounted for: the intent with
- * its idempotency key, then (after the request) the bytes of the reply with the line that settles it, and only then does a row
- * go on to the output. Never more than the cap is at risk: holds in flight and uncertain credits count.
- *
- * {@link nextPage} says what to ask for, {@link Attempts} asks, {@link Settlement} writes down, {@link ReorderBuffer} hands on.
+ * Buys the pages of a run. What keeps every credit accounted for is the order on the disk: the intent with its key, then the
+ * reply with the line that settles it, and only then the output (docs/runs.md). No more than the cap is at risk.
  */
 export class Buyer {
   readonly #options: BuyerOptions;
@@ -69,7 +64,6 @@ export class Buyer {
   readonly #buffer: ReorderBuffer;
   readonly #settlement: Settlement;
   readonly #attempts: Attempts;
-  /** Units whose intents are written ahead, so that a free slot is used at once and their sync is shared with a page's. */
   readonly #ready: Ready[] = [];
   /** Whether what earlier sessions bought was handed on, as far as it could be. */
   #isLive = false;
@@ -99,10 +93,7 @@ export class Buyer {
     this.#attempts = new Attempts({ ...options, onWait }, { ...parts, settlement });
   }
 
-  /**
-   * Buys until nothing is left or allowed. Whatever ends it, what is in flight is settled first.
-   * @throws what ended it: an error of a call, of the disk, of the output; `CliError` where the balance is used up
-   */
+  /** Buys until nothing is left or allowed; what is in flight is settled first. @throws what ended it */
   async buy(): Promise<BuyResult> {
     const flight = this.#flight;
     const settlement = this.#settlement;
@@ -133,8 +124,6 @@ export class Buyer {
       price: this.#budget.price,
       ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
       wall: this.#attempts.wall,
-      movedTo: settlement.movedTo,
-      total: settlement.total,
       balance: this.#budget.sure ? this.#budget.balance : undefined,
     };
   }
@@ -168,7 +157,6 @@ export class Buyer {
     }
   }
 
-  /** Asks for one unit after the other, as slots become free, until nothing is left or allowed. */
   async #feed(): Promise<void> {
     while (!this.#flight.stopped) {
       const why = await this.#prepare();
@@ -184,10 +172,7 @@ export class Buyer {
     }
   }
 
-  /**
-   * Writes intents ahead: one until the first reply was looked at, then one for each page in flight.
-   * @returns why there are no more of them
-   */
+  /** Writes intents ahead: one until the first reply was looked at, then one for each page in flight. @returns why no more */
   async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
     const { concurrency, enough } = this.#options;
     while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
@@ -224,7 +209,6 @@ export class Buyer {
     );
   }
 
-  /** A unit of an earlier session: its intent is on the disk already. */
   async #resume(unit: Unit): Promise<void> {
     if (!this.#budget.fits(creditsOf(unit.intent.hold))) return this.#flight.shelve(unit);
     this.#ready.push({ flown: this.#flight.add(unit, true), kept: Promise.resolve() });
@@ -256,10 +240,7 @@ export class Buyer {
     this.#flight.remove(unit);
   }
 
-  /**
-   * What the balance was thought to be leaves nothing; others may have topped it up since.
-   * @throws CliError exit 4 where it is used up
-   */
+  /** Others may have topped up what was thought to leave nothing. @throws CliError exit 4 where it is used up */
   async #askBalance(): Promise<void> {
     const { balance, held } = await this.#options.client.account(this.#flight.halt);
     const free = balance === undefined ? undefined : credits(balance - (held ?? ZERO));
@@ -316,7 +297,6 @@ export class Buyer {
     else await this.#settlement.giveUp(unit, this.#flight.stopped ? "not sent" : "no longer fits");
   }
 
-  /** Nothing more is asked for. */
   async #dropReady(): Promise<void> {
     const dropped = this.#ready.splice(0).flatMap(({ flown, kept }) => [kept, this.#takeBack(flown)]);
     for (const end of await Promise.allSettled(dropped)) if (end.status === "rejected") this.#flight.stop(end.reason);
@@ -327,7 +307,6 @@ export class Buyer {
     const { run, now } = this.#options;
     const { written, rowBytes } = this.#settlement;
     const known = this.#disk;
-    // The output may lie on the same disk.
     const since = known === undefined ? 0 : 2 * (written - known.written);
     const stale = known === undefined || now() - known.at >= DISK_LOOK_MS || since > known.free / 8;
     if (stale) {

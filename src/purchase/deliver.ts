@@ -14,13 +14,11 @@ export interface Finished {
   readonly receipt: Receipt;
   readonly quote: Quote;
   readonly run: string;
-  /** Balance after the last call, where it is known. */
   readonly balance: Credits | undefined;
   /** Companies that the service does not know, as they were given. */
   readonly misses: readonly string[];
 }
 
-/** A run whose buying is over, and what was written of it. */
 export interface Bought {
   readonly run: Run;
   readonly quote: Quote;
@@ -29,10 +27,7 @@ export interface Bought {
   readonly sink: Output;
 }
 
-/**
- * Writes the receipt, the misses and the output of a run.
- * @throws CliError exit 5 where it fell short of what was wanted, exit 6 where the one company asked for is not known
- */
+/** Writes receipt, misses and output. @throws CliError exit 5 where the run fell short, exit 6 where its one company is not known */
 export async function deliver(
   { run, quote, distinct, bought, sink }: Bought,
   options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete" | "overwrite" | "maxCredits">,
@@ -82,7 +77,6 @@ function missesOf(run: Run): string[] {
   return misses;
 }
 
-/** The company of a single look-up that found nothing. */
 function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
   const single = target.kind !== "search" && target.companies.length === 1 && state.misses === 1;
   return single ? target.companies[0] : undefined;

@@ -5,13 +5,9 @@ import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { Quote } from "./quote.ts";
 
-/** Of so many runs the newest is looked for. */
 const LOOKS = 300;
 
-/**
- * What a finished run holds already of what is about to be bought: the same people from the same dataset.
- * @returns a sentence with the command that gets them for less; undefined where there is no such run
- */
+/** A finished run with the same people of the same dataset, in a sentence with the command that gets them for less. */
 export async function earlierRun(
   store: RunStore,
   identity: RunIdentity,
@@ -31,7 +27,6 @@ export async function earlierRun(
   return `${when} holds ${grouped(kept)} of these ${grouped(rows)} rows: ${resumeFor(id, rows, total)} buys the other ${grouped(rows - kept)}`;
 }
 
-/** The command that goes on with a run to so many rows, all told, for so many credits, all told. */
 const resumeFor = (id: string, rows: number, total: Credits): string =>
   `headcount resume ${id} --limit ${rows} --max-credits ${formatCredits(total)}`;
 

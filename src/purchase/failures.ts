@@ -8,7 +8,6 @@ import { TOO_FEW } from "../output/publish.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 
-/** A run that stopped before its end; what was paid for is kept. */
 export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint"> = {}): CliError =>
   new CliError({ code, category: "incomplete", exitCode: EXIT.incomplete, message, ...more });
 
@@ -61,7 +60,6 @@ export const datasetMoved = (from: string | null, to: string): CliError =>
     `the service changed its dataset from ${from} to ${to} while this run was at work; pages of both do not make one list`,
   );
 
-/** @param differences what is another than the run's, each in a sentence */
 export const runMismatch = (run: string, differences: readonly string[]): CliError =>
   incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
     hint: `headcount runs export ${run} writes what it holds at 0 credits; --fresh buys everything anew`,
@@ -89,7 +87,6 @@ export const notComplete = (received: number, count: number | null, bound: strin
     { hint: "a higher limit goes on with the same run" },
   );
 
-/** @param cause what the service said to a hold */
 export const usedUp = (
   balance: Credits | undefined,
   price: Credits,

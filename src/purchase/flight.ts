@@ -4,10 +4,8 @@ import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
 /** `ready`: its intent is written; `flying`: asked for; `keeping`: its reply is being written; `doubt`: it may be charged. */
 export type Phase = "ready" | "flying" | "keeping" | "doubt";
 
-/** A unit that is being bought. */
 export interface Flown {
   readonly unit: Unit;
-  /** Credits at risk. */
   readonly hold: Credits;
   readonly phase: Phase;
   /** Whether any attempt may have reached the service. */
@@ -33,12 +31,10 @@ export class Flight {
     return this.#halt.signal.aborted;
   }
 
-  /** What stopped it. */
   get failure(): unknown {
     return this.#failure;
   }
 
-  /** Aborts when nothing more is to be bought. */
   get halt(): AbortSignal {
     return this.#halt.signal;
   }
@@ -52,7 +48,6 @@ export class Flight {
     this.signal();
   }
 
-  /** Wakes whoever waits for a change. */
   signal(): void {
     const waiting = this.#changed;
     this.#changed = new Set();
@@ -65,7 +60,6 @@ export class Flight {
     });
   }
 
-  /** @param sent whether an earlier session may have asked for it */
   add(unit: Unit, sent: boolean): Flown {
     const flown = { unit, hold: creditsOf(unit.intent.hold), phase: "ready" as Phase, sent, alone: true };
     this.#units.set(unit.intent.n, flown);
@@ -81,13 +75,11 @@ export class Flight {
     this.signal();
   }
 
-  /** An attempt at it may have reached the service. */
   markSent({ unit }: Flown): void {
     const flown = this.#units.get(unit.intent.n);
     if (flown !== undefined) flown.sent = true;
   }
 
-  /** It is over, or out of this session's hands. */
   remove({ intent }: Unit): void {
     this.#units.delete(intent.n);
     this.signal();
@@ -101,14 +93,12 @@ export class Flight {
     return this.#units.size === 0;
   }
 
-  /** How many units are in one of these phases. */
   count(...phases: readonly Phase[]): number {
     let count = 0;
     for (const { phase } of this.#units.values()) if (phases.includes(phase)) count++;
     return count;
   }
 
-  /** Credits held for units in these phases. */
   held(...phases: readonly Phase[]): Credits {
     let sum: bigint = ZERO;
     for (const { hold, phase } of this.#units.values()) if (phases.includes(phase)) sum += hold;
@@ -124,7 +114,6 @@ export class Flight {
     return false;
   }
 
-  /** Rows asked for in this session. */
   get rowsAsked(): number {
     let rows = 0;
     for (const { unit } of this.#units.values()) rows += unit.intent.perPage;
@@ -140,7 +129,6 @@ export class Flight {
     return targets;
   }
 
-  /** Whether a page that is not the first of its target is in flight. */
   get isBeyondFirst(): boolean {
     for (const { unit } of this.#units.values()) if (unit.intent.offset > 0) return true;
     return false;
@@ -152,12 +140,10 @@ export class Flight {
     return this.#pending.some((other) => byPosition(other, unit) < 0);
   }
 
-  /** A unit of an earlier session is to be asked for again. */
   wait(unit: Unit): void {
     this.#pending = [...this.#pending, unit].sort(byPosition);
   }
 
-  /** The next unit of an earlier session. */
   nextWaiting(): Unit | undefined {
     return this.#pending.shift();
   }
@@ -174,7 +160,6 @@ export class Flight {
     return this.#shelved.length > 0;
   }
 
-  /** Credits and rows of the units of an earlier session that are not in flight again. */
   get waiting(): { readonly hold: Credits; readonly rows: number } {
     let hold: bigint = ZERO;
     let rows = 0;

@@ -4,14 +4,11 @@ import type { Flight } from "./flight.ts";
 
 interface Settled {
   readonly unit: Unit;
-  /** Undefined where an earlier session bought it: it is read when its turn comes. */
   readonly page: Page | undefined;
 }
 
 export interface ReorderOptions {
-  /** Whether nothing before a unit is still to be bought. */
   readonly isNext: (unit: Unit) => boolean;
-  /** The kept reply of a settled unit. */
   readonly read: (unit: Unit) => Page;
   /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
@@ -22,7 +19,6 @@ export interface ReorderOptions {
 export class ReorderBuffer {
   readonly #options: ReorderOptions;
   readonly #flight: Flight;
-  /** Settled and not yet handed on, in the order of the output. */
   readonly #waiting: Settled[] = [];
   #finished = false;
 
@@ -31,13 +27,11 @@ export class ReorderBuffer {
     this.#flight = flight;
   }
 
-  /** Pages that wait to be handed on. */
   get length(): number {
     return this.#waiting.length;
   }
 
   add(unit: Unit, page: Page | undefined): void {
-    // Nearly always the last place, or close to it.
     let at = this.#waiting.length;
     for (let before = this.#waiting[at - 1]; before !== undefined && byPosition(unit, before.unit) < 0; ) {
       before = this.#waiting[--at - 1];
@@ -45,13 +39,11 @@ export class ReorderBuffer {
     this.#waiting.splice(at, 0, { unit, page });
   }
 
-  /** Nothing more will come. */
   finish(): void {
     this.#finished = true;
     this.#flight.signal();
   }
 
-  /** Whether the first page that waits does so for one that is not even in flight. */
   get isHeldUp(): boolean {
     return this.#waiting.length > 0 && this.#first() === undefined;
   }
@@ -61,7 +53,6 @@ export class ReorderBuffer {
     while (this.#first() !== undefined && !this.#flight.stopped) if (!(await this.#commitFirst())) return;
   }
 
-  /** Hands on until {@link finish}, or until the output fails. */
   async commitAll(): Promise<void> {
     for (;;) {
       // Interrupted: what is paid for is kept, and nobody waits for a reader that may be stuck.
@@ -76,7 +67,6 @@ export class ReorderBuffer {
     }
   }
 
-  /** The first page that waits, where nothing before it is still to come. */
   #first(): Settled | undefined {
     const first = this.#waiting[0];
     return first !== undefined && this.#options.isNext(first.unit) ? first : undefined;

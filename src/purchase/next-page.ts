@@ -2,19 +2,15 @@ import type { Dialect } from "../client/types.ts";
 import { pageSize } from "./paging.ts";
 import type { Open, Sizes } from "./remaining.ts";
 
-/** What is known of what is left to buy. */
 export interface State {
   readonly paging: Dialect["paging"];
-  /** The largest page to ask for, as far as is known. */
   readonly perPage: number;
   readonly sizes: Sizes;
   /** Whether a second page was seen to be another than the first, and none to come again. */
   readonly turns: "unknown" | "yes" | "no";
-  /** What is open, in the order of the output. */
   readonly open: () => Iterable<Open>;
 }
 
-/** What may be asked for now. */
 export interface Limits {
   /** Rows that may still be bought, what is in flight taken off; infinite where nothing bounds them. */
   readonly rows: number;
@@ -24,28 +20,20 @@ export interface Limits {
   readonly whole: number;
   /** Whether it is known what a row costs: until then one row is asked for, and nothing beside it. */
   readonly priced: boolean;
-  /** Whether anything is in flight: what it brings may change all this. */
   readonly moving: boolean;
-  /** Targets of which something is in flight. */
   readonly busy: ReadonlySet<number>;
-  /** Whether a page that is not the first of its target is in flight. */
   readonly proving: boolean;
 }
 
-/** Rows to ask for. */
 export interface Ask {
   readonly target: number;
   readonly offset: number;
   readonly perPage: number;
-  /** Rows that can come. */
   readonly most: number;
   readonly cursor?: string;
 }
 
-/**
- * `wait`: what is in flight decides; `end`: nothing is left or allowed; `broke`: the balance is thought to be used up;
- * `indivisible`: less is left or allowed than the smallest page that the service gives.
- */
+/** `wait` for what is in flight; `end`; `broke`: no balance; `indivisible`: less is left than the smallest page there is. */
 export type Next = Ask | "wait" | "end" | "broke" | "indivisible";
 
 /** What to ask for next: the first rows that are open, as many in one page as service, limits and balance allow. */

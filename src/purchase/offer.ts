@@ -14,10 +14,8 @@ const PAID_CALLS = {
   enrich: { call: "company_enrich", cost: "companyEnrich" },
 } as const;
 
-/** Above this many companies the free counts would cost more calls than the pages themselves. */
 const MAX_COUNTS = 100;
 
-/** What a service sells to an account, at the moment of the quote. */
 export interface Offer {
   /** Rows that a target has, or has at most; null where no free count tells. */
   readonly matches: number | null;
@@ -26,7 +24,6 @@ export interface Offer {
   readonly datasetVersion: string | null;
 }
 
-/** Counts what a target has, free of charge. */
 export async function offerOf(target: Target, account: AccountView, deps: ExportDeps): Promise<Offer> {
   const { seller, interrupted } = deps;
   if (target.kind !== "search") {
@@ -36,7 +33,6 @@ export async function offerOf(target: Target, account: AccountView, deps: Export
   return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
 }
 
-/** How many rows a list of companies can bring at most. */
 async function countCompanies(
   target: Exclude<Target, { kind: "search" }>,
   { seller, interrupted }: ExportDeps,
@@ -63,13 +59,10 @@ export const perPageOf = (
   { seller }: Pick<ExportDeps, "seller">,
 ): number => Math.min(perPage ?? PER_PAGE_MAX, account.perPageMax ?? seller.client.dialect.perPageMax ?? PER_PAGE_MAX);
 
-/** Whether the account tells what a target costs. */
 export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
   !unknownCosts.includes(PAID_CALLS[target.kind].call);
 
-/** What earlier sessions of a run spent. */
 export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> {
-  /** What a row cost. */
   readonly price?: Credits | undefined;
 }
 
@@ -113,7 +106,6 @@ export function quoteFor(
   });
 }
 
-/** What must be the same for a run to be continued. */
 export const identityOf = (
   target: Target,
   output: string | null,
@@ -128,11 +120,7 @@ export const identityOf = (
   output,
 });
 
-/**
- * Whether a run can be continued here.
- * @returns how the dataset moved since, in words; undefined where it is the same
- * @throws CliError exit 5 where service, account, key mode or paging are not the run's, naming the difference
- */
+/** @returns how the dataset moved since, if it did. @throws CliError exit 5 where anything else is not the run's */
 export async function checkSame(plan: Plan, account: AccountView, deps: ExportDeps): Promise<string | undefined> {
   const { client } = deps.seller;
   const now = identityOf(plan.target, plan.output, account, deps.seller);

@@ -15,20 +15,17 @@ export interface Clock {
   readonly random: () => number;
 }
 
-/** A wait for the rate limit or before another attempt. `until`: epoch milliseconds. */
 export interface Wait {
   readonly reason: "rate_limit" | "retry";
   readonly until: number;
   readonly why: string;
 }
 
-/** What a person may be shown while a run is at work. */
 export interface BuyProgress {
   /** Rows paid for and kept. */
   readonly rows: number;
   readonly settled: Credits;
   readonly uncertain: Credits;
-  /** The wait that is under way. */
   readonly wait: Wait | undefined;
 }
 
@@ -38,27 +35,19 @@ export interface Wall {
   readonly detail: string;
 }
 
-/** Why a run bought no more, where nothing went wrong. */
 export interface BuyResult {
   /** `all`: nothing is left to ask for. `limit`: the rows or credits allowed are used up. */
   readonly ended: "all" | "limit";
   readonly wall: Wall | undefined;
-  /** Whether the service gave a page twice. */
   readonly repeated: boolean;
   readonly missing: Missing;
   /** The smallest page that the service gives, where what was left was less than that. */
   readonly least: number | undefined;
   /** Credits a row, as they were charged where nobody told them beforehand. */
   readonly price: Credits;
-  /** The dataset version that a reply named instead of the run's. */
-  readonly movedTo: string | undefined;
-  /** Rows of the segment as the last reply told; undefined where no reply did. */
-  readonly total: number | undefined;
-  /** Balance after the last call, where the service tells. */
   readonly balance: Credits | undefined;
 }
 
-/** The service that an export buys from. */
 export interface Seller {
   readonly client: ServiceClient;
   readonly pacer: Pacer;
@@ -68,7 +57,6 @@ export interface Seller {
   readonly maxWaitMs: number;
 }
 
-/** What the user asked for, checked. */
 export interface ExportOptions extends Guard {
   /** Absolute path, or undefined: stdout. */
   readonly output: string | undefined;
@@ -86,7 +74,6 @@ export interface ExportOptions extends Guard {
   readonly onNewDataset: "fresh" | "fail";
   readonly requireComplete: boolean;
   readonly wait: boolean;
-  /** Absolute paths. */
   readonly receipt: string | undefined;
   readonly misses: string | undefined;
 }
@@ -98,11 +85,9 @@ export interface ExportDeps extends Clock {
   readonly pid: number;
   readonly stdout: Writable;
   readonly interrupted: AbortSignal;
-  /** Loads what draws rows for a terminal (`terminal/`); called for the table format only. */
   readonly table?: (() => Promise<DrawTable>) | undefined;
   /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where nothing more than agreed before is spent. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
-  /** Errors of calls as the command line reports them. */
   readonly mapError: (error: unknown) => unknown;
   readonly onNotice: (text: string) => void;
   /** What must be said also where notices are not wanted. */

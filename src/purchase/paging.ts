@@ -1,29 +1,24 @@
 import type { Dialect } from "../client/types.ts";
 
-/** Rows of one target, `[from, to)`. */
 export interface Range {
   readonly from: number;
   readonly to: number;
 }
 
-/** The largest divisor of `value` that is at most `bound`. */
 function largestDivisor(value: number, bound: number): number {
   for (let size = Math.min(value, bound); size > 1; size--) if (value % size === 0) return size;
   return 1;
 }
 
 /**
- * How many rows to ask for at an offset. With page numbers a page begins at a multiple of its size, so the size must divide the
- * offset; landing on a cap then takes a few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
- * @param left rows that may still be bought, at least 1
- * @param perPage the size wanted, at least 1
+ * How many rows to ask for at an offset. A page by number begins at a multiple of its size, so the size must divide the offset:
+ * landing on a cap takes a few smaller pages (1,007 rows: ten pages of 100, then 5, 1 and 1).
  */
 export function pageSize(paging: Dialect["paging"], offset: number, left: number, perPage: number): number {
   const bound = Math.max(1, Math.min(left, perPage));
   return paging === "page" && offset > 0 ? largestDivisor(offset, bound) : bound;
 }
 
-/** How many requests buy `rows` rows from offset 0. */
 export function requestsFor(paging: Dialect["paging"], rows: number, perPage: number): number {
   const whole = Math.floor(rows / perPage);
   let requests = whole;
@@ -33,7 +28,6 @@ export function requestsFor(paging: Dialect["paging"], rows: number, perPage: nu
   return requests;
 }
 
-/** Sorted ranges without `[from, to)`. */
 export const without = (ranges: readonly Range[], from: number, to: number): Range[] =>
   ranges.flatMap((range) =>
     to <= range.from || range.to <= from
@@ -44,7 +38,6 @@ export const without = (ranges: readonly Range[], from: number, to: number): Ran
         ].filter((part) => part.from < part.to),
   );
 
-/** Sorted ranges and `[from, to)`, as ranges that do not touch. */
 export function joined(ranges: readonly Range[], from: number, to: number): Range[] {
   const merged: Range[] = [];
   for (const range of [...ranges, { from, to }].sort((a, b) => a.from - b.from)) {
@@ -56,6 +49,5 @@ export function joined(ranges: readonly Range[], from: number, to: number): Rang
   return merged;
 }
 
-/** What of sorted ranges lies before `end`. */
 export const below = (ranges: readonly Range[], end: number): Range[] =>
   ranges.flatMap(({ from, to }) => (from >= end ? [] : [{ from, to: Math.min(to, end) }]));

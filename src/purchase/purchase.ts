@@ -32,10 +32,7 @@ export type ExportResult =
   | { readonly kind: "quoted"; readonly quote: Quote }
   | ({ readonly kind: "finished" } & Finished);
 
-/**
- * Buys an export: quote, consent, pages, output, receipt. A run that the same command left unfinished is continued.
- * @throws CliError (docs/runs.md says when which exit code); whatever was paid for is kept in the run by then
- */
+/** Buys an export, or continues what the same command left unfinished (docs/runs.md). What was paid is kept by then. @throws CliError */
 export async function runExport(
   command: RunCommand,
   target: Target,
@@ -103,10 +100,7 @@ export async function runExport(
   }
 }
 
-/**
- * Continues a run by its id (`headcount resume`). Output, format and fields are the run's own unless `options` name others.
- * @throws CliError exit 5 where service, account, key mode or dataset are not the run's
- */
+/** `headcount resume`: output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
 export async function resumeExport(
   id: string,
   options: Pick<
@@ -150,10 +144,7 @@ export async function resumeExport(
   }
 }
 
-/**
- * The run that the same command continues. One whose dataset is gone is let go of: its pages and later ones make no list.
- * @throws CliError exit 10 where that is not to begin anew by itself
- */
+/** The run that the same command continues; one whose dataset is gone is let go of. @throws CliError exit 10 as asked */
 async function stillOpen(
   open: Plan | undefined,
   store: RunStore,
@@ -197,7 +188,6 @@ async function continueRun(
     const mayReplace = options.overwrite || plan.overwrite === true;
     const ownOutput = output !== undefined && (await isOwnOutput(run, output));
     if (output !== undefined && !mayReplace && !ownOutput && (await exists(output))) throw fileExists(output);
-    // What stands beside it under the plan's names is from an earlier session.
     for (const path of [options.receipt, options.misses]) {
       const own = path === plan.receipt || path === plan.misses;
       if (path !== undefined && !mayReplace && !own && (await exists(path))) throw fileExists(path);
@@ -295,7 +285,6 @@ async function buyAndWrite(
     }
     const { rows, settled, uncertain } = run.state;
     await run.close().catch(() => undefined);
-    // A run that bought nothing is no run: only clutter.
     if (rows === 0 && settled === 0n && uncertain === 0n && pendingUnits(run.state).length === 0) {
       await store.remove(run, deps).catch(() => undefined);
     }

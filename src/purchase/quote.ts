@@ -14,10 +14,8 @@ import { CliError, EXIT, usageError } from "../errors.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import { requestsFor } from "./paging.ts";
 
-/** What binds the number of rows to buy. */
 export type Bound = "matches" | "limit" | "cap" | "companies";
 
-/** What an export will cost, known before anything is spent. */
 export interface Quote {
   /** People that match; null where no free count tells (employees of a company that is named by its domain). */
   readonly matches: number | null;
@@ -27,11 +25,9 @@ export interface Quote {
   readonly rowsIfNothingLost: number;
   /** What `rows` would be without a cap; undefined: nothing else bounds them. */
   readonly rowsUncapped: number | undefined;
-  /** Rows that are there already. */
   readonly kept: number;
   readonly bound: Bound;
   readonly unitPrice: Credits;
-  /** The most that is still to be spent. */
   readonly credits: Credits;
   /** With what was spent already: what `--max-credits` must be for it, because that counts from the run's beginning. */
   readonly total: Credits;
@@ -55,13 +51,10 @@ export interface QuoteInput {
   readonly perPage: number;
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
-  /** Of earlier sessions of the same run. */
   readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
 }
 
-/**
- * The quote. @throws CliError exit 2 where nothing bounds the purchase
- */
+/** @throws CliError exit 2 where nothing bounds the purchase */
 export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
   const bounds: [Bound, number][] = [];
@@ -158,7 +151,6 @@ export function requireBalance(quote: Quote, target: Target): void {
   });
 }
 
-/** The quote as JSON (`--dry-run --json`). */
 export const quoteJson = (quote: Quote, target: Target): Record<string, unknown> => ({
   target: describeTarget(target),
   matches: quote.matches,

@@ -17,7 +17,6 @@ export interface Receipt {
   readonly companies: readonly string[] | null;
   /** Rows that matched when it was quoted; null where nobody could tell. */
   readonly count: number | null;
-  /** Rows that were to be bought, and what bound their number. */
   readonly wanted: number;
   readonly bound: Bound;
   readonly received: number;
@@ -29,7 +28,6 @@ export interface Receipt {
   readonly credits: number;
   /** Credits that may have been charged for replies that were lost. */
   readonly uncertain_credits: number;
-  /** Credits that others spent from the same balance meanwhile. */
   readonly foreign_credits: number;
   readonly balance: number | null;
   /** Whether everything that matched was received. */
@@ -37,7 +35,6 @@ export interface Receipt {
   /** Why the run fell short of what was wanted, in a sentence; null where it did not. */
   readonly shortfall: string | null;
   readonly dataset_version: string | null;
-  /** ISO-8601. */
   readonly started: string;
   readonly finished: string;
   readonly output: {
@@ -55,7 +52,6 @@ export interface ReceiptInput {
   readonly bought: BuyResult;
   /** The cap that the user set. */
   readonly maxCredits: Credits | undefined;
-  /** Epoch milliseconds. */
   readonly finishedAt: number;
 }
 

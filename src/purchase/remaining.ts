@@ -2,7 +2,6 @@ import type { Dialect } from "../client/types.ts";
 import type { IntentRecord, SettledRecord } from "../runs/journal.ts";
 import { below, joined, type Range, without } from "./paging.ts";
 
-/** What must be known of the targets of a run before the first call. */
 export interface Targets {
   readonly targets: number;
   /** The most rows of a target that are wanted; undefined: as many as there are. */
@@ -13,11 +12,9 @@ export interface Targets {
   readonly trusted: boolean;
 }
 
-/** The first rows of a target that are still to be asked for. */
 export interface Open {
   readonly target: number;
   readonly from: number;
-  /** How many rows in one piece are left there. */
   readonly left: number;
   /** Pages of it one after the other: by cursor, or as long as nobody knows how many there are. */
   readonly sequential: boolean;
@@ -30,9 +27,7 @@ type Taught = Pick<SettledRecord, "rows" | "total" | "next" | "miss">;
 
 interface TargetState {
   readonly left: readonly Range[];
-  /** It has no rows from here on. */
   readonly end: number;
-  /** Rows that came. */
   readonly rows: number;
   /** Rows that it has in all, as a reply told. */
   readonly told?: number;
@@ -42,15 +37,12 @@ interface TargetState {
   readonly unsure?: boolean;
 }
 
-/** Sizes of pages, as the service took or refused them. */
 export interface Sizes {
-  /** No smaller page is given. */
   readonly least: number;
   readonly accepted: ReadonlySet<number>;
   readonly refused: ReadonlySet<number>;
 }
 
-/** What a target fell short of. */
 export interface Missing {
   /** Rows that a count or a reply told of, and that did not come. */
   readonly rows: number;
@@ -58,20 +50,15 @@ export interface Missing {
   readonly unsure: number;
 }
 
-/**
- * What of a run's targets is still to be asked for: row ranges, taught by settled pages where targets end, which cursor leads on,
- * and how large pages are. {@link nextPage} reads it.
- */
+/** What of a run's targets is still to be asked for, as far as settled pages taught. {@link nextPage} reads it. */
 export class Remaining {
   readonly paging: Dialect["paging"];
   readonly #source: Targets;
   readonly #states = new Map<number, TargetState>();
-  /** Targets that were begun and of which something is left. */
   readonly #begun = new Set<number>();
   /** The cursor that leads to an offset of a target, by `target:offset`. */
   readonly #cursors = new Map<string, string>();
   #nextTarget = 0;
-  /** The most rows that one page had. */
   #largest = 0;
   #least = 1;
   readonly #accepted = new Set<number>();
@@ -84,7 +71,6 @@ export class Remaining {
     this.#perPage = perPage;
   }
 
-  /** The largest page to ask for, as far as is known. */
   get perPage(): number {
     return this.#perPage;
   }
@@ -103,7 +89,6 @@ export class Remaining {
     this.#perPage = Math.max(1, Math.min(this.#perPage, rows));
   }
 
-  /** Whether anything is left to ask for. */
   get somethingLeft(): boolean {
     return this.#firstUnbegun() !== undefined || this.#begun.size > 0;
   }
@@ -125,12 +110,10 @@ export class Remaining {
     yield { target, from, left: to - from, sequential, cursor };
   }
 
-  /** These rows are being asked for, or are there. */
   take({ target, offset, perPage }: Position): void {
     this.#change(target, (state) => ({ ...state, left: without(state.left, offset, offset + perPage) }));
   }
 
-  /** The request for these rows came to nothing. */
   giveBack({ target, offset, perPage }: Position): void {
     this.#change(target, (state) => {
       const end = Math.min(offset + perPage, state.end, this.#bound(target));
@@ -138,21 +121,15 @@ export class Remaining {
     });
   }
 
-  /** A target has no rows from `end` on. */
   cut(target: number, end: number): void {
     this.#change(target, (state) => ({ ...state, end: Math.min(end, state.end), left: below(state.left, end) }));
   }
 
-  /** Whether a target is known to end before this. */
   isPastEnd({ target, offset }: Pick<Position, "target" | "offset">): boolean {
     return offset >= this.#stateOf(target).end;
   }
 
-  /**
-   * What a settled page teaches: where its target ends, how its pages go on, how large they are. A page that is shorter than
-   * was asked for is the last one only where that is said: by a count, a total, the lack of a cursor, an empty page after it,
-   * or by a larger page before it. Otherwise the service may just give smaller pages, and the rest is asked for.
-   */
+  /** What a settled page teaches. A short page is the last one only where that is said (docs/runs.md, "What counts as complete"). */
   learn(position: Position, { rows, total, next, miss }: Taught): void {
     const { target, offset, perPage } = position;
     const end = offset + rows;
@@ -198,7 +175,6 @@ export class Remaining {
     return { rows, unsure };
   }
 
-  /** Whether rows before these are still to be asked for. */
   hasBefore({ target, offset }: Pick<Position, "target" | "offset">): boolean {
     for (const other of this.#begun) {
       if (other < target) return true;

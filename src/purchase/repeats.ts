@@ -2,29 +2,22 @@ import { crc32 } from "node:zlib";
 import type { Page } from "../output/page.ts";
 import type { Unit } from "../runs/journal.ts";
 
-/**
- * Whether a service turns its pages. One that knows no paging, or another than was thought, gives the same rows again and
- * again, and is paid for them each time: the second page of a target is asked for alone, and looked at before the third.
- */
+/** Whether a service turns its pages, or gives the same rows again and again and is paid for them each time. */
 export class Repeats {
   #proven = false;
   #repeated = false;
   /** The rows of the first page that was seen of each target, until a second page was another. */
   readonly #first = new Map<number, Set<string>>();
-  /** Each page that was seen of a target. */
   readonly #pages = new Map<number, Set<string>>();
 
-  /** A page came that was another than the one before it. */
   get proven(): boolean {
     return this.#proven;
   }
 
-  /** A page came again. */
   get repeated(): boolean {
     return this.#repeated;
   }
 
-  /** Looks at a page, once. */
   see({ intent: { target } }: Unit, page: Page): void {
     if (page.length === 0) return;
     const nameOf = (index: number): string => page.identity(index) ?? page.text(index);

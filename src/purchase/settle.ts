@@ -17,9 +17,7 @@ export interface SettlementOptions {
   readonly run: Run;
   readonly now: () => number;
   readonly datasetVersion: string | null;
-  /** Whether the service is known to honour `Idempotency-Key`. */
   readonly honoursKeys: boolean;
-  /** Something was settled. */
   readonly onSettled: () => void;
   readonly onNotice?: ((text: string) => void) | undefined;
 }
@@ -41,12 +39,10 @@ export class Settlement {
   readonly #buffer: ReorderBuffer;
   readonly #repeats: Repeats;
   readonly #kind: RecordKind;
-  /** Work that nobody waits for at once. */
   readonly #side = new Set<Promise<void>>();
   #honoursKeys: boolean;
   #hasLooked = false;
   #movedTo: string | undefined;
-  #total: number | undefined;
   #rowBytes = 1_200;
   #written = 0;
   #guesses = 0;
@@ -62,7 +58,6 @@ export class Settlement {
     this.#honoursKeys = options.honoursKeys;
   }
 
-  /** Whether the service is known to honour `Idempotency-Key`. */
   get honoursKeys(): boolean {
     return this.#honoursKeys;
   }
@@ -72,22 +67,10 @@ export class Settlement {
     return this.#hasLooked;
   }
 
-  /** The dataset version that a reply named instead of the run's. */
-  get movedTo(): string | undefined {
-    return this.#movedTo;
-  }
-
-  /** Rows of the segment as the last reply told. */
-  get total(): number | undefined {
-    return this.#total;
-  }
-
-  /** The most bytes that a row was seen to take. */
   get rowBytes(): number {
     return this.#rowBytes;
   }
 
-  /** Bytes of replies that were written. */
   get written(): number {
     return this.#written;
   }
@@ -97,7 +80,6 @@ export class Settlement {
     await Promise.all(this.#side);
   }
 
-  /** A unit that an earlier session settled. */
   restore(unit: Unit, settled: SettledRecord): void {
     this.#budget.learnPrice(creditsOf(settled.used), settled.rows);
     this.#learn(unit, settled);
@@ -204,7 +186,6 @@ export class Settlement {
     this.#options.onNotice?.(`the service gives at most ${perPage} profiles a page; going on with that`);
   }
 
-  /** Keeps a reply, and learns from it. */
   async #settle(unit: Unit, told: Omit<SettledRecord, "t" | "n" | "at">, body: Buffer | undefined): Promise<void> {
     const { run, now } = this.#options;
     const record = await run.settle({ t: "settled", n: unit.intent.n, ...told, at: now() }, body);
@@ -215,14 +196,12 @@ export class Settlement {
   /** What a settled page teaches: of its target, of the dataset, of the segment's size. */
   #learn({ intent }: Unit, settled: SettledRecord): void {
     const { datasetVersion } = this.#options;
-    const { total, version, cursorLength } = settled;
+    const { version, cursorLength } = settled;
     if (cursorLength !== undefined) this.#flight.stop(cursorTooLong(cursorLength));
     if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#movedTo = version;
-    if (total !== undefined) this.#total = total;
     this.#remaining.learn(intent, settled);
   }
 
-  /** The unit is over: its page goes on when its turn comes. */
   #finish({ unit }: Flown, page: Page | undefined): void {
     this.#buffer.add(unit, page);
     this.#hasLooked = true;
@@ -243,10 +222,7 @@ export class Settlement {
     this.#side.add(watched);
   }
 
-  /**
-   * What a paid reply must be: as many rows as asked for or fewer, at the price of the quote, from the same dataset. What was
-   * not so in an earlier session is not so now: nothing more is bought on it.
-   */
+  /** What a paid reply must be. What was not so in an earlier session is not so now: nothing more is bought on it. */
   #check({ intent, settled }: Unit): void {
     if (settled === undefined) return;
     const { run, datasetVersion } = this.#options;
