@@ -260,6 +260,28 @@ z,Nobody,,,,,,
     });
   });
 
+  test("employees are who a count of the address finds, with shared slugs and bare ones too", async () => {
+    const companies = ["id,company_network_url,name", "a,network.example/company/acme,A", "b,other.example/c/acme,B"];
+    const more = ["c,beta,C", "d,network.example/company/acme,D", "e,,Solo"];
+    await write("companies.csv", `${[...companies, ...more].join("\n")}\n`);
+    const people = ["https://network.example/company/acme/", "other.example/c/acme", "acme", "x.example/beta", "beta"];
+    const lines = people.map((address, index) => `${index},${address},`);
+    await write("people.csv", `id,company_network_url,company_name\n${lines.join("\n")}\n9,,solo\n`);
+    await load({ companies: ["companies.csv"] });
+    await reading(async (engine) => {
+      const slice = { offset: 0, limit: 10 };
+      for (const id of ["a", "b", "c", "d"]) {
+        const record = JSON.parse((await engine.company({ by: "id", value: id }))?.record ?? "{}") as Company;
+        const expected = await count(engine, { company_network_url: record.company_network_url });
+        expect([id, (await engine.employees(id, slice)).total]).toEqual([id, expected]);
+      }
+      expect((await engine.employees("a", slice)).total).toBe(2);
+      expect((await engine.employees("c", slice)).total).toBe(2);
+      expect((await engine.employees("e", slice)).total).toBe(1);
+      expect((await engine.company({ by: "company_network_url", value: "x.example/beta" }))?.id).toBe("c");
+    });
+  });
+
   test("companies are derived from people where no file is given", async () => {
     await write(
       "people.csv",

@@ -2,7 +2,12 @@ import fc from "fast-check";
 import { expect, test } from "vitest";
 import { afterPrefix, conditionsOf, whereSql } from "../../src/contract/conditions.ts";
 import { checkFilters } from "../../src/contract/filters.ts";
+import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/contract/normalise.ts";
+import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
+import { literal, startDuckDb } from "../../src/dataset/duckdb.ts";
+import { planOf } from "../../src/dataset/embedded/plan.ts";
 import { BitmapSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
+import { SMALL } from "../support/dataset.ts";
 
 test("a bitmap gives the same slices as the list of its people", async () => {
   await fc.assert(
@@ -94,4 +99,61 @@ test("no value is ever part of the SQL text", () => {
   expect(sql.text).toMatchInlineSnapshot(
     `" WHERE title IN (?, ?) AND ((network_url_slug = ?) OR (network_url_slug = ? AND network_url = ?)) AND headline >= ? AND headline < ? AND connections >= ? AND ((company_network_url_slug = ?))"`,
   );
+});
+
+test("addresses and bare slugs in one list are looked up apart: an OR would scan", () => {
+  const check = checkFilters({ network_url: ["ada", "network.example/in/grace", "edsger"], title: "x" });
+  if (!check.ok) throw new Error("the filters are fine");
+  const { lookups, rest } = planOf(conditionsOf(check.canonical));
+  expect(rest).toHaveLength(1);
+  expect(lookups).toEqual([
+    {
+      text: "SELECT rid FROM (SELECT rid FROM lookups.by_address WHERE ((key IN (?, ?))) UNION SELECT rid FROM lookups.by_address WHERE ((key = ? AND address = ?)))",
+      values: ["ada", "edsger", "grace", "network.example/in/grace"],
+    },
+  ]);
+});
+
+test("what SQL does by itself is what the functions of the contract do", async () => {
+  const duckdb = await startDuckDb(SMALL);
+  const connection = await duckdb.connect();
+  await addNormalForms(connection);
+  const parts = [
+    "a",
+    "B",
+    ".",
+    "/",
+    "-",
+    "%",
+    "%41",
+    "%20",
+    "www.",
+    "xn--",
+    "xn--mnchen-3ya",
+    ":443",
+    "https://",
+    " ",
+    "ü",
+    "~",
+    "_",
+    "9",
+  ];
+  const text = fc.array(fc.constantFrom(...parts), { minLength: 1, maxLength: 6 }).map((found) => found.join(""));
+  const texts = fc.sample(text, { numRuns: 3_000, seed: 7 });
+  const values = texts.map((value) => `(${literal(value)})`).join(", ");
+  const found = await connection.runAndReadAll(
+    `SELECT x, normal_form(x), address_form(x), domain_form(x), slug_of(address_form(x)) FROM (VALUES ${values}) AS t (x)`,
+  );
+  duckdb.closeSync();
+  for (const [value, normal, address, domain, slug] of found.getRowsJS()) {
+    const given = String(value);
+    const canonical = canonicalAddress(given);
+    expect({ given, normal, address, domain, slug }).toEqual({
+      given,
+      normal: normalForm(given) || null,
+      address: canonical ?? null,
+      domain: canonicalDomain(given) ?? null,
+      slug: canonical === undefined ? null : slugOf(canonical),
+    });
+  }
 });
