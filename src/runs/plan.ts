@@ -78,7 +78,7 @@ export function spokenTarget(target: Target): string {
     if (key.endsWith("_prefix")) return `${values}…`;
     return typeof value === "number" ? `${key} ${values}` : values;
   });
-  return parts.join(" · ") || "everybody";
+  return parts.join(" · ") || describeTarget(target);
 }
 
 export function describeTarget(target: Target): string {

@@ -11,6 +11,7 @@ import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
 import {
   finishedSums,
+  knownPlan,
   LAYOUT,
   planOf,
   Run,
@@ -147,20 +148,20 @@ export class RunStore {
   /** @returns undefined where the folder holds no plan: a run that died before it bought anything */
   async summary(id: string): Promise<RunSummary | undefined> {
     const path = this.#path(id);
-    const plan = planOf(path);
+    const { plan, problem: lost } = knownPlan(path, id);
     if (plan === undefined) return undefined;
     const lock = join(path, "lock");
     const running = existsSync(lock) && (await isLocked(lock));
-    const finished = running ? undefined : finishedSums(path, id);
+    const finished = running || lost !== undefined ? undefined : finishedSums(path, id);
     if (finished !== undefined) {
       return { ...summed(id, plan, finished.sums), status: "finished", pending: 0, lastAt: finished.at };
     }
     const { state, problem } = readableState(path);
     return {
       ...summed(id, plan, sumsOf(state, plan.matches)),
-      ...(running ? { status: "running" } : statusOf(state, problem)),
+      ...(running ? { status: "running" } : statusOf(state, lost ?? problem)),
       pending: pendingUnits(state).length,
-      lastAt: state.lastAt || Date.parse(plan.created_at),
+      lastAt: state.lastAt || Date.parse(plan.created_at) || 0,
     };
   }
 

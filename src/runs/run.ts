@@ -1,4 +1,4 @@
-import { closeSync, openSync, readFileSync } from "node:fs";
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../contract/money.ts";
@@ -103,6 +103,38 @@ export function planOf(path: string): Plan | undefined {
     hint: "nothing was bought or changed; use that version for it",
   });
 }
+
+/** The plan, or where it cannot be read what stands in its place: such a run is listed, and what it spent counts. */
+export function knownPlan(path: string, id: string): { readonly plan: Plan | undefined; readonly problem?: string } {
+  try {
+    const plan = planOf(path);
+    if (plan !== undefined || !existsSync(journalOf(path))) return { plan };
+    return { plan: unknownPlan(id), problem: `${join(path, "plan.json")} is gone` };
+  } catch (error) {
+    return { plan: unknownPlan(id), problem: (error as Error).message };
+  }
+}
+
+const unknownPlan = (id: string): Plan => ({
+  version: LAYOUT,
+  id,
+  created_at: id.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d).*$/, "$1-$2-$3T$4:$5:$6.000Z"),
+  command: "search",
+  connection: "unknown",
+  base_url: "unknown",
+  account_id: null,
+  key_mode: null,
+  target: { kind: "search", filters: {}, canonical: "unknown" },
+  dataset_version: null,
+  unit_price: "0",
+  matches: null,
+  paging: "page",
+  output: null,
+  view: { format: "ndjson", fields: null, excel: false, raw: false },
+  per_page: null,
+  misses: null,
+  receipt: null,
+});
 
 export async function runIds(folder: string): Promise<string[]> {
   try {

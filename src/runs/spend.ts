@@ -1,10 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import { CliError } from "../errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { type DaySpend, daysOf } from "./journal.ts";
 import type { Plan } from "./plan.ts";
-import { finishedSums, planOf, readableState, runIds } from "./run.ts";
+import { finishedSums, knownPlan, readableState, runIds } from "./run.ts";
 
 /** What one run spent, and where: folded from its journal, and kept in its place when the run is removed. */
 export interface RunSpend {
@@ -32,18 +31,13 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
   const damaged: string[] = [];
   const kept = new Set<string>();
   for (const id of await runIds(folder)) {
-    try {
-      const path = join(folder, id);
-      const plan = planOf(path);
-      if (plan === undefined) continue;
-      kept.add(id);
-      const { spend, problem } = spendOf(path, plan, since);
-      runs.push(spend);
-      if (problem !== undefined) damaged.push(id);
-    } catch (error) {
-      if (!(error instanceof CliError)) throw error;
-      damaged.push(id);
-    }
+    const path = join(folder, id);
+    const { plan, problem: lost } = knownPlan(path, id);
+    if (plan === undefined) continue;
+    kept.add(id);
+    const { spend, problem = lost } = spendOf(path, plan, since);
+    runs.push(spend);
+    if (problem !== undefined) damaged.push(id);
   }
   for (const name of await readdir(removedFolder(folder)).catch(() => [])) {
     // A process may have died between writing this down and removing the run: then the run itself counts.

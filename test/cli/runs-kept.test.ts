@@ -28,6 +28,34 @@ function setPlan(change: Readonly<Record<string, unknown>>): void {
   writeFileSync(path, JSON.stringify({ ...JSON.parse(readFileSync(path, "utf8")), ...change }));
 }
 
+test("a plan that was lost, damaged or written by others hides no other run, and what was spent counts", async () => {
+  const [broken = ""] = runIds(u);
+  await u.run(["search", "--department", "Legal", "--limit", "7", "--yes", "--format", "ndjson"]);
+  const plan = join(folder, "plan.json");
+  for (const [damage, problem] of [
+    [() => setPlan({ version: 1 }), "another version of headcount"],
+    [() => writeFileSync(plan, "{"), "plan.json is damaged"],
+    [() => rmSync(plan), "plan.json is gone"],
+  ] as const) {
+    damage();
+    const listed = JSON.parse((await u.run(["runs", "--json"])).stdout) as Record<string, unknown>[];
+    expect(listed.find(({ id }) => id === broken)).toMatchObject({
+      status: "damaged",
+      rows: 60,
+      problem: expect.stringContaining(problem),
+    });
+    expect(listed.map(({ status }) => status).sort()).toEqual(["damaged", "finished"]);
+    const spent = await u.run(["spend", "--by", "run"]);
+    expect(spent.stdout).toContain(`${broken},60,60,0,0,0\n`);
+    expect(spent.stderr).toContain(`run ${broken} is damaged`);
+    expect((await u.run(["runs", "show", broken])).stdout).toContain(problem);
+    expect((await u.run(["runs", "export", broken])).code).not.toBe(0);
+  }
+  expect(await u.run(["runs", "remove", broken, "--yes"])).toMatchObject({ code: 2 });
+  expect(await u.run(["runs", "remove", broken, "--yes", "--force"])).toMatchObject({ code: 0 });
+  expect((await u.run(["spend", "--by", "run"])).stdout).toContain(`${broken},60,60,0,0,0\n`);
+});
+
 test("a run of another layout is refused, and nothing is changed", async () => {
   setPlan({ version: 1 });
   for (const argv of [["runs", "export", "last"], ["resume", "last"], SEARCH]) {
