@@ -56,8 +56,8 @@ $headcountTree = @{
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'seniority is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority-level' = @{ Text = 'seniority level is exactly this, any case'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
@@ -116,8 +116,8 @@ $headcountTree = @{
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'seniority is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority-level' = @{ Text = 'seniority level is exactly this, any case'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
@@ -452,8 +452,8 @@ $headcountTree = @{
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'seniority is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority-level' = @{ Text = 'seniority level is exactly this, any case'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
       '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }

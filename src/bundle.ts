@@ -41,7 +41,7 @@ const groups = [
   {
     name: "program",
     priority: 2,
-    test: /[\\/]dist[\\/](program|options|version|errors|context)\.js$|[\\/]node_modules[\\/]commander[\\/]/,
+    test: /[\\/]dist[\\/](program|options|help|version|errors|context)\.js$|[\\/]node_modules[\\/]commander[\\/]/,
   },
   {
     name: "contract",

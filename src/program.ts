@@ -1,7 +1,7 @@
-import type { EventEmitter } from "node:events";
 import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
 import { usageError } from "./errors.ts";
+import { examplesFirst } from "./help.ts";
 import { type CommandModule, offering } from "./options.ts";
 import { packageVersion } from "./version.ts";
 
@@ -133,12 +133,7 @@ export async function buildProgram(
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command...]", "help for a command, or on exit-codes, environment, filters, cron")
     .addHelpText("after", EXAMPLES)
-    .showSuggestionAfterError(true)
-    .exitOverride()
-    .configureOutput({
-      writeOut: (text) => context.stdout.write(text),
-      writeErr: () => undefined,
-    });
+    .showSuggestionAfterError(true);
   const wanted = commandName(argv);
   const helpFor = wanted === "help" ? commandName(argv.slice(argv.indexOf("help") + 1)) : undefined;
   for (const { name, group, summary, load: loadCommand } of COMMANDS) {
@@ -175,26 +170,10 @@ function settle(command: Command, context: Context): void {
     .exitOverride((error) => {
       throw Object.assign(error, { command });
     })
-    .configureOutput({ writeOut: (text) => context.stdout.write(text), writeErr: () => undefined });
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: () => undefined,
+      getOutHelpWidth: () => context.stdout.columns ?? 80,
+    });
   for (const child of command.commands) settle(child, context);
-}
-
-/** Examples are what most readers of a help came for: they are moved before the usage, notes stay at the end. */
-function examplesFirst(command: Command): void {
-  // A Command is an EventEmitter; its type declarations only show part of that.
-  const events = command as unknown as EventEmitter;
-  const parts: string[] = [];
-  const write = (part: string): void => void parts.push(part);
-  for (const listener of events.listeners("afterHelp")) listener({ error: false, command, write });
-  if (parts.length === 0) return;
-  const paragraphs = parts
-    .join("")
-    .trim()
-    .split(/\n{2,}/);
-  const isExamples = (paragraph: string): boolean => paragraph.startsWith("Examples:");
-  events.removeAllListeners("afterHelp");
-  const examples = paragraphs.filter(isExamples);
-  if (examples.length > 0) command.addHelpText("before", `${examples.join("\n\n")}\n`);
-  const notes = paragraphs.filter((paragraph) => !isExamples(paragraph));
-  if (notes.length > 0) command.addHelpText("after", `\n${notes.join("\n\n")}`);
 }

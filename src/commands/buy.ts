@@ -155,14 +155,17 @@ async function worldOf(
         style: printer.noteStyle,
         unit: wording.one,
         units: wording.many,
+        unicode: printer.unicode,
         startedWith: kept,
       });
     },
     onProgress: ({ rows: done, settled, uncertain, wait }) => {
       const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
-      const detail = `${formatCreditsGrouped(settled)} of ${plan.cap} credits${unsure}`;
+      // At a credit a row they would say the same twice.
+      const same = formatCreditsGrouped(settled) === grouped(done) && plan.cap === grouped(plan.rows);
+      const detail = same ? unsure.slice(2) : `${formatCreditsGrouped(settled)} of ${plan.cap} credits${unsure}`;
       progress?.update({ done, total: plan.rows, detail });
-      progress?.wait(wait?.until, wait?.reason === "retry" ? `trying again (${wait.why})` : wait?.why);
+      progress?.wait(wait?.until, `${wait?.why}: ${wait?.reason === "retry" ? "trying again in" : "waiting"}`);
     },
   };
   return { deps, stopProgress: () => progress?.stop() };

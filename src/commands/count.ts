@@ -358,10 +358,11 @@ async function countAll(
   context: Context,
 ): Promise<number[]> {
   const { openProgress } = await import("../terminal/progress.ts");
-  const { noteStyle: style } = new Printer(context, options);
+  const { noteStyle: style, unicode } = new Printer(context, options);
   // Off a terminal a breakdown is over before its milestones would be read.
   const enabled = options.quiet !== true && context.stderr.isTTY === true;
-  const progress = openProgress({ stream: context.stderr, enabled, now: context.now, style, unit: "count" });
+  const progress = openProgress({ stream: context.stderr, enabled, now: context.now, style, unicode, unit: "count" });
+  session.pauses.show = progress.wait;
   const counts = new Array<number>(segments.length).fill(0);
   const stop = new AbortController();
   const signal = AbortSignal.any([context.interrupted, stop.signal]);
@@ -370,6 +371,7 @@ async function countAll(
   const worker = async (): Promise<void> => {
     for (let index = next++; index < segments.length; index = next++) {
       counts[index] = (await session.client.count(segments[index] ?? {}, signal)).count;
+      progress.wait(undefined);
       progress.update({ done: ++done, total: segments.length });
     }
   };
@@ -381,6 +383,7 @@ async function countAll(
     await Promise.allSettled(workers);
     throw error;
   } finally {
+    session.pauses.show = undefined;
     progress.stop();
   }
   return counts;

@@ -158,12 +158,14 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
 
 function waitTooLong(error: WaitTooLongError): CliError {
   const seconds = Math.ceil(error.waitMs / 1000);
-  const waited = Math.round(error.waitedMs / 1000);
+  const waited = Math.ceil(error.waitedMs / 1000);
   const most = error.maxWaitMs / 1000;
+  // Rounded so that the sum is what is said of it.
+  const held = (Math.ceil(error.waitedMs / 100) / 10).toString();
   const asks =
     waited === 0
       ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
-      : `the rate limit has held up one call for ${waited} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
+      : `the rate limit has held up one call for ${held} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
   // As long as --max-wait may be.
   const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   return new CliError({

@@ -1,7 +1,6 @@
 import { createClient, type RequestLog } from "../client/http-client.ts";
 import { paced } from "../client/paced.ts";
 import { keyFingerprint, openPacer, type Pacer } from "../client/pacing.ts";
-import type { Wait } from "../client/retry.ts";
 import { DEFAULT_DIALECT, type ServiceClient } from "../client/types.ts";
 import { findFolder } from "../connections/paths.ts";
 import {
@@ -14,6 +13,7 @@ import {
 } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import type { GlobalOptions } from "../options.ts";
+import { hasColor, styleFor } from "../terminal/style.ts";
 import type { CallSite } from "./failures.ts";
 
 export interface Session {
@@ -31,6 +31,8 @@ export interface Session {
   readonly pacer: Pacer;
   readonly maxWaitMs: number;
   readonly site: CallSite;
+  /** Shows what a free call waits for, where something is at hand that does. */
+  readonly pauses: { show?: ((until: number, reason: string) => void) | undefined };
   notice(text: string): void;
   close(): Promise<void>;
 }
@@ -125,6 +127,14 @@ function sessionFor(
     env,
     log: requestLog(globals, context),
   });
+  const pauses: Session["pauses"] = {};
+  const pausing = (ms: number, reason: string): void => {
+    const until = now() + ms;
+    if (pauses.show !== undefined) pauses.show(until, reason);
+    else if (ms >= SAID_FROM_MS && context.stderr.isTTY === true && !globals.quiet)
+      void countDown(context, until, reason);
+    else notice(`${reason} ${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.ceil(ms / 1000)} s`);
+  };
   const said = new Set<string>();
   const once = (text: string): void => {
     if (said.has(text)) return;
@@ -139,9 +149,10 @@ function sessionFor(
       maxWaitMs,
       pacer,
       signal: context.interrupted,
-      onWait: (wait) => notice(waitLine(wait)),
+      onWait: ({ ms, reason, error }) =>
+        pausing(ms, reason === "rate_limit" ? "rate limit reached: waiting" : `${error.message}: trying again in`),
       onTurn: (ms) => {
-        if (ms >= SAID_FROM_MS) notice(`near the rate limit: waiting ${Math.ceil(ms / 1000)} s`);
+        if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
       },
       onReply: ({ deprecation, notices }) => {
         if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
@@ -163,6 +174,7 @@ function sessionFor(
       sampleDir: target.sampleDir,
       key: { shown: keyPrefix(apiKey), source: target.keySource },
     },
+    pauses,
     notice,
     close: async () => {
       await client.close();
@@ -184,9 +196,13 @@ export const requestLog = (
       }
     : undefined;
 
-function waitLine({ ms, reason, error }: Wait): string {
-  const seconds = ms < 10_000 ? (ms / 1000).toFixed(1) : String(Math.ceil(ms / 1000));
-  return reason === "rate_limit"
-    ? `rate limit reached: waiting ${seconds} s`
-    : `${error.message}: trying again in ${seconds} s`;
+/** A line on the terminal that says how long it still takes, and goes when it is over. */
+async function countDown(context: Context, until: number, reason: string): Promise<void> {
+  const { openProgress } = await import("../terminal/progress.ts");
+  const { stderr, now, env } = context;
+  const style = styleFor(hasColor(stderr, env));
+  const progress = openProgress({ stream: stderr, enabled: true, now, style, unit: "call" });
+  progress.wait(until, reason);
+  await context.sleep(until - now(), context.interrupted).catch(() => undefined);
+  progress.stop();
 }

@@ -20,7 +20,7 @@ const example = (text: string): string => `.PP\n.nf\n.RS 4\n${roff(text)}\n.RE\n
 function helpText(command: Command): string {
   let text = "";
   const before = command.configureOutput();
-  command.configureOutput({ ...before, writeOut: (part) => (text += part), getOutHelpWidth: () => 100 });
+  command.configureOutput({ ...before, writeOut: (part) => (text += part), getOutHelpWidth: () => 10_000 });
   command.outputHelp();
   command.configureOutput(before);
   return text;

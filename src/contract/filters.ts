@@ -1,4 +1,4 @@
-import { DEPARTMENTS, type Department } from "./departments.ts";
+import { DEPARTMENTS, type Department, SENIORITY_LEVELS } from "./departments.ts";
 import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 import { echo } from "./text.ts";
@@ -47,6 +47,11 @@ export type RangeKey = (typeof RANGE_KEYS)[number];
 
 const describe = (key: string): string => key.replace(/_(prefix|min|max)$/, "").replaceAll("_", " ");
 
+const MEANINGS: Readonly<Record<string, string>> = {
+  seniority: "the seniority as the title says it (Head, Director), any case",
+  seniority_level: `step of the ladder: ${SENIORITY_LEVELS.join(", ")}`,
+};
+
 export const FILTER_SPECS: readonly FilterKeySpec[] = FILTER_KEYS.map((key): FilterKeySpec => {
   if (key === "department") {
     return { key, match: "department", list: true, field: key, description: "one of the 20 departments, any case" };
@@ -68,7 +73,8 @@ export const FILTER_SPECS: readonly FilterKeySpec[] = FILTER_KEYS.map((key): Fil
     const field = key.replace(/_prefix$/, "");
     return { key, match: "prefix", list: false, field, description: `${describe(key)} begins with this text` };
   }
-  return { key, match: "exact", list: true, field: key, description: `${describe(key)} is exactly this, any case` };
+  const described = MEANINGS[key] ?? `${describe(key)} is exactly this, any case`;
+  return { key, match: "exact", list: true, field: key, description: described };
 });
 
 const SPEC_BY_KEY: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map((spec) => [spec.key, spec]));

@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
 import { harmless } from "../contract/text.ts";
-import { counted, duration, grouped } from "./numbers.ts";
+import { bar, counted, duration, grouped } from "./numbers.ts";
 import { type Style, widthOfStream } from "./style.ts";
 import { truncate, widthOf } from "./width.ts";
 
@@ -18,6 +18,8 @@ export interface ProgressOptions {
   readonly style: Style;
   readonly unit: string;
   readonly units?: string;
+  /** Whether block characters can be shown. */
+  readonly unicode?: boolean;
   /** Rows that were there before this process began: left out of the speed. */
   readonly startedWith?: number;
 }
@@ -25,7 +27,7 @@ export interface ProgressOptions {
 /** What a person sees while something takes its time. Every method is cheap and may be called for each page. */
 export interface Progress {
   update(state: ProgressState): void;
-  /** Shows a countdown until `until` (epoch ms); `undefined` takes it away. */
+  /** Shows a countdown until `until` (epoch ms) after the reason; `undefined` takes it away. */
   wait(until: number | undefined, reason?: string): void;
   note(text: string): void;
   stop(): void;
@@ -33,6 +35,9 @@ export interface Progress {
 
 const SPINNER_DELAY_MS = 200;
 const TICK_MS = 1000;
+const BAR = 10;
+// Off a terminal shorter waits are no news.
+const LONG_WAIT_MS = 30_000;
 // Sooner than this the summary says it all.
 const FIRST_MILESTONE_MS = 2000;
 const SILENT: Progress = {
@@ -48,25 +53,47 @@ export function openProgress(options: ProgressOptions): Progress {
   return options.stream.isTTY === true ? spinner(options) : milestones(options);
 }
 
-/** One line: `40%  400 of 1,000 profiles, 400 of 500 credits, 120 profiles/s, 5 s left`. */
-export function progressLine(state: ProgressState, startedAt: number, options: ProgressOptions): string {
-  const { done, total, detail } = state;
+/**
+ * One line: `████░░░░░░ 40%  400 of 1,000 profiles, 100 of 125 credits, 120 profiles/s, 5 s left`. Where that is too long the credits go
+ * first, then the speed, then the bar; how far it is and the time left stay.
+ */
+export function progressLine(
+  state: ProgressState,
+  startedAt: number,
+  options: ProgressOptions,
+  width = Number.POSITIVE_INFINITY,
+): string {
+  const { done, total } = state;
   const units = options.units ?? `${options.unit}s`;
   const elapsed = options.now() - startedAt;
   const fresh = done - (options.startedWith ?? 0);
   const perSecond = elapsed > 0 && fresh > 0 ? (fresh * 1000) / elapsed : 0;
-  const parts = [
+  const told = elapsed >= TICK_MS && perSecond > 0;
+  const rows =
     total === undefined
       ? counted(done, options.unit, units)
-      : `${grouped(done)} of ${counted(total, options.unit, units)}`,
+      : `${grouped(done)} of ${counted(total, options.unit, units)}`;
+  const detail = harmless(state.detail ?? "");
+  const speed = told ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s` : "";
+  const left =
+    told && total !== undefined && total > done ? `${duration(((total - done) * 1000) / perSecond)} left` : "";
+  const share = total === undefined || total <= 0 ? undefined : Math.min(done, total) / total;
+  const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
+  const unicode = options.unicode ?? true;
+  const drawn =
+    share === undefined || options.stream.isTTY !== true
+      ? ""
+      : `${bar(share, BAR, unicode).padEnd(BAR, unicode ? "░" : ".")} `;
+  const line = (before: string, ...parts: readonly string[]): string =>
+    before + percent + parts.filter((part) => part !== "").join(", ");
+  const lines = [
+    line(drawn, rows, detail, speed, left),
+    line(drawn, rows, speed, left),
+    line(drawn, rows, left),
+    line("", rows, left),
+    line("", left === "" ? rows : left),
   ];
-  if (detail !== undefined && detail !== "") parts.push(harmless(detail));
-  if (elapsed >= TICK_MS && perSecond > 0) {
-    parts.push(`${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s`);
-    if (total !== undefined && total > done) parts.push(`${duration(((total - done) * 1000) / perSecond)} left`);
-  }
-  const share = total === undefined || total <= 0 ? "" : `${Math.floor((Math.min(done, total) / total) * 100)}%  `;
-  return share + parts.join(", ");
+  return lines.find((text) => widthOf(text) <= width) ?? truncate(lines.at(-1) ?? "", width);
 }
 
 function milestones(options: ProgressOptions): Progress {
@@ -87,9 +114,9 @@ function milestones(options: ProgressOptions): Progress {
       write(progressLine(state, startedAt, options));
     },
     wait(until, reason) {
-      if (until === undefined || until === toldUntil) return;
+      if (until === undefined || until === toldUntil || until - options.now() < LONG_WAIT_MS) return;
       toldUntil = until;
-      write(`${harmless(reason ?? "waiting")}: ${duration(until - options.now())}`);
+      write(`${harmless(reason ?? "waiting")} ${duration(until - options.now())}`);
     },
     note: write,
   };
@@ -106,13 +133,13 @@ function spinner(options: ProgressOptions): Progress {
   const text = (): string => {
     // One line, spinner and space included: a line that wraps could not be taken back.
     const room = widthOfStream(stream) - 3;
-    const line = progressLine(state, startedAt, options);
-    if (waiting === undefined) return truncate(line, room);
+    if (waiting === undefined) return progressLine(state, startedAt, options, room);
     const left = Math.max(0, waiting.until - now());
-    const wait = truncate(`${waiting.reason}: ${duration(Math.ceil(left / 1000) * 1000)}`, room);
+    const wait = truncate(`${waiting.reason} ${duration(Math.ceil(left / 1000) * 1000)}`, room);
     // The wait is what matters now: what is left of the line after it shows how far the run is.
     const before = room - widthOf(wait) - 2;
-    return before < 8 ? options.style.warning(wait) : `${options.style.warning(wait)}  ${truncate(line, before)}`;
+    const far = state.total === undefined && state.done === 0 ? "" : progressLine(state, startedAt, options, before);
+    return before < 8 || far === "" ? options.style.warning(wait) : `${options.style.warning(wait)}  ${far}`;
   };
   const redraw = (): void => {
     if (drawn !== undefined) drawn.text = text();

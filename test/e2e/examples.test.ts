@@ -74,7 +74,10 @@ async function helpExamples(): Promise<string[]> {
     for (const child of command.commands) walk(child);
   };
   walk(program);
-  const lines = pages.join("\n").split("\n");
+  const lines = pages
+    .join("\n")
+    .replace(/ \\\n +/g, " ")
+    .split("\n");
   const found = lines.filter((line) => /^ {2}\$ /.test(line)).map((line) => line.slice(4));
   // Three spaces and more part an example from what is said of it.
   return found.map((line) => line.replace(/ {3,}.*$/, "").trim());

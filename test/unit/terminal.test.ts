@@ -5,7 +5,7 @@ import { harmless, harmlessJson } from "../../src/contract/text.ts";
 
 import { bar, counted, duration, grouped, percent, timeText } from "../../src/terminal/numbers.ts";
 import { Printer, tsv } from "../../src/terminal/printer.ts";
-import { openProgress } from "../../src/terminal/progress.ts";
+import { openProgress, progressLine } from "../../src/terminal/progress.ts";
 import { confirmOn, promptOn } from "../../src/terminal/prompt.ts";
 import { hasColor, hasUnicode, styleFor, widthOfStream } from "../../src/terminal/style.ts";
 import { createRowsTable, renderCard, renderTable } from "../../src/terminal/table.ts";
@@ -263,16 +263,32 @@ describe("progress", () => {
   test("waits are said once, hostile text is harmless, quiet is silent", () => {
     const stream = new Sink();
     const progress = openProgress(options(stream, () => 0));
-    progress.wait(65_000, "rate limit\u001b[2J");
-    progress.wait(65_000, "rate limit\u001b[2J");
+    progress.wait(65_000, "rate limit\u001b[2J: waiting");
+    progress.wait(65_000, "rate limit\u001b[2J: waiting");
+    progress.wait(200, "a reset connection: trying again in");
     progress.wait(undefined);
     progress.note("note");
-    expect(stream.text).toBe("rate limit\ufffd[2J: 1 min 5 s\nnote\n");
+    expect(stream.text).toBe("rate limit\ufffd[2J: waiting 1 min 5 s\nnote\n");
     const silent = new Sink();
     const quiet = openProgress({ ...options(silent, () => 0), enabled: false });
     quiet.update({ done: 1, total: 1 });
     quiet.note("x");
     expect(silent.text).toBe("");
+  });
+
+  test("one line at every width: how far and how long stay the longest", () => {
+    const at = (width: number): string =>
+      progressLine(
+        { done: 1700, total: 5292, detail: "425 of 1,323 credits" },
+        0,
+        options(new Sink(true), () => 2000),
+        width,
+      );
+    expect(at(140)).toBe("███▎░░░░░░ 32%  1,700 of 5,292 profiles, 425 of 1,323 credits, 850 profiles/s, 4 s left");
+    expect(at(77)).toBe("███▎░░░░░░ 32%  1,700 of 5,292 profiles, 850 profiles/s, 4 s left");
+    expect(at(57)).toBe("███▎░░░░░░ 32%  1,700 of 5,292 profiles, 4 s left");
+    expect(at(40)).toBe("32%  1,700 of 5,292 profiles, 4 s left");
+    expect(at(20)).toBe("32%  4 s left");
   });
 
   test("on a terminal what is over at once shows nothing", async () => {

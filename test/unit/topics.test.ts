@@ -1,8 +1,10 @@
+import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import { DEPARTMENTS } from "../../src/contract/departments.ts";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
 import { EXIT } from "../../src/errors.ts";
 import { main } from "../../src/main.ts";
+import { buildProgram } from "../../src/program.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/topics.ts";
 import { testContext } from "../support/client.ts";
 
@@ -49,4 +51,25 @@ describe("help topics", () => {
     expect(topicText("exit")).toBeUndefined();
     expect(topicText("__proto__")).toBeUndefined();
   });
+});
+
+test("no help has a line of more than 80 columns; what is broken is still one command", async () => {
+  const pages: string[] = [];
+  const { context } = testContext();
+  const program = await buildProgram(
+    { ...context, stdout: { write: (text: string) => void pages.push(text), columns: 80 } as never },
+    [],
+    "all",
+  );
+  const walk = (command: Command): void => {
+    command.outputHelp();
+    for (const child of command.commands) walk(child);
+  };
+  walk(program);
+  const text = pages.join("");
+  // A quoted word is one word.
+  const long = text.split("\n").filter((line) => line.length > 80 && !/"[^"]{50,}"/.test(line));
+  expect(long).toEqual([]);
+  expect(text).toContain("--per-page");
+  expect(text).toMatch(/ {2}\$ headcount -c sample search .* \\\n {6}-o legal\.csv --overwrite\n/);
 });
