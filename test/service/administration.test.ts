@@ -54,6 +54,23 @@ describe("a folder that is mistyped", () => {
   });
 });
 
+test.each([
+  ["PRAGMA user_version = 1", "was never released: move it away"],
+  ["PRAGMA user_version = 99", "Upgrade headcount"],
+  ["PRAGMA application_id = 7", "a database of another program"],
+])("a ledger that this version cannot keep (%s) is no bug in headcount", async (sql, says) => {
+  const data = await foundedFolder();
+  const database = new DatabaseSync(join(data, "ledger.db"));
+  database.exec(sql);
+  database.close();
+  for (const argv of [["credits"], ["verify"]]) {
+    const { code, err, out } = await headcount("service", ...argv, "--data", data);
+    expect([code, out]).toEqual([2, ""]);
+    expect(err).toContain(says);
+    expect(err).not.toContain("bug");
+  }
+});
+
 describe("a key that nobody was shown", () => {
   test.skipIf(!existsSync("/dev/full"))("does not work: the disk is full, or the reader is gone", async () => {
     const data = await foundedFolder();

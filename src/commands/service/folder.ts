@@ -134,6 +134,8 @@ export function serviceError(error: unknown, dir: string): unknown {
       return failure({ code: "usage", category: "usage", exitCode: EXIT.usage });
     case "UnknownAccountError":
       return failure({ code: "unknown_account", category: "not_found", exitCode: EXIT.notFound });
+    case "LedgerFormatError":
+      return failure({ code: "ledger_format", category: "filesystem", exitCode: EXIT.usage });
     case "NoLedgerError":
       return failure({
         code: "no_accounts",

@@ -86,6 +86,11 @@ export class NoLedgerError extends Error {
   }
 }
 
+/** What is there is no ledger that this version can keep. */
+export class LedgerFormatError extends Error {
+  override readonly name = "LedgerFormatError";
+}
+
 export class StoreConflictError extends Error {
   override readonly name = "StoreConflictError";
 }

@@ -1,6 +1,6 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { PoolClient } from "pg";
-import { NoLedgerError, StoreUnavailableError } from "./ledger.ts";
+import { LedgerFormatError, NoLedgerError, StoreUnavailableError } from "./ledger.ts";
 
 const APPLICATION_ID = 0x68636e74;
 /** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
@@ -171,12 +171,14 @@ function stepsFrom(
 ): { missing: readonly string[]; newest: number } {
   const newest = FIRST_VERSION + steps.length - 1;
   if (found > newest) {
-    throw new Error(
+    throw new LedgerFormatError(
       `${place} has ledger schema ${found}; this version of headcount knows up to ${newest}. Upgrade headcount`,
     );
   }
   if (found > 0 && found < FIRST_VERSION) {
-    throw new Error(`${place} has ledger schema ${found}, which was never released. Move it away and begin a new one`);
+    throw new LedgerFormatError(
+      `${place} has ledger schema ${found}, which was never released: move it away, and a new one is made`,
+    );
   }
   return { missing: steps.slice(found === 0 ? 0 : found - FIRST_VERSION + 1), newest };
 }
@@ -188,14 +190,14 @@ function pragma(database: DatabaseSyncInstance, name: string): number {
 
 function assertOurs(database: DatabaseSyncInstance, path: string): void {
   if (pragma(database, "application_id") === APPLICATION_ID) return;
-  throw new Error(`${path} is a database of another program, not a headcount ledger`);
+  throw new LedgerFormatError(`${path} is a database of another program, not a headcount ledger`);
 }
 
 export function assertLedger(database: DatabaseSyncInstance, path: string): void {
   assertOurs(database, path);
   const { missing } = stepsFrom(pragma(database, "user_version"), SQLITE_STEPS, path);
   if (missing.length > 0)
-    throw new Error(`${path} has an older ledger schema; headcount serve brings it to the newest`);
+    throw new LedgerFormatError(`${path} has an older ledger schema; headcount serve brings it to the newest`);
 }
 
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
@@ -205,7 +207,8 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   for (const [position, needed] of oldest.entries()) {
     const part = found[position] ?? 0;
     if (part > needed) return;
-    if (part < needed) throw new Error(`SQLite ${version} may corrupt a ledger; ${OLDEST_SQLITE} or newer is needed`);
+    if (part < needed)
+      throw new LedgerFormatError(`SQLite ${version} may corrupt a ledger; ${OLDEST_SQLITE} or newer is needed`);
   }
 }
 
@@ -240,7 +243,7 @@ export async function migratePostgres(client: PoolClient, schema: string, create
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",
   );
   if (rows[0]?.fsync !== "on" || rows[0].pages !== "on") {
-    throw new Error(
+    throw new LedgerFormatError(
       "this PostgreSQL server runs with fsync or full_page_writes off: it would lose charges in a power failure",
     );
   }
