@@ -139,7 +139,6 @@ export function countView(result: unknown, meta: ReplyMeta): CountView | undefin
   };
 }
 
-/** The name under which a count came, for `doctor`. */
 export function countShape(result: unknown): string | undefined {
   if (whole(result) !== undefined) return "bare number";
   return isObject(result) ? COUNT_NAMES.find((name) => whole(result[name]) !== undefined) : undefined;

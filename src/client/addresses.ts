@@ -1,16 +1,11 @@
 import { echo, withoutPassword } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 
-/** Whether a host of a parsed URL is this machine: `localhost`, 127.0.0.0/8 or ::1, in whatever way it was written. */
 export function isLoopbackHost(hostname: string): boolean {
   return hostname === "localhost" || hostname === "[::1]" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(hostname);
 }
 
-/**
- * The address of a service as it is kept and used: https, or http to this machine; without a trailing slash. A path stays: it
- * is put before `/v1`.
- * @throws CliError (exit 2) that names the address, the rule and the fix
- */
+/** The address of a service: https, or http to this machine; a path is put before `/v1`. @throws CliError (exit 2) */
 export function parseBaseUrl(text: string): URL {
   const shown = echo(withoutPassword(text.trim()));
   let url: URL;
@@ -50,5 +45,4 @@ export function parseBaseUrl(text: string): URL {
   return url;
 }
 
-/** The text form of {@link parseBaseUrl}'s result: what is stored and compared. */
 export const baseUrlText = (url: URL): string => url.href.replace(/\/+$/, "");

@@ -13,10 +13,7 @@ const DECODERS = {
 
 const isKnown = (name: string): name is keyof typeof DECODERS => Object.hasOwn(DECODERS, name);
 
-/**
- * A reply with its body decompressed by its `content-encoding`s, the last applied first.
- * @throws LostReplyError where it was cut, is too large unpacked, or is packed in a way that was not asked for
- */
+/** A reply unpacked, the last encoding first. @throws LostReplyError where it was cut, is too large or packed in another way */
 export async function decompressed(reply: RawReply, paid: boolean): Promise<RawReply> {
   const most = replyLimit(paid, reply.status);
   let { body } = reply;

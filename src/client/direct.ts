@@ -1,10 +1,9 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import type { Receiver, ReplyHeaders, Wire } from "./wire.ts";
 
-/** As long as an idle connection is kept; a service's own hint may make it shorter. */
-const IDLE_MS = 4_000;
+/** An idle connection is not kept for longer: one that the service is just closing would lose the next reply. */
+const IDLE_MS = 1_500;
 
-/** Requests straight to one origin, over `node:http` or `node:https`. */
 export async function directWire(origin: URL): Promise<Wire> {
   const secure = origin.protocol === "https:";
   // TLS is a third of the cost of loading this, and a service on this machine speaks without.
@@ -50,7 +49,6 @@ function read(reply: IncomingMessage, receiver: Receiver, fail: (error: Error) =
   reply.on("end", () => receiver.end());
 }
 
-/** Our name of a failure, where `node:http` has one of its own. */
 function codeOf(error: NodeJS.ErrnoException): string | undefined {
   const { code = "" } = error;
   // The other side ended; a reset by the system has the call that met it.

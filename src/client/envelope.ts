@@ -17,7 +17,6 @@ interface Fields {
   readonly notices: readonly string[];
 }
 
-/** The first line that says something, of whatever a proxy or a broken service sent instead of the envelope. */
 function firstLine(body: Buffer): string {
   const text = body.subarray(0, 4_096).toString("utf8");
   const title = /<title[^>]*>([^<]{1,300})/i.exec(text)?.[1];
@@ -74,10 +73,7 @@ function requestIdOf(reply: RawReply): string | undefined {
 export const withoutMark = (body: Buffer): Buffer =>
   body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
 
-/**
- * The payload of a reply, the envelope taken off.
- * @throws ServiceError for every answer that is no success, LostReplyError where the JSON was cut off
- */
+/** A reply without its envelope. @throws ServiceError for what is no success, LostReplyError where the JSON was cut off */
 export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
   refuseRedirect(reply);
   const { body, status } = reply;

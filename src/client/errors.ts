@@ -29,10 +29,7 @@ export class ServiceError extends Error {
   }
 }
 
-/**
- * No whole answer came: connection refused, reset, timed out, or cut. `sent` says whether the request may have reached the
- * service: where it is false nothing can have been charged; where it is true a paid call may have been.
- */
+/** No whole answer came. `sent`: the request may have reached the service, so that a paid call may have been charged. */
 export class LostReplyError extends Error {
   override readonly name = "LostReplyError";
   readonly sent: boolean;

@@ -52,10 +52,7 @@ interface Call {
 
 type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
 
-/**
- * A client for one service and one key.
- * @throws CliError (exit 2) on a base URL that is neither https nor this machine, or on a bad proxy address
- */
+/** A client for one service and one key. @throws CliError (exit 2) on a wrong base URL or proxy address */
 export const createClient = (options: ClientOptions): ServiceClient => new HttpClient(options);
 
 class HttpClient implements ServiceClient {
@@ -158,7 +155,6 @@ class HttpClient implements ServiceClient {
     }
   }
 
-  /** The reply with its body decompressed, off the main thread. */
   async #send({ method, path, query, body, idempotencyKey, signal }: Call): Promise<RawReply> {
     const paid = idempotencyKey !== undefined;
     const reply = await this.#transport.send({

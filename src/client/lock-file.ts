@@ -4,11 +4,7 @@ import { closeSync, openSync, rmSync, statSync } from "node:fs";
 const STALE_MS = 2_000;
 const pause = new Int32Array(new SharedArrayBuffer(4));
 
-/**
- * Does some milliseconds of work on a small file while no other process does: `path` is the lock, a file beside it.
- * @returns undefined where others held it all the while
- * @throws the system's error where the lock cannot be made
- */
+/** Does some milliseconds of work while no other process does. @returns undefined where others held the lock all the while */
 export function locked<T>(path: string, patienceMs: number, work: () => T): T | undefined {
   if (!acquire(path, patienceMs)) return undefined;
   try {

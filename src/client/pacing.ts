@@ -5,10 +5,7 @@ import { locked } from "./lock-file.ts";
 import type { RateLimit } from "./types.ts";
 
 export interface Pacer {
-  /**
-   * Takes one call out of the shared bucket. Every call takes a turn, free ones too: all count against the limit.
-   * @returns milliseconds to wait before it: often 0, hours where the calls of the day are used up
-   */
+  /** Takes one call, free or paid, out of the shared bucket. @returns milliseconds to wait before it */
   take(): number;
   observe(limit: RateLimit | undefined): void;
   perMinute(): number | undefined;
@@ -24,7 +21,6 @@ export interface PacerOptions {
 
 interface Bucket {
   readonly limit: number;
-  /** Calls left that nobody has taken yet. */
   remaining: number;
   readonly resetAt: number;
   /** Where calls are spaced: the earliest time of the next one. */
@@ -41,16 +37,12 @@ const MINUTE = 60_000;
 const FREE_SHARE = 0.25;
 /** While there is plenty, a process takes several calls at once, so that the file is not in the way of every page. */
 const MAX_LEASE = 16;
-/** Where the limit is far beyond that, up to a second's share of it. */
 const LEASE_SHARE = 1 / 60;
 const LEASE_MS = 1_000;
 /** A call this close to the end of a window may arrive in the next one, and is reckoned there. */
 const GUARD_MS = 100;
 
-/**
- * A rate-limit bucket fed by reply headers (docs/contract.md, Limits) and shared by every process on this machine that uses the
- * same key: calls are spaced out before the service has to refuse one. Advisory: a file that cannot be written costs precision only.
- */
+/** A rate-limit bucket (docs/contract.md, Limits) that all processes of this machine share. Without its file it is only less exact. */
 export const openPacer = (options: PacerOptions): Pacer => new BucketPacer(options);
 
 class BucketPacer implements Pacer {
@@ -131,7 +123,6 @@ class BucketPacer implements Pacer {
   }
 }
 
-// The same window may be reported a second apart: headers carry whole seconds.
 const sameWindow = (bucket: Bucket, limit: RateLimit): boolean => Math.abs(bucket.resetAt - limit.resetAt) <= 2_000;
 
 function roomOf(bucket: Bucket): number {
@@ -173,7 +164,6 @@ function spend(bucket: Bucket, calls: number, at: number): number {
 
 /** A name for a service and key that tells neither. Also names what belongs to one key: locks, buckets. */
 export function keyFingerprint(baseUrl: string, apiKey: string): string {
-  // Loaded here: most commands end without having to share anything.
   const { createHash } = createRequire(import.meta.url)("node:crypto") as typeof import("node:crypto");
   return createHash("sha256").update(`${baseUrl}\n${apiKey}`).digest("hex").slice(0, 32);
 }

@@ -4,7 +4,6 @@ import type { Dialect } from "./types.ts";
 /** What became of a probe: refused in words, a free miss, a success that cost nothing or something, or nothing usable. */
 export interface Told {
   readonly kind: "refused" | "miss" | "taken" | "charged" | "nothing";
-  /** The refusal's words, or the request's id where something was charged. */
   readonly text: string;
   readonly count?: number | undefined;
 }
@@ -25,14 +24,9 @@ const PARAMETERS = ["page", "offset", "cursor"] as const;
 class Charged extends Error {}
 
 type Fields = Readonly<Record<string, string | number>>;
-/** A request with fields of paging; what was accepted is a `miss`. */
 type Attempt = (fields: Fields) => Promise<Told>;
 
-/**
- * Tries each way to page by calls that cannot cost anything.
- * @param refusesUnknown whether unknown filters are refused: only then a search that carries one is certain to be refused
- * @param nobody filters of which the service has counted that they match nobody, though it has people; undefined where it has not
- */
+/** Tries each way to page. @param nobody filters of which the service has counted that they match nobody, though it has people */
 export async function probePaging(
   ask: Ask,
   refusesUnknown: boolean,

@@ -8,7 +8,6 @@ import { openTransport } from "./transport.ts";
 import type { AccountView } from "./types.ts";
 import type { RawReply, RawRequest, Timeouts } from "./wire.ts";
 
-/** What was found out about a service without spending anything. */
 export interface ProbeReport extends PagingReport {
   readonly elapsedMs: number;
   /** How far the service's clock is ahead of ours, milliseconds; undefined where it does not tell. */
@@ -29,11 +28,7 @@ export interface ProbeOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
-/**
- * Finds out how a service speaks, by free calls alone: `account`, `count`, searches that are certain to be refused and the
- * employees of a company that nobody has, searches for nobody.
- * @throws ServiceError or LostReplyError where `account` or `count` fails
- */
+/** Finds out how a service speaks, by free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
   const base = parseBaseUrl(options.baseUrl);
@@ -84,7 +79,6 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
     const paging = await probePaging(ask, strict, strict && (await isEmpty()) ? nobody : undefined);
     return {
       elapsedMs: at - startedAt,
-      // The header has whole seconds: half a second is its middle.
       skewMs: clock === undefined ? undefined : clock + 500 - (startedAt + at) / 2,
       account,
       rateLimitHeaders: meta.rateLimit !== undefined,

@@ -2,7 +2,6 @@ import { echo, withoutPassword } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { isLoopbackHost } from "./addresses.ts";
 
-/** The proxy settings that apply to an origin, in undici's terms. */
 export interface ProxySettings {
   readonly httpProxy: string;
   readonly httpsProxy: string;
@@ -34,11 +33,7 @@ function checked(found: { readonly name: string; readonly value: string } | unde
   return url.href;
 }
 
-/**
- * The proxy for an origin by HTTPS_PROXY, HTTP_PROXY and NO_PROXY (either case, trimmed), or undefined for a direct
- * connection. This machine is never reached through a proxy.
- * @throws CliError (exit 2) on a proxy address that is no URL
- */
+/** The proxy for an origin by the usual variables; none to this machine. @throws CliError (exit 2) on an address that is no URL */
 export function proxyFor(origin: URL, env: Env): ProxySettings | undefined {
   if (isLoopbackHost(origin.hostname)) return undefined;
   const https = variable(env, "HTTPS_PROXY");

@@ -15,11 +15,7 @@ export function header(headers: ReplyHeaders, ...names: readonly string[]): stri
   return undefined;
 }
 
-/**
- * How far ahead a header's time lies, in milliseconds, whatever its form: a delta or an epoch, in seconds or milliseconds, or
- * an HTTP or ISO date. No rate window is longer than a day, so a number above 86,400 is no delta in seconds.
- * @param serverNow the service's own clock (its `Date` header), which absolute times are measured against where ours is off
- */
+/** Milliseconds until a header's time: a delta or an epoch, in seconds or milliseconds, or a date. `serverNow` is the service's clock. */
 function aheadMs(text: string, now: number, serverNow: number | undefined, maxAhead: number): number | undefined {
   let absolute: number;
   const number = /^(\d{1,16}(?:\.\d+)?)\s*(ms|s)?$/.exec(text);

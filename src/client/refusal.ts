@@ -1,9 +1,6 @@
 import { LostReplyError, ServiceError } from "./errors.ts";
 
-/**
- * An answer that may have been charged although no usable reply came: a connection that broke, or a page of a proxy in the
- * place of the service's envelope.
- */
+/** An answer that may have been charged though no usable reply came: a broken connection, or a page of a proxy in its place. */
 export function asLost(error: unknown): LostReplyError | undefined {
   if (error instanceof LostReplyError) return error;
   if (!(error instanceof ServiceError) || error.envelope) return undefined;
@@ -13,7 +10,6 @@ export function asLost(error: unknown): LostReplyError | undefined {
   return new LostReplyError(error.message, "NOT_THE_API", true, error);
 }
 
-/** What a refusal says of a page: the bound that its size must keep. */
 export type SizeRefusal = { readonly atMost: number } | { readonly atLeast: number };
 
 const SIZE = /per[_ -]?page|page[_ -]?size|\bsize\b|\blimit\b/i;
@@ -27,18 +23,12 @@ const UNKNOWN = /unknown|unexpected|unrecogni[sz]ed|additional|extra|not (allowe
 export const speaksOf = (text: string, parameter: "page" | "offset" | "cursor"): boolean =>
   new RegExp(`\\b${parameter}\\b(?![_ -]?size)`, "i").test(text.replace(/per[_ -]?page|next[_ -]cursor/gi, ""));
 
-/** Whether a refusal says that something is not known, rather than wrong. */
 export const saysUnknown = (text: string): boolean => UNKNOWN.test(text);
 
 /** Whether a refusal says that the service knows no page numbers, or counts them otherwise. */
 export const isOtherPaging = (text: string): boolean => speaksOf(text, "page") && saysUnknown(text);
 
-/**
- * The page size to go on with after a refusal, by the numbers that the message names.
- * @param asked the size that was refused
- * @param accepted sizes that the service gave before: a smaller one is refused for being small
- * @returns undefined where the refusal is not about the size of a page
- */
+/** The size that a refused page asks for, by the numbers in its words; undefined where it is about something else. */
 export function sizeRefusal(text: string, asked: number, accepted: ReadonlySet<number>): SizeRefusal | undefined {
   const named = [...text.matchAll(/\d+/g)].map(([digits]) => Number(digits)).filter((number) => number >= 1);
   const smaller = named.filter((number) => number < asked);

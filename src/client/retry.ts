@@ -12,7 +12,6 @@ export interface RetryOptions {
   readonly random: () => number;
   /** `--max-wait`: the longest that a service may have one call wait, all its waits together, in milliseconds. */
   readonly maxWaitMs: number;
-  /** Attempts in all for failures that are no rate limit; default 5. */
   readonly attempts?: number;
 }
 
@@ -33,10 +32,7 @@ const CAP_MS = 15_000;
 // A certificate, a wrong request or too large an answer does not get better by itself.
 const NEVER = /^ABORTED$|CERT|TLS|SSL|EPROTO|SIGNATURE|UNSENDABLE|PROXY_REFUSED|REPLY_TOO_LARGE|BAD_ENCODING/;
 
-/**
- * Whether another attempt may help: a 5xx, a 408 or a 429, a 409 that names a time (the same idempotency key is still being
- * answered), or no whole answer at all. Says nothing about whether an attempt is *safe*: a paid call needs its key for that.
- */
+/** Whether another attempt may help. Whether it is *safe* is another question: a paid call needs its key for that. */
 export function isTransient(error: unknown): error is ServiceError | LostReplyError {
   if (error instanceof LostReplyError) return !NEVER.test(error.code);
   if (!(error instanceof ServiceError)) return false;
@@ -44,10 +40,7 @@ export function isTransient(error: unknown): error is ServiceError | LostReplyEr
   return status >= 500 || status === 429 || status === 408 || (status === 409 && retryAfterMs !== undefined);
 }
 
-/**
- * The attempts at one call, free or paid: the one owner of how often and for how long. Waits are by `Retry-After`, else by the
- * window's reset, else full jitter over 250 ms x 2^n, at most 15 s.
- */
+/** The attempts at one call: how often, and by `Retry-After`, the reset or full jitter (250 ms x 2^n, at most 15 s) after how long. */
 export class CallAttempts {
   readonly #options: RetryOptions;
   #faults = 0;
@@ -58,11 +51,7 @@ export class CallAttempts {
     this.#options = options;
   }
 
-  /**
-   * What to do after a failure.
-   * @returns undefined where another attempt makes no sense or all are used up
-   * @throws WaitTooLongError where a rate limit would keep the call waiting for more than `maxWaitMs` in all
-   */
+  /** @returns undefined where no other attempt makes sense. @throws WaitTooLongError where the limit holds up beyond `maxWaitMs` */
   after(error: unknown): Wait | undefined {
     if (!isTransient(error)) return undefined;
     return error instanceof ServiceError && error.status === 429 ? this.#limit(error) : this.#fault(error);

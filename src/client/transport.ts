@@ -2,9 +2,7 @@ import { proxyFor } from "./proxy.ts";
 import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts, type Wire } from "./wire.ts";
 
 export interface Transport {
-  /** One request, no retry, no redirect. Rejects with LostReplyError where no whole reply came. */
   send(request: RawRequest): Promise<RawReply>;
-  /** Closes every socket at once. */
   close(): Promise<void>;
 }
 
@@ -15,10 +13,7 @@ export interface TransportOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
-/**
- * The way to one origin: over `node:http`, which loads in a third of the time of undici and is no slower over thousands of pages; or
- * over undici, where the environment names a proxy.
- */
+/** The way to one origin: `node:http`, which loads in a third of the time of undici; undici where the environment names a proxy. */
 export function openTransport({ origin, env, now, timeouts }: TransportOptions): Transport {
   const proxy = proxyFor(origin, env);
   const name = `${origin.origin}${proxy === undefined ? "" : " (through a proxy)"}`;

@@ -7,7 +7,6 @@ export const tunnelWire = (origin: URL, proxy: ProxySettings): Wire =>
   // Limits of time are the exchange's: it sees all of a request, the proxy's silence too.
   dispatcherWire(origin, new EnvHttpProxyAgent({ ...proxy, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }));
 
-/** Requests over a dispatcher of undici. */
 export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
   return {
     send({ method, path, headers, body }, receiver) {
@@ -55,7 +54,6 @@ const CODES: Readonly<Record<string, string>> = {
   UND_ERR_HEADERS_OVERFLOW: "HEADERS_TOO_LONG",
 };
 
-/** Our name of a failure, where undici has one of its own. */
 function namesOf(error: NodeJS.ErrnoException): readonly [Error, string | undefined] {
   const refused = /Proxy response \((\d+)\)/.exec(error.message)?.[1];
   if (refused !== undefined) {

@@ -43,12 +43,10 @@ export interface ReplyMeta {
 export interface RateLimit {
   readonly limit: number;
   readonly remaining: number;
-  /** Epoch milliseconds, whatever form the service used. */
   readonly resetAt: number;
   readonly window: "minute" | "day" | undefined;
 }
 
-/** The account as the client needs it, found under the names that services use. */
 export interface AccountView {
   readonly accountId: string | undefined;
   readonly accountName: string | undefined;
@@ -89,7 +87,6 @@ export interface CompanyQuery {
   readonly value: string;
 }
 
-/** Where a page begins. `page` counts from 1 here; the dialect turns it into what the service wants. */
 export interface PagePosition {
   /** Rows before this page. A multiple of `perPage` unless a cursor is used. */
   readonly offset: number;
@@ -104,21 +101,15 @@ export interface PageReply {
   /** Null: it said that there is no next page; undefined: it said nothing. */
   readonly nextCursor: string | null | undefined;
   readonly total: number | undefined;
-  /** The stored reply of an earlier attempt (`Idempotent-Replayed`). */
   readonly replayed: boolean;
 }
 
 export interface PaidCallOptions {
-  /** Sent as `Idempotency-Key`; the same on every attempt of this call. */
   readonly idempotencyKey: string;
   readonly signal?: AbortSignal;
 }
 
-/**
- * A service over HTTP. One method is one attempt at one call: no retry, no pacing, so that the caller that keeps the books
- * decides. `retrying` in `retry.ts` wraps the free calls. Errors: {@link ServiceError} for an answer that is no success,
- * {@link LostReplyError} where no whole answer came.
- */
+/** A service over HTTP: one method is one attempt at one call. Rejects with ServiceError or LostReplyError. */
 export interface ServiceClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
@@ -126,7 +117,6 @@ export interface ServiceClient {
   count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
   searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
-  /** A miss is a ServiceError with status 404. */
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;
   close(): Promise<void>;
 }

@@ -21,7 +21,6 @@ export interface RawRequest {
   readonly path: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: string;
-  /** Whether it costs credits: what was paid for is taken up to a larger size. */
   readonly paid?: boolean;
   readonly signal?: AbortSignal | undefined;
 }
@@ -29,7 +28,6 @@ export interface RawRequest {
 export interface RawReply {
   readonly status: number;
   readonly headers: ReplyHeaders;
-  /** As it came over the wire: still compressed where `content-encoding` says so. */
   readonly body: Buffer;
 }
 
@@ -40,7 +38,6 @@ export interface Receiver {
   headers(status: number, headers: ReplyHeaders): void;
   data(chunk: Buffer): void;
   end(): void;
-  /** @param code one of {@link EXPLANATIONS}, or the system's */
   failed(error: Error, code?: string): void;
 }
 
@@ -48,7 +45,6 @@ export interface Receiver {
 export interface Wire {
   /** Sends one request, once. @returns what cuts it off at any time */
   send(request: RawRequest, receiver: Receiver): (reason: Error) => void;
-  /** Closes every socket at once. */
   close(): Promise<void>;
 }
 

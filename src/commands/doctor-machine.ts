@@ -11,7 +11,6 @@ import type { GlobalOptions } from "../options.ts";
 export interface Check {
   readonly name: string;
   readonly area: "machine" | "key" | "service";
-  /** `skip`: could not be looked at, because of something that failed before. */
   readonly status: "ok" | "warn" | "fail" | "skip";
   readonly message: string;
   readonly fix?: string;
@@ -40,7 +39,6 @@ const OPTIONAL = [
 
 export type DoctorOptions = Pick<GlobalOptions, "connection" | "baseUrl" | "quiet">;
 
-/** What can be looked at without a call: Node, optional parts, folders, config, keychain, proxy. */
 export async function checkMachine(context: Context, options: DoctorOptions): Promise<Check[]> {
   const checks = [
     nodeCheck(),
@@ -140,7 +138,6 @@ async function keychainCheck(context: Context): Promise<Check> {
   }
 }
 
-/** A check that ended in an error of ours. Anything else is a bug and goes on. */
 export function failed(area: Check["area"], name: string, error: unknown): Check {
   if (!(error instanceof CliError)) throw error;
   return check(area, name, "fail", [error.message, ...error.details].join("; "), error.hint);

@@ -8,7 +8,6 @@ import { CliError, EXIT, usageError } from "../errors.ts";
 export interface Connection {
   readonly baseUrl: string;
   readonly dialect?: Dialect;
-  /** Where its key lives. Absent where it has none: the environment gives one. */
   readonly keyStore?: "keychain" | "file";
   readonly accountId?: string;
 }
@@ -22,13 +21,9 @@ const EMPTY: Config = { connections: {} };
 
 export const configFile = (dir: string): string => join(dir, "config.json");
 
-/** The built-in connection to a service that runs inside the command. */
 export const SAMPLE = "sample";
 
-/**
- * Checks a connection's name. Names are keys of the config file and of the keychain, and words on a command line.
- * @throws CliError (exit 2)
- */
+/** A key of the config file and of the keychain, and a word on a command line. @throws CliError (exit 2) */
 export function checkName(name: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) return name;
   const suggestion = name
@@ -43,10 +38,7 @@ export function checkName(name: string): string {
   );
 }
 
-/**
- * The config file, read as plain JSON: it is on the way of every command. A missing file, folder or home is an empty config.
- * @throws CliError (exit 2) where the file is there and cannot be read or understood
- */
+/** The config as plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */
 export function readConfig(dir: string | undefined): Config {
   if (dir === undefined) return EMPTY;
   const file = configFile(dir);
@@ -77,19 +69,13 @@ export function readConfig(dir: string | undefined): Config {
 export const findConnection = (config: Config, name: string): Connection | undefined =>
   Object.hasOwn(config.connections, name) ? config.connections[name] : undefined;
 
-/** The connection of that name. @throws CliError (exit 2) where there is none */
 export function existingConnection(config: Config, name: string): Connection {
   const found = findConnection(config, checkName(name));
   if (found !== undefined) return found;
   throw usageError(`there is no connection "${name}"`, "headcount connections lists them", "unknown_connection");
 }
 
-/**
- * Changes the config and writes it whole and atomically, mode 0600, through `conf`. Several processes do so one after the other.
- * @param change of what the file holds by then
- * @returns what was written
- * @throws CliError (exit 2) where the folder cannot be written
- */
+/** Changes what the config holds by then and writes it whole, one process after the other. @throws CliError (exit 2) */
 export async function updateConfig(dir: string, change: (config: Config) => Config): Promise<Config> {
   const { default: Conf } = await import("conf");
   try {
@@ -114,7 +100,6 @@ export async function updateConfig(dir: string, change: (config: Config) => Conf
   throw notWritable(dir, "another headcount is changing it");
 }
 
-/** As long as a command waits for another one that changes the config or the keys. */
 export const LOCK_MS = 5_000;
 
 const notWritable = (dir: string, why: string, cause?: unknown): CliError =>

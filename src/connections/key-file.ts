@@ -7,16 +7,12 @@ import { LOCK_MS } from "./config.ts";
 
 export const keyFile = (dir: string): string => join(dir, "credentials.json");
 
-/**
- * The key of a connection, or undefined where the file has none.
- * @throws CliError (exit 3) where others may read the file, or where it cannot be read or understood
- */
+/** The key of a connection, if any. @throws CliError (exit 3) where others may read the file, or it cannot be understood */
 export function readKeyFile(dir: string, name: string, platform: NodeJS.Platform): string | undefined {
   const keys = readAll(dir, platform);
   return Object.hasOwn(keys, name) ? keys[name] : undefined;
 }
 
-/** Puts a key into the file, mode 0600, whole or not at all. */
 export function writeKeyFile(dir: string, name: string, key: string, platform: NodeJS.Platform): void {
   change(dir, platform, (keys) => ({ ...keys, [name]: key }));
 }
@@ -71,7 +67,6 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
     );
   }
   try {
-    // Windows has no such bits; there the profile folder's own rights hold.
     const { mode } = fstatSync(handle);
     if (platform !== "win32" && (mode & 0o077) !== 0) {
       throw problem(

@@ -11,9 +11,7 @@ export type KeychainProblem =
   | "no_collection"
   | "failed";
 
-/** The operating system's keychain: Keychain on macOS, Credential Manager on Windows, the Secret Service on Linux. */
 export interface Keychain {
-  /** The key of a connection, or undefined where the keychain answers that there is none. */
   get(name: string): Promise<string | undefined>;
   set(name: string, key: string): Promise<void>;
   remove(name: string): Promise<boolean>;
@@ -23,7 +21,6 @@ export interface KeychainOptions {
   readonly platform: NodeJS.Platform;
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly deadlineMs?: number;
-  /** Loads the optional package; replaced where its absence is tried. */
   readonly load?: () => Promise<KeyringPackage>;
 }
 
@@ -42,11 +39,7 @@ interface KeyringPackage {
 const SERVICE = "headcount";
 const DEADLINE_MS = 3_000;
 
-/**
- * The keychain. Every operation answers within the deadline or fails with its own message and fix: a keychain that is locked,
- * hung or not there is never reported as "no key", and nothing else is used in its place.
- * @throws CliError (exit 3) with code `keychain_<problem>`, from every method
- */
+/** A keychain that is locked, hung or not there is never "no key". @throws CliError (exit 3), `keychain_<problem>`, from every method */
 export function openKeychain(options: KeychainOptions): Keychain {
   type Entry = InstanceType<KeyringPackage["AsyncEntry"]>;
   const load = options.load ?? (() => import("@napi-rs/keyring") as unknown as Promise<KeyringPackage>);

@@ -20,7 +20,6 @@ export interface Target {
 export interface Selection {
   readonly connection?: string | undefined;
   readonly baseUrl?: string | undefined;
-  /** How pages are asked for: `page`, `page0`, `offset` or `cursor`. */
   readonly paging?: string | undefined;
 }
 
@@ -59,7 +58,6 @@ export function checkKey(text: string, from: string): string {
   });
 }
 
-/** Whether a key is for tests, by its prefix (docs/contract.md, Keys). */
 export function keyModeOf(key: string): "live" | "test" | undefined {
   const mode = /^[a-z0-9]+_(live|test)_/i.exec(key)?.[1]?.toLowerCase();
   return mode === "live" || mode === "test" ? mode : undefined;
@@ -71,11 +69,7 @@ export function keyPrefix(key: string): string {
   return key.length - kind.length < 16 ? `${kind}…` : `${key.slice(0, kind.length + 4)}…${key.slice(-4)}`;
 }
 
-/**
- * Finds the service and the key: flags, then environment, then the config file; the key from HEADCOUNT_API_KEY, then from where
- * `login` put it. The config is not read where the environment gives everything.
- * @throws CliError exit 2 for a wrong name or address, exit 3 where there is no key, its store fails, or it belongs elsewhere
- */
+/** The service and the key: flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
 export async function resolveTarget(flags: Selection, surroundings: Surroundings): Promise<Target> {
   const { connection, baseUrl: given, paging } = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
@@ -127,7 +121,6 @@ function dialectFor(dir: string | undefined, baseUrl: string): Dialect {
     const same = Object.values(readConfig(dir).connections).find((connection) => connection.baseUrl === baseUrl);
     return same?.dialect ?? DEFAULT_DIALECT;
   } catch {
-    // A config that cannot be read is not needed here.
     return DEFAULT_DIALECT;
   }
 }
@@ -159,7 +152,6 @@ const noAddress = (): CliError =>
     "no_base_url",
   );
 
-/** Exit 3, with the three ways to a key. */
 export function noKey(name: string | undefined, why?: string): CliError {
   const whose = name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
   return new CliError({

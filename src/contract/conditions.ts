@@ -5,7 +5,6 @@ const fieldsBy = (isWanted: (match: MatchType) => boolean): readonly string[] =>
   ...new Set(FILTER_SPECS.filter(({ match }) => isWanted(match)).map(({ field }) => field)),
 ];
 
-/** Whole numbers that ranges look at. */
 export const NUMBER_COLUMNS = fieldsBy((match) => match === "range");
 
 /** Texts that are matched in normal form. Addresses have look-up tables instead. */
@@ -13,12 +12,10 @@ export const NORMAL_COLUMNS = fieldsBy((match) => match === "exact" || match ===
   (field) => field !== "network_url",
 );
 
-/** Columns of the filter table after the position. */
 export const FILTER_COLUMNS: readonly string[] = [...NORMAL_COLUMNS, "department", ...NUMBER_COLUMNS];
 
 /** What has to hold of one attribute. Conditions combine with AND; they know nothing of a SQL dialect. */
 export type Condition =
-  /** The attribute is one of these. */
   | { readonly kind: "in"; readonly column: string; readonly values: readonly string[] }
   /** `from <= attribute < before`, by code points; no `before` means no upper bound. */
   | { readonly kind: "prefix"; readonly column: string; readonly from: string; readonly before: string | undefined }
@@ -74,11 +71,7 @@ const addressOf = (value: string): Address => ({
   address: isSlug(value) ? undefined : value,
 });
 
-/**
- * The least text, by code points, that is greater than every text with this prefix: its last code point raised by one, after
- * dropping trailing U+10FFFF.
- * @returns undefined where there is none
- */
+/** The least text, by code points, that is greater than every text with this prefix, if there is one. */
 export function afterPrefix(prefix: string): string | undefined {
   const points = [...prefix];
   for (let last = points.pop(); last !== undefined; last = points.pop()) {
@@ -89,7 +82,6 @@ export function afterPrefix(prefix: string): string | undefined {
   return undefined;
 }
 
-/** A piece of SQL with the values for its placeholders, in order. */
 export interface Sql {
   readonly text: string;
   readonly values: readonly (string | number)[];
@@ -97,13 +89,10 @@ export interface Sql {
 
 /** How a dialect writes what conditions need. Values are always bound, never part of the text. */
 export interface SqlDialect {
-  /** A placeholder for the next value. `type` is the column's type. */
   readonly placeholder: (type: "text" | "integer") => string;
-  /** The columns that hold the slug and the whole address of an attribute. */
   readonly addressColumns: (column: string) => { readonly slug: string; readonly address: string };
 }
 
-/** One condition as a boolean SQL expression. */
 export function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
   const text = dialect.placeholder("text");
   switch (condition.kind) {
@@ -161,7 +150,6 @@ export const joinSql = (parts: readonly Sql[], separator: string): Sql => ({
   values: parts.flatMap((part) => part.values),
 });
 
-/** `WHERE ...` for all conditions, or nothing where there are none. */
 export function whereSql(conditions: readonly Condition[], dialect: SqlDialect): Sql {
   if (conditions.length === 0) return { text: "", values: [] };
   const joined = joinSql(

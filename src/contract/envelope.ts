@@ -1,12 +1,9 @@
 import { type Credits, formatCredits } from "./money.ts";
 
-/** The response envelope (docs/contract.md, Envelope), on every `/v1` answer whatever its status. */
 export interface Envelope<Result = unknown> {
   readonly status: boolean;
-  /** Error messages; on success empty, or notices. */
   readonly detail: readonly string[];
   readonly result: Result | null;
-  /** Credits charged by this call; 0 on any error. */
   readonly credits_used: number;
   /** Balance after the call; 0 and meaningless on a 401. */
   readonly credits_remaining: number;
@@ -22,7 +19,6 @@ export function envelopeJson(
   return `{"status":true,"detail":${JSON.stringify(notices)},"result":${resultJson},"credits_used":${formatCredits(used)},"credits_remaining":${formatCredits(remaining)}}`;
 }
 
-/** The envelope of an error: result null, nothing charged. */
 export function errorEnvelopeJson(detail: readonly string[], remaining: Credits): string {
   return `{"status":false,"detail":${JSON.stringify(detail)},"result":null,"credits_used":0,"credits_remaining":${formatCredits(remaining)}}`;
 }

@@ -64,10 +64,7 @@ function valueSchema(spec: FilterKeySpec): JsonSchema {
   };
 }
 
-/**
- * A JSON Schema (draft-07, which every editor knows) for the files that `--filters` reads: the filters themselves, or an object
- * that holds them under `filters` (docs/contract.md, Filters). What it cannot say, `min` above `max`, is checked by `checkFilters`.
- */
+/** A JSON Schema (draft-07) for filter files; `min` above `max` is left to `checkFilters`. */
 export function filterFileSchema(): JsonSchema {
   return {
     $schema: "http://json-schema.org/draft-07/schema#",

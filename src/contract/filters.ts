@@ -3,7 +3,6 @@ import { canonicalAddress, hasLoneSurrogate, normalForm } from "./normalise.ts";
 import { nearest } from "./suggest.ts";
 import { echo } from "./text.ts";
 
-/** How a filter key matches (docs/contract.md, Filters). */
 export type MatchType = "exact" | "prefix" | "range" | "company_network_url" | "department";
 
 export interface FilterKeySpec {
@@ -84,10 +83,7 @@ export const filterSpec = (key: string): FilterKeySpec | undefined => SPEC_BY_KE
 /** Filters as sent in a request body: every value as the user typed it. */
 export type Filters = { readonly [key in FilterKey]?: string | number | readonly string[] };
 
-/**
- * Filters after validation, in normal form: what engines match on and what caches are keyed by. Lists are sorted and distinct,
- * keys are in the order of {@link FILTER_KEYS}. `network_url` and `company_network_url` hold canonical addresses or slugs.
- */
+/** Filters in normal form, lists sorted and distinct, keys in order: what engines match on and caches are keyed by. */
 export interface CanonicalFilters {
   readonly exact: { readonly [key in ExactKey]?: readonly string[] };
   readonly prefix: { readonly [key in PrefixKey]?: string };
@@ -105,7 +101,6 @@ export type FilterIssueCode =
   | "too_long"
   | "min_above_max";
 
-/** One thing wrong with a filter object. `message` names the value, the rule and the fix. */
 export interface FilterIssue {
   readonly key: string;
   readonly code: FilterIssueCode;
@@ -128,10 +123,7 @@ const MAX_ISSUES = 20;
 /** The line that every unknown-key error ends with (docs/contract.md, Errors). */
 export const VALID_FILTERS_LINE = `valid filters: ${FILTER_KEYS.join(", ")}`;
 
-/**
- * Checks a `filters` object by the rules of docs/contract.md, Filters.
- * The same checks run in the client before sending and in the service before work. Never throws.
- */
+/** The rules of docs/contract.md, Filters: in the client before sending, in the service before work. Never throws. */
 export function checkFilters(input: unknown): FilterCheck {
   if (typeof input !== "object" || input === null || Array.isArray(input)) {
     const message = `filters must be an object, not ${typeName(input)}`;
@@ -166,7 +158,6 @@ export function checkFilters(input: unknown): FilterCheck {
 
 type Value = string | number | readonly string[];
 
-/** A value as it is sent and as it is matched, or what is wrong with it. */
 type Read = { readonly sent: Value; readonly matched: Value } | { readonly issues: readonly FilterIssue[] };
 
 function unknownKeys(keys: Iterable<string>): FilterIssue[] {

@@ -1,9 +1,6 @@
 import { grouped } from "./text.ts";
 
-/**
- * Credits as fixed-point money: whole millionths of a credit in a bigint, never a float
- * (docs/contract.md, Credits: a plan may price a row at 0.25 credits).
- */
+/** Credits as whole millionths in a bigint, never a float (docs/contract.md, Credits). */
 declare const creditsBrand: unique symbol;
 
 /** An amount of credits in millionths. Add, subtract and compare with bigint operators, then re-brand with {@link credits}. */
@@ -18,14 +15,10 @@ export const ZERO: Credits = credits(0n);
 
 export const addCredits = (a: Credits, b: Credits): Credits => credits(a + b);
 export const subtractCredits = (a: Credits, b: Credits): Credits => credits(a - b);
-/** Price of `rows` rows at `unit` credits each. `rows` is a safe integer >= 0. */
 export const priceOf = (rows: number, unit: Credits): Credits => credits(unit * BigInt(rows));
 export const minCredits = (a: Credits, b: Credits): Credits => (a < b ? a : b);
 
-/**
- * How many rows at `unit` credits fit into `amount`; infinite where a row is free.
- * @returns a whole number >= 0, or `Number.POSITIVE_INFINITY`
- */
+/** How many rows at `unit` credits fit into `amount`; infinite where a row is free. */
 export function affordableRows(amount: Credits, unit: Credits): number {
   if (unit <= 0n) return Number.POSITIVE_INFINITY;
   if (amount <= 0n) return 0;
@@ -33,10 +26,7 @@ export function affordableRows(amount: Credits, unit: Credits): number {
   return rows > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(rows);
 }
 
-/**
- * Reads a decimal such as `12`, `0.25` or the JSON number 0.25.
- * @returns undefined where the text is no decimal, has more than six decimals, or is too large to be exact
- */
+/** Reads `12`, `0.25` or a JSON number. Undefined for what is none, has more than six decimals, or is too large to be exact. */
 export function parseCredits(value: string | number): Credits | undefined {
   if (typeof value === "number") {
     if (!Number.isFinite(value) || Math.abs(value) > 999_999_999) {

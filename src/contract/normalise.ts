@@ -72,10 +72,7 @@ export const slugOf = (canonical: string): string => canonical.slice(canonical.l
 
 export const isSlug = (canonical: string): boolean => !canonical.includes("/");
 
-/**
- * A domain in canonical form: scheme, `www.`, path and trailing dot dropped, case folded.
- * @returns undefined where no host with a dot is left
- */
+/** A domain without scheme, `www.`, path and trailing dot, case folded; undefined where no host with a dot is left. */
 export function canonicalDomain(text: string): string | undefined {
   const address = canonicalAddress(text);
   if (address === undefined) return undefined;

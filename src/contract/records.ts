@@ -83,7 +83,6 @@ export interface AccountResult {
   readonly dataset: { readonly version: string; readonly people: number; readonly companies: number };
 }
 
-/** The calls that a plan prices (docs/contract.md, Account: `costs`). */
 export const COSTED_CALLS = [
   "account",
   "person_count",

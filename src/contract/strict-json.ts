@@ -6,7 +6,6 @@ const MAX_DEPTH = 32;
 
 export type StrictJson =
   | { readonly ok: true; readonly value: unknown }
-  /** `message` says what is wrong with the body, in one sentence. */
   | { readonly ok: false; readonly message: string };
 
 const wrong = (message: string): StrictJson => ({ ok: false, message });
@@ -47,10 +46,7 @@ const CLOSE_ARRAY = 93;
 const OPEN_OBJECT = 123;
 const CLOSE_OBJECT = 125;
 
-/**
- * One pass over the tokens for what JSON.parse lets through. It leaves the grammar to JSON.parse, so on text that is no JSON it
- * may answer anything but must end.
- */
+/** One pass over the tokens for what JSON.parse lets through; on text that is no JSON it may answer anything but must end. */
 function scan(text: string): string | undefined {
   // Keys seen so far of each open object; null for an open array.
   const open: (Set<string> | null)[] = [];
