@@ -54,12 +54,20 @@ async function rowsIn(path: string): Promise<number | undefined> {
   const ending = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
   try {
     if (ending === "parquet") return await (await import("./parquet.ts")).countParquet(path);
-    if (ending === "json") return (JSON.parse(await readFile(path, "utf8")) as unknown[]).length;
+    if (ending === "json") return await recordsIn(path);
     if (ending === "csv") return Math.max(0, (await countLines(path, true)) - 1);
     return ending === "ndjson" || ending === "jsonl" ? await countLines(path, false) : undefined;
   } catch {
     return undefined;
   }
+}
+
+/** Our own arrays have a record a line; others are parsed. */
+async function recordsIn(path: string): Promise<number> {
+  for await (const head of createReadStream(path, { end: 2 })) {
+    if (String(head) === "[\n{") return (await countLines(path, false)) - 2;
+  }
+  return (JSON.parse(await readFile(path, "utf8")) as unknown[]).length;
 }
 
 /** Lines that hold something. @param csv whether a line break inside quotes ends none */

@@ -84,6 +84,33 @@ describe("a good file and a bad result", () => {
     }
   });
 
+  test("rows are counted in files of others too; what cannot be counted has some", async () => {
+    const files: Readonly<Record<string, readonly [text: string, rows: string]>> = {
+      "a.json": ['[{"id":1},{"id":2}]', "the 2 in"],
+      "b.json": ['[\n  {\n    "id": 1\n  }\n]\n', "the 1 in"],
+      "c.json": ["not JSON", "a file whose rows cannot be counted"],
+      "d.csv": ["id\r\n1\r\n\r\n2", "the 2 in"],
+      "e.jsonl": ['{"id":1}\n\n{"id":2}', "the 2 in"],
+      "f.parquet": ["not Parquet", "a file whose rows cannot be counted"],
+    };
+    service.options.people = 0;
+    for (const [file, [text, rows]] of Object.entries(files)) {
+      writeFileSync(u.file(file), text);
+      const ran = await cron(file);
+      expect(ran.code, file).toBe(5);
+      expect(ran.stderr, file).toContain(rows);
+      expect(u.read(file)).toBe(text);
+    }
+    for (const [file, text] of [
+      ["g.csv", "id,name\n"],
+      ["h.json", "[]\n"],
+      ["i.ndjson", ""],
+    ] as const) {
+      writeFileSync(u.file(file), text);
+      expect((await cron(file)).code, file).toBe(0);
+    }
+  });
+
   test("runs export is guarded as well", async () => {
     expect((await cron("weekly.csv", "--limit", "10")).code).toBe(0);
     writeFileSync(u.file("old.csv"), `id,name\n${'"a\nb",x\n'.repeat(30)}`);
