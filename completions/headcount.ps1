@@ -51,6 +51,8 @@ $headcountTree = @{
       '--by' = @{ Text = 'break the segment down by this filter key, with one free count a value'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
       '--values' = @{ Text = 'a value to break down by; again for more (department and seniority-level need none)'; Value = @{ Kind = 'text' } }
       '--format' = @{ Text = 'of a breakdown or of several files: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
+      '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
+      '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
@@ -161,6 +163,8 @@ $headcountTree = @{
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
+      '--owned' = @{ Text = 'write who you own of the segment instead: offline, 0 credits'; Value = $null }
+      '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

@@ -16,8 +16,8 @@ import { nearest } from "../contract/suggest.ts";
 import { counted, grouped } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { collect, type GlobalOptions, offering } from "../options.ts";
-import { bar, percent } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
+import { type Part, printParts, words } from "./count-parts.ts";
 import {
   addFilterOptions,
   type FilterOptions,
@@ -33,6 +33,8 @@ export interface CountOptions extends GlobalOptions {
   readonly by?: string;
   readonly values?: readonly string[];
   readonly format?: (typeof FORMATS)[number];
+  readonly owned?: boolean;
+  readonly test?: boolean;
 }
 
 /** A command line of `count` that passed every check. */
@@ -65,7 +67,9 @@ export function register(program: Command, context: Context, run = runCount): vo
     )
     .addOption(
       new Option("--format <format>", "of a breakdown or of several files: table, csv or json").choices(FORMATS),
-    );
+    )
+    .option("--owned", "count who you own instead: offline, and --by needs no values")
+    .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }));
   addFilterOptions(command)
     .addHelpText(
       "after",
@@ -74,6 +78,7 @@ Examples:
   $ headcount -c sample count --department Sales
   $ headcount -c sample count --department Sales --department Marketing --connections-min 500 --json
   $ headcount -c sample count --seniority-level director --by department
+  $ headcount -c sample count --owned --by country
   $ echo '{"department": "Legal"}' | headcount -c sample count -f -
 
 A pipe gets the bare number. With several -f files there is one row for each.`,
@@ -89,7 +94,9 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
   if (options.by !== undefined) {
     if (segment === undefined || others.length > 0) throw usageError("--by breaks one segment down; give one -f file");
     const by = breakdownKey(options.by);
-    return { kind: "parts", segment, by, values: breakdownValues(by, segment.filters, options.values), options };
+    const isKnown = options.owned === true && options.values === undefined;
+    const values = isKnown ? [] : breakdownValues(by, segment.filters, options.values);
+    return { kind: "parts", segment, by, values, options };
   }
   if (options.values !== undefined)
     throw usageError("--values goes with --by", "for example --by country --values france");
@@ -141,16 +148,22 @@ function breakdownValues(spec: FilterKeySpec, filters: Filters, given: readonly 
   return [...distinct.values()];
 }
 
-const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
-
 async function runCount(request: CountRequest, context: Context): Promise<void> {
   const { options } = request;
+  if (options.owned === true) return countOwnedAs(request, context);
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
     if (request.kind === "one") await countOne(request.segment.filters, session, printer, context);
     else if (request.kind === "files") await countFiles(request.segments, options, session, printer, context);
     else await countParts(request, session, printer, context);
   });
+}
+
+async function countOwnedAs(request: CountRequest, context: Context): Promise<void> {
+  const segments = request.kind === "files" ? request.segments : [request.segment];
+  const { by, values } = request.kind === "parts" ? request : { by: undefined, values: [] };
+  const { countOwned } = await import("./owned/count.ts");
+  await countOwned({ segments, by, values, format: request.options.format }, request.options, context);
 }
 
 async function countOne(filters: Filters, session: Session, printer: Printer, context: Context): Promise<void> {
@@ -256,11 +269,6 @@ async function countFiles(
   noticeUnknownCost(account, session);
 }
 
-interface Part {
-  readonly value: string;
-  readonly count: number;
-}
-
 /** `count --by KEY`: one free count for each value of the key, and what they leave unexplained. */
 async function countParts(
   { segment, by, values, options }: CountRequest & { readonly kind: "parts" },
@@ -280,20 +288,8 @@ async function countParts(
   const apart = parts.filter(({ value }) => !within.has(value));
   const unexplained = whole.count - apart.reduce((sum, part) => sum + part.count, 0);
   for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
-  const format = formatOf(options, printer) ?? "csv";
-  if (format === "table") return printParts(by, whole.count, parts, unexplained, printer);
-  if (format === "json") printer.document({ count: whole.count, by: by.key, parts, unexplained, filters });
-  else {
-    const { csvDocument } = await import("../output/csv.ts");
-    printer.text(
-      csvDocument(
-        [by.key, "count"],
-        parts.map(({ value, count }) => [value, count]),
-      ),
-    );
-  }
-  const text = remainderText(by, whole.count, unexplained);
-  if (text !== undefined) session.notice(text);
+  const found = { by, whole: whole.count, parts, unexplained, filters };
+  await printParts(found, formatOf(options, printer) ?? "csv", printer);
 }
 
 /** Parts that another part holds, by their values: "soft" is within "so". */
@@ -305,42 +301,6 @@ function nested(parts: readonly Part[]): Map<string, string> {
     if (outer >= 0) found.set(parts[index]?.value ?? "", parts[outer]?.value ?? "");
   }
   return found;
-}
-
-function remainderText(by: FilterKeySpec, whole: number, unexplained: number): string | undefined {
-  const number = grouped(Math.abs(unexplained));
-  if (unexplained === 0) return undefined;
-  if (unexplained < 0) return `the parts overlap: together they have ${number} more than the segment`;
-  return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
-}
-
-const BAR_WIDTH = 24;
-
-async function printParts(
-  by: FilterKeySpec,
-  whole: number,
-  parts: readonly Part[],
-  unexplained: number,
-  printer: Printer,
-): Promise<void> {
-  const rows = unexplained > 0 ? [...parts, { value: "(another or none)", count: unexplained }] : parts;
-  // The remainder is no part: its bar would only flatten those of the parts.
-  const longest = Math.max(1, ...parts.map((part) => part.count));
-  const width = Math.max(4, Math.min(BAR_WIDTH, printer.width - 50));
-  await printer.table(
-    [
-      { title: words(by) },
-      { title: "people", align: "right", fixed: true },
-      { title: "share", align: "right", fixed: true },
-      { title: "", fixed: true, paint: printer.style.bar },
-    ],
-    rows.map(({ value, count }, index) => {
-      const drawn = index < parts.length ? bar(count / longest, width, printer.unicode) : "";
-      return [value, grouped(count), percent(count, whole), drawn];
-    }),
-  );
-  printer.text(`${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
-  if (unexplained < 0) printer.text(`${remainderText(by, whole, unexplained)}\n`);
 }
 
 /** The form of a breakdown or of several files: as asked, else a table on a terminal; undefined is what the pipe gets. */

@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { canonicalJson, isUnfiltered } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
@@ -12,6 +12,8 @@ import { addFilterOptions, type FilterOptions, readFilters } from "./filter-opti
 export interface SearchOptions extends ExportFlags {
   /** Consent to a purchase without any filter. */
   readonly all?: boolean;
+  readonly owned?: boolean;
+  readonly test?: boolean;
 }
 
 /** @param run what is done with a purchase: tests of parsing hand in another */
@@ -25,6 +27,8 @@ export function register(program: Command, context: Context, run = buy): void {
   addFilterOptions(command);
   addExportOptions(command, "person")
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
+    .option("--owned", "write who you own of the segment instead: offline, 0 credits")
+    .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }))
     .addHelpText(
       "after",
       `
@@ -35,8 +39,23 @@ Examples:
   $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json`,
     )
     .action(async (_: unknown, self: Command) => {
-      await run(await parse(self.optsWithGlobals<SearchOptions & FilterOptions>(), context), context);
+      const flags = self.optsWithGlobals<SearchOptions & FilterOptions>();
+      if (flags.owned === true) await searchOwned(flags, context);
+      else await run(await parse(flags, context), context);
     });
+}
+
+/** Flags that say how to buy, where nothing is bought. */
+const OF_BUYING = ["maxCredits", "yes", "dryRun", "fresh", "receipt", "requireComplete"] as const;
+
+async function searchOwned(flags: SearchOptions & FilterOptions, context: Context): Promise<void> {
+  const wrong = OF_BUYING.find((name) => flags[name as keyof typeof flags] !== undefined);
+  if (wrong !== undefined) {
+    const flag = `--${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    throw usageError(`${flag} is about buying, and --owned buys nothing`, `leave one of them out`);
+  }
+  const { exportOwned } = await import("./owned/export.ts");
+  await exportOwned((await readFilters(context, flags)).canonical, flags, context);
 }
 
 async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<Purchase> {

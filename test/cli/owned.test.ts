@@ -145,6 +145,39 @@ describe("headcount owned", () => {
   });
 });
 
+describe("--owned", () => {
+  test("count and search answer over who is owned, as the service would of those people", async () => {
+    const me = await buyer();
+    const everybody = [
+      ...new Map(
+        [...lines(me.read("sales.ndjson")), ...lines(me.read("many.ndjson"))].map((row) => [row.id, row]),
+      ).values(),
+    ];
+    const gone = { env: { HEADCOUNT_API_KEY: "" } };
+    const inSales = everybody.filter(({ department }) => department === "Sales");
+    const counted = await me.run(["count", "--owned", "--department", "Sales"], gone);
+    expect(counted, counted.stderr).toMatchObject({ code: 0, stdout: `${inSales.length}\n` });
+    const by = JSON.parse((await me.run(["count", "--owned", "--by", "country", "--json"], gone)).stdout);
+    expect(by.count).toBe(everybody.length);
+    expect(by.parts.reduce((sum: number, part: { count: number }) => sum + part.count, 0) + by.unexplained).toBe(
+      everybody.length,
+    );
+    const written = await me.run(["search", "--owned", "--department", "Sales", "-o", "owned.ndjson"], gone);
+    expect(written.code, written.stderr).toBe(0);
+    expect(
+      lines(me.read("owned.ndjson"))
+        .map(({ id }) => id)
+        .sort(),
+    ).toEqual(inSales.map(({ id }) => id).sort());
+  });
+
+  test("flags of buying have no place there", async () => {
+    const { code, stderr } = await (await buyer()).run(["search", "--owned", "--max-credits", "5"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--max-credits is about buying");
+  });
+});
+
 describe("headcount sql", () => {
   test("answers over people, purchases and runs", async () => {
     const me = await buyer();

@@ -1,0 +1,72 @@
+import type { Context } from "../../context.ts";
+import { checkFilters, type FilterKeySpec, type Filters } from "../../contract/filters.ts";
+import { grouped } from "../../contract/text.ts";
+import { usageError } from "../../errors.ts";
+import type { Library } from "../../library/library.ts";
+import { csvDocument } from "../../output/csv.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { type Part, printParts } from "../count-parts.ts";
+import { type ShelfOptions, withLibrary } from "./shelf.ts";
+
+export interface OwnedCount {
+  readonly segments: readonly { readonly name: string; readonly filters: Filters }[];
+  /** Breaks the one segment down; without values, by those that the people have. */
+  readonly by?: FilterKeySpec | undefined;
+  readonly values: readonly string[];
+  readonly format?: "table" | "csv" | "json" | undefined;
+}
+
+/** `count --owned`: the same counts over who is owned, offline and free. */
+export async function countOwned(
+  { segments, by, values, format }: OwnedCount,
+  options: ShelfOptions,
+  context: Context,
+): Promise<void> {
+  const printer = new Printer(context, options);
+  await withLibrary(options, context, printer, async (library) => {
+    const count = (filters: Filters): number => (library === undefined ? 0 : countOf(library, filters));
+    const [first] = segments;
+    const chosen = printer.json ? "json" : (format ?? (printer.terminal ? "table" : "csv"));
+    if (first !== undefined && by !== undefined) {
+      const { filters } = first;
+      const parts =
+        values.length > 0
+          ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
+          : known(library, by, filters);
+      const whole = count(filters);
+      const unexplained = whole - parts.reduce((sum, part) => sum + part.count, 0);
+      return printParts({ by, whole, parts, unexplained, filters }, chosen, printer);
+    }
+    const rows = segments.map(({ name, filters }) => ({ file: name, count: count(filters), filters }));
+    if (first !== undefined && rows.length === 1) {
+      const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
+      if (printer.json) printer.document({ count: people, owned: true, filters });
+      else printer.text(printer.terminal ? `${printer.style.strong(grouped(people))} owned\n` : `${people}\n`);
+    } else if (chosen === "json") printer.document(rows);
+    else
+      printer.text(
+        csvDocument(
+          ["file", "count"],
+          rows.map(({ file, count: people }) => [file, people]),
+        ),
+      );
+  });
+}
+
+function countOf(library: Library, filters: Filters): number {
+  const checked = checkFilters(filters);
+  if (!checked.ok) throw usageError(checked.issues.map(({ message }) => message).join("; "));
+  return library.count(checked.canonical);
+}
+
+function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): Part[] {
+  if (by.match !== "exact" && by.match !== "department") {
+    throw usageError(`--by ${by.key} needs --values`, `--by ${by.field} needs none: it has the values of who is owned`);
+  }
+  const checked = checkFilters(filters);
+  if (library === undefined || !checked.ok) return [];
+  const column = by.key === "network_url" ? "network_url_address" : by.field;
+  return library
+    .breakdown(column, checked.canonical)
+    .flatMap(({ value, count }) => (value === undefined ? [] : [{ value, count }]));
+}
