@@ -106,6 +106,17 @@ function explained(error: unknown, dir: string): unknown {
       cause: error,
     });
   }
+  if (name === "LedgerFormatError") {
+    const hint = `remove ${dir}: it holds the sample alone, which is made again`;
+    return new CliError({
+      code: "ledger_format",
+      category: "filesystem",
+      exitCode: EXIT.usage,
+      message,
+      hint,
+      cause: error,
+    });
+  }
   if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code)) return error;
   return new CliError({
     code: "sample_folder",

@@ -235,7 +235,7 @@ describe("what is not charged", () => {
       expect([method, answer.status]).toEqual([method, 500]);
       expect(answer.json).toMatchObject({ status: false, result: null, credits_used: 0 });
       expect(answer.text).not.toContain("locked by");
-      expect((await fetch(`${service.url}/healthz`)).status).toBe(method === "account" ? 503 : 200);
+      expect((await fetch(`${service.url}/healthz`)).status).toBe(method === "balance" ? 503 : 200);
       broken = false;
       expect([method, await left(service)]).toEqual([method, 10_000]);
       expect((await search(service, 5)).status).toBe(200);
