@@ -129,3 +129,20 @@ test("a lower cap on resume counts what the run has spent already", async () => 
     rows: 70,
   });
 });
+
+test("what an earlier session may have spent stays at risk under a lower cap: nothing is bought into its place", async () => {
+  const u = user(proxy.url, service.key);
+  const clock = fakeClock(Date.now());
+  // The third page is charged, its reply is lost, and then the network is gone: 80 are settled, 40 more are pending.
+  proxy.decide = ({ paid }) => ({ kind: paid < 3 ? "none" : paid === 3 ? "drop" : "reset" });
+  const argv = [...SALES, "--limit", "160", "--per-page", "40", "--concurrency", "1"];
+  expect((await u.run(argv, { clock })).code).toBe(8);
+  expect(await charged(service, 200)).toBe(120);
+  proxy.decide = () => ({ kind: "none" });
+  // 30 would fit beside what is settled, but not beside what is pending.
+  const lower = await u.run([...argv, "--max-credits", "110"], { clock });
+  expect({ code: lower.code, spent: await charged(service, 200) }).toEqual({ code: 5, spent: 120 });
+  expect(await u.run([...argv, "--max-credits", "160"], { clock })).toMatchObject({ code: 0 });
+  expect(readCsv(u.read("p.csv")).length).toBe(160);
+  expect(await charged(service, 200)).toBe(160);
+});
