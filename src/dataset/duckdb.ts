@@ -5,14 +5,10 @@ import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 /** What DuckDB may use of the machine. Defaults come from the machine: {@link machineResources}. */
 export interface Resources {
   readonly threads: number;
-  /** For DuckDB's buffers, in bytes. */
   readonly memoryBytes: number;
 }
 
-/**
- * All cores, and a third of the memory that this process may use (at least 256 MB): the rest is for the row store's pages in the
- * system's cache.
- */
+/** All cores, and a third of the memory (at least 256 MB): the rest is for the row store's pages in the system's cache. */
 export function machineResources(): Resources {
   // In a container the limit is below what the machine has; where there is none it reads as 0 or as an absurd number.
   const limit = constrainedMemory() || Number.POSITIVE_INFINITY;
@@ -38,7 +34,6 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
   return instance;
 }
 
-/** A DuckDB that is open, with a first connection. */
 export interface OpenDuckDb {
   readonly instance: DuckDBInstance;
   readonly connection: DuckDBConnection;
@@ -48,10 +43,7 @@ export interface OpenDuckDb {
 const spare = new Map<string, OpenDuckDb>();
 const keyOf = ({ threads, memoryBytes }: Resources): string => `${threads} ${memoryBytes}`;
 
-/**
- * A DuckDB for reading attached files: the spare one, else a new one. Give it back with {@link releaseDuckDb}. Closing an instance ends
- * its threads on the thread that closes, 20 ms and more, so after a reload the one of the old version is kept for the next.
- */
+/** For reading attached files. Closing an instance holds the thread for 20 ms and more, so after a reload it is kept for the next. */
 export async function acquireDuckDb(resources: Resources): Promise<OpenDuckDb> {
   const kept = spare.get(keyOf(resources));
   if (kept) {
@@ -84,10 +76,8 @@ export async function releaseDuckDb(
 /** A value as a SQL string literal, for the few places that take no parameters (file names in ATTACH). */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 
-/** A name as a quoted SQL identifier. */
 export const identifier = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
-/** The single value of a query with one row and one column. */
 export async function scalar(connection: DuckDBConnection, sql: string): Promise<unknown> {
   const reader = await connection.runAndReadAll(sql);
   return reader.getRowsJS()[0]?.[0];
@@ -97,11 +87,9 @@ export async function scalar(connection: DuckDBConnection, sql: string): Promise
 export const nullsLast = (columns: readonly string[]): string =>
   columns.map((column) => `${column} NULLS LAST`).join(", ");
 
-/** A count that DuckDB gave as bigint or number. */
 export const toNumber = (value: unknown): number =>
   typeof value === "bigint" || typeof value === "number" ? Number(value) : 0;
 
-/** How often a running statement is asked how far it is, in milliseconds. */
 const WATCH_MS = 250;
 
 /** Runs a statement and tells from time to time which part of it is done, from 0 to 1, never falling. */

@@ -1,6 +1,5 @@
 import type { CanonicalFilters } from "../contract/filters.ts";
 
-/** Which dataset is being served. */
 export interface DatasetInfo {
   /** Changes with every import, generate or reload; cursors, count caches and runs are bound to it. */
   readonly version: string;
@@ -11,14 +10,12 @@ export interface DatasetInfo {
 /** A slice of an ordered list, zero-based. The order is the public order of the dataset version (`rid`). */
 export interface Slice {
   readonly offset: number;
-  /** At least 1. */
   readonly limit: number;
 }
 
 /** Records as JSON text, one object each, fields in published order: they go onto the wire byte for byte. */
 export interface RecordPage {
   readonly records: readonly string[];
-  /** How many rows match in all. */
   readonly total: number;
 }
 
@@ -31,17 +28,15 @@ export type CompanyLookup =
 
 export interface FoundCompany {
   readonly id: string;
-  /** The company record as JSON text. */
   readonly record: string;
 }
 
 /**
- * People and companies behind the service. Exact: a count is the number of rows that `people` pages through, on every engine.
- * All methods reject with an Error when the data cannot be read completely (a shard down, a file gone): never a short answer.
+ * People and companies behind the service. A count is the number of rows that `people` pages through, on every engine. Where data cannot be
+ * read completely all methods reject: never a short answer.
  */
 export interface Engine {
   info(): DatasetInfo;
-  /** The exact number of people that match. */
   count(filters: CanonicalFilters): Promise<number>;
   /** The people of a slice of the segment, in public order; the same row is at the same offset for every slice. */
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage>;

@@ -12,11 +12,9 @@ import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite"
  */
 
 export const FILES = {
-  /** DuckDB: the filter table. */
   people: "people.duckdb",
   /** DuckDB: small tables sorted by name, headline, slug and company. */
   lookups: "lookups.duckdb",
-  /** Counts that are kept in memory (counts.ts). */
   counts: "counts.bin",
   /** SQLite: records by position, and companies with their look-up keys. */
   records: "records.db",
@@ -41,7 +39,6 @@ export interface Pointer {
   readonly folder: string;
 }
 
-/** There is no dataset where one was expected. */
 export class NoDatasetError extends Error {
   override readonly name = "NoDatasetError";
 }
@@ -71,9 +68,7 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
         return { version, folder };
       }
     }
-  } catch {
-    // Falls through to the one message below.
-  }
+  } catch {}
   throw new DatasetDamagedError(
     `${join(datasetDir, "CURRENT")} is not a dataset pointer; import or generate the dataset again`,
   );
@@ -99,7 +94,6 @@ export async function readMeta(folder: string): Promise<DatasetMeta> {
   return meta;
 }
 
-/** Whether a folder has a dataset that this version reads. */
 export async function hasDataset(datasetDir: string): Promise<boolean> {
   if ((await readPointer(datasetDir)) === undefined) return false;
   return currentVersion(datasetDir).then(
@@ -202,10 +196,7 @@ export async function removeUnused(datasetDir: string): Promise<void> {
   }
 }
 
-/**
- * Runs `work` as the only builder of this dataset folder, of all processes. Waits for another builder, asking every 100 ms.
- * @throws the reason of `signal` when it is aborted while waiting
- */
+/** Runs `work` as the folder's only builder; waits for another. @throws the reason of `signal` when it is aborted meanwhile */
 export async function withBuildLock<Result>(
   datasetDir: string,
   sleep: (ms: number) => Promise<void>,

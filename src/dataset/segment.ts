@@ -6,7 +6,6 @@ export type Rids = Uint32Array | Float64Array;
 /** The people of a segment: positions (`rid`) in public order. Any page costs the same, wherever it lies. */
 export interface Segment<Positions extends Rids = Uint32Array> {
   readonly count: number;
-  /** Memory held, in bytes. */
   readonly bytes: number;
   /** The positions of a page; shorter at the end, empty beyond it. */
   slice(offset: number, limit: number): Positions;
@@ -33,7 +32,6 @@ export class ListSegment<Positions extends Rids = Uint32Array> implements Segmen
   readonly bytes: number;
   readonly #rids: Positions;
 
-  /** @param rids in rising order */
   constructor(rids: Positions) {
     this.#rids = rids;
     this.count = rids.length;
@@ -46,9 +44,7 @@ export class ListSegment<Positions extends Rids = Uint32Array> implements Segmen
   }
 }
 
-/** Positions that are taken out of a bitmap in one piece. */
 const PIECE = 16_384;
-/** Bytes for which one running count is kept. */
 const BLOCK = 512;
 const ONES = Uint8Array.from({ length: 256 }, (_, byte) => {
   let count = 0;
@@ -67,7 +63,6 @@ export class BitmapSegment implements Segment {
   readonly count: number;
   readonly bytes: number;
   readonly #bits: Uint8Array;
-  /** People before each block. */
   readonly #before: Uint32Array;
 
   /** @param bits person `i` is bit `i & 7`, the highest first, of byte `i >> 3`; begins at a multiple of 4 bytes */
@@ -114,10 +109,7 @@ export class BitmapSegment implements Segment {
     return rids;
   }
 
-  /**
-   * The same segment in the smaller of the two forms.
-   * @param turn awaited before each piece of work, of a millisecond or less
-   */
+  /** The smaller of the two forms. @param turn awaited before each piece of work, of a millisecond or less */
   async compact(turn: () => Promise<void>): Promise<Segment> {
     if (this.count * 4 >= this.bytes) return this;
     const rids = new Uint32Array(this.count);

@@ -6,12 +6,12 @@ import { checkFilters } from "../../src/contract/filters.ts";
 import type { Company, Person } from "../../src/contract/records.ts";
 import { generateInto } from "../../src/dataset/build/generate.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
-import type { InputFile } from "../../src/dataset/build/import-files.ts";
 import { suggestFor } from "../../src/dataset/build/suggest.ts";
-import { bytesOf } from "../../src/dataset/build/text-file.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
+import { bytesOf } from "../../src/dataset/text/bytes.ts";
+import type { InputFile } from "../../src/dataset/text/input-file.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 
 const ALL = { exact: {}, prefix: {}, range: {} };

@@ -28,9 +28,7 @@ export interface BuildProgress {
 }
 
 export interface BuildOptions {
-  /** The folder that holds CURRENT. */
   readonly datasetDir: string;
-  /** Wall clock in epoch milliseconds. */
   readonly now: () => number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly resources?: Resources;
@@ -47,19 +45,12 @@ export interface Source {
   readonly isDone?: () => Promise<boolean>;
 }
 
-/**
- * Memory for each person that is sorted, in bytes: with less DuckDB's sort runs out of it, spilling or not. Where people are more, they
- * are sorted in parts, cut where the leading keys change.
- */
+/** Bytes for each person that is sorted: with less DuckDB's sort fails, spilling or not. More people are sorted in parts. */
 const SORT_BYTES = 4_096;
 
 const INTERRUPT_EVERY_MS = 50;
 
-/**
- * Builds a dataset version beside the current one and makes it current at the end. Whatever goes wrong before that leaves
- * the current version as it was. One build at a time for a folder, over all processes.
- * @returns what was published, or undefined where `isDone` said there was nothing to do
- */
+/** Builds a version beside the current one and publishes it at the end, one build at a time. @returns undefined where `isDone` said so */
 export async function buildDataset(source: Source, options: BuildOptions): Promise<DatasetMeta | undefined> {
   await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
   return withBuildLock(
@@ -127,7 +118,6 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
   }
 }
 
-/** Ends whatever statement runs once the signal says so, and each that follows. */
 function interruptedBy(connection: DuckDBConnection, signal: AbortSignal | undefined): { stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   const begin = (): void => {
@@ -143,7 +133,6 @@ function interruptedBy(connection: DuckDBConnection, signal: AbortSignal | undef
   };
 }
 
-/** Companies in the order of ids, with their look-up keys. */
 async function keyCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run(`
 CREATE TABLE keyed_companies AS
@@ -153,16 +142,12 @@ SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(n
 FROM staged_companies ORDER BY id`);
 }
 
-/** What a person says of the company, as one key: an address, else a domain, else a name. */
 const LINK_KEY = `CASE WHEN address_form(company_network_url) IS NOT NULL THEN 'address ' || address_form(company_network_url)
   WHEN domain_form(company_domain) IS NOT NULL THEN 'domain ' || domain_form(company_domain)
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
 
-/**
- * Finds the company of each key that people give: by its address, by its slug where one side is bare, by domain, or by a name that only
- * one company has. The first in the order of ids wins a shared key. One join a statement: several at once would need memory for all of
- * their tables.
- */
+// By address, by slug where one side is bare, by domain, by a name that only one has; the first by id wins. One join a statement: several
+// at once would need memory for all of their tables.
 async function linkCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run(`CREATE TABLE link_keys AS SELECT DISTINCT ${LINK_KEY} AS link_key FROM staged_people`);
   await connection.run("CREATE TABLE links (link_key VARCHAR, seq UINTEGER)");
@@ -170,7 +155,6 @@ async function linkCompanies(connection: DuckDBConnection): Promise<void> {
     "SELECT 'address ' || address AS key, min(seq) AS seq FROM keyed_companies WHERE address IS NOT NULL";
   const steps: readonly { readonly key: string; readonly companies: string }[] = [
     { key: "link_key", companies: `${byAddress} GROUP BY 1` },
-    // A person's bare slug, and then a company's.
     {
       key: "CASE WHEN starts_with(link_key, 'address ') AND NOT contains(link_key, '/') THEN link_key END",
       companies:
@@ -202,10 +186,7 @@ async function linkCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run("DROP TABLE link_keys; DROP TABLE links");
 }
 
-/**
- * People in public order, each with its filter columns, its company and its packed record. What a person's record lacks of the company is
- * filled in, so that a count by `company_network_url` is the number of employees.
- */
+/** People in public order. What a record lacks of its company is filled in, so that a count of the address finds its employees. */
 async function sortPeople(connection: DuckDBConnection, people: number, options: BuildOptions): Promise<void> {
   const filled: Readonly<Record<string, string>> = {
     company_name: "coalesce(s.company_name, k.name)",

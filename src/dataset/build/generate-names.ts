@@ -1,7 +1,4 @@
-/*
- * Names of people and places in the synthetic dataset. Order matters: earlier entries are more frequent, and a change here changes every
- * generated dataset, the sample included (raise `SAMPLE_VERSION` with it).
- */
+// Earlier entries are more frequent. A change here changes every generated dataset: raise `SAMPLE_VERSION` with it.
 
 /** Countries by falling size; the first 200 are used, `Name:culture`. */
 const COUNTRY_LINES = `United States:english India:indian United Kingdom:english Brazil:portuguese France:french Canada:english
@@ -59,10 +56,7 @@ Ukraine: Київ=Київ|Львівська область=Львів|Харк
 Singapore: Singapore=Singapore
 Ireland: Leinster=Dublin|Munster=Cork,Limerick|Connacht=Galway`;
 
-/**
- * Seven lines a culture: its name; first and last names, common first, as `display` or `display/ascii`; heads and tails of made-up
- * surnames, so that full names do not repeat as often as in a small pool; heads and tails of places.
- */
+/** By seven lines: culture; first and last names (`display/ascii`); heads and tails of made-up surnames; heads and tails of places. */
 const NAME_LINES = `english
 James Mary John Jennifer Michael Linda David Emily Robert Sarah William Jessica Thomas Laura Christopher Amanda Daniel Karen Matthew Lisa Anthony Nancy Mark Ashley Andrew Megan Joshua Rachel Kevin Hannah Brian Olivia Ryan Grace Jacob Chloe Zoë/Zoe Renée/Renee
 Smith Johnson Williams Brown Jones Miller Davis Wilson Anderson Taylor Moore Jackson Martin Lee Thompson White Harris Clark Lewis Robinson Walker Young Allen King Wright Scott Hill Green Adams Baker O'Connor/oconnor O'Brien/obrien MacDonald Nelson Carter
@@ -192,7 +186,6 @@ export interface NameWords {
   readonly placeTails: string;
 }
 
-/** By culture, which decides the names that people have and what places are called. */
 export const NAMES: ReadonlyMap<string, NameWords> = new Map(
   [...NAME_LINES.matchAll(/^(.*)\n(.*)\n(.*)\n(.*)\n(.*)\n(.*)\n(.*)$/gm)].map(
     ([, culture = "", first = "", last = "", heads = "", tails = "", places = "", placeTails = ""]) => [

@@ -22,7 +22,6 @@ export const SMALL_SLOTS = 2 ** 10;
 export const INDUSTRY_SLOTS = 2 ** 12;
 const PLACES = 10_000;
 
-/** The JavaScript twin of the SQL macros, for the tables of words. */
 export function mix32(value: number): number {
   let x = value >>> 0;
   x = Math.imul(x ^ (x >>> 16), 2146121005) >>> 0;
@@ -43,7 +42,6 @@ const pickWord = (words: readonly string[], ...numbers: readonly number[]): stri
 
 const wordsOf = (text: string): string[] => text.split(" ").filter((word) => word !== "");
 
-/** Splits `display/ascii`. */
 function spelled(word: string): { display: string; ascii: string } {
   const [display = "", ascii] = word.split("/");
   return { display, ascii: ascii ?? slugText(display) };
@@ -75,7 +73,6 @@ function slotsFor(weights: readonly number[], slots: number): Uint32Array {
     owner.fill(index, next, next + share);
     next += share;
   });
-  // What rounding left over goes to the values in turn, the most frequent first.
   for (let index = 0; next < slots; index++) owner[next++] = index % weights.length;
   return owner;
 }
@@ -138,7 +135,6 @@ function makePlaces(): Place[] {
 
 type Cell = string | number | null;
 
-/** A small table of constants. Columns are INTEGER or VARCHAR. */
 async function createPool(
   connection: DuckDBConnection,
   name: string,
@@ -212,7 +208,6 @@ function poolTables(): Readonly<Record<string, Pool>> {
   };
 }
 
-/** Makes the tables of words from which rows are put together. */
 export async function createPools(connection: DuckDBConnection): Promise<readonly string[]> {
   const pools = poolTables();
   for (const [name, { columns, rows }] of Object.entries(pools)) await createPool(connection, name, columns, rows);

@@ -1,9 +1,5 @@
-/*
- * Work and companies of the synthetic dataset. Order matters: earlier entries are more frequent, and a change here changes every
- * generated dataset, the sample included (raise `SAMPLE_VERSION` with it).
- */
+// Earlier entries are more frequent. A change here changes every generated dataset: raise `SAMPLE_VERSION` with it.
 
-/** Department -> functional areas and the roles in each. */
 export const ROLES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   "Engineering and Technical": {
     "Software Engineering":

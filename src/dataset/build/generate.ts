@@ -17,15 +17,11 @@ export interface GenerateOptions {
   readonly seed: number;
 }
 
-/** About one company for seven people, at least one. */
 export const companiesFor = (people: number): number => Math.max(1, Math.round(people / 7));
 
 /**
- * Fills `staged_people` and `staged_companies` (columns as the records) with synthetic rows.
- *
- * Every row is a pure function of its number and the seed, in 32-bit integer arithmetic: no random numbers, no floats in SQL, and not
- * DuckDB's `hash()`, whose values may change from version to version. Skew comes from look-up tables with as many
- * slots for a value as it is frequent.
+ * Fills `staged_people` and `staged_companies`. A row is a pure function of its number and the seed in 32-bit integers: no floats, and not
+ * DuckDB's `hash()`, which may change. Skew comes from look-up tables with as many slots for a value as it is frequent.
  */
 export async function generateInto(connection: DuckDBConnection, options: GenerateOptions): Promise<void> {
   await createMacros(connection, options.seed);
@@ -47,7 +43,6 @@ async function createMacros(connection: DuckDBConnection, seed: number): Promise
     `CREATE OR REPLACE TEMP MACRO pick(i, salt) AS
       mix_c(mix_b(mix_a((i::UBIGINT * 2654435769 + salt::UBIGINT * 2246822507 + ${start}) & ${mask})))`,
   );
-  // A bijection for ids: no two rows share one.
   await connection.run(
     `CREATE OR REPLACE TEMP MACRO scramble(i, salt) AS mix_c(mix_b(mix_a(xor(i::UBIGINT, ((salt::UBIGINT * 2246822507 + ${start}) & ${mask})))))`,
   );

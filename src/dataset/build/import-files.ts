@@ -2,18 +2,7 @@ import { stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { identifier, literal } from "../duckdb.ts";
-import { InputError } from "./import-map.ts";
-
-export type FileFormat = "parquet" | "csv" | "ndjson";
-
-export interface InputFile {
-  /** As the user wrote it, for messages. */
-  readonly name: string;
-  readonly path: string;
-  readonly format: FileFormat;
-  /** Size on disk, in bytes. */
-  readonly bytes: number;
-}
+import { type FileFormat, InputError, type InputFile } from "../text/input-file.ts";
 
 const FORMATS: Readonly<Record<string, FileFormat>> = {
   parquet: "parquet",
@@ -26,10 +15,7 @@ const FORMATS: Readonly<Record<string, FileFormat>> = {
   json: "ndjson",
 };
 
-/**
- * The files behind names and patterns (`*`, `?`, `[...]`), in the order given, those of a pattern sorted by name.
- * @throws InputError for a file that is missing, empty, a folder, or of an unknown kind
- */
+/** The files behind names and patterns, those of a pattern sorted. @throws InputError for a file that is missing, empty, no file, or of no known kind */
 export async function findFiles(
   connection: DuckDBConnection,
   names: readonly string[],
@@ -83,20 +69,17 @@ function formatOf(name: string): FileFormat {
   return format;
 }
 
-/** A column of a Parquet file with its DuckDB type. */
 export interface Column {
   readonly name: string;
   readonly type: string;
 }
 
-/** A path of which DuckDB expands nothing. */
 const literalPath = (path: string): string => path.replace(/[*?[]/g, (character) => `[${character}]`);
 
 /** A FROM clause over a Parquet file, with `file_row_number` from 0. */
 export const parquetSql = (file: InputFile): string =>
   `read_parquet(${literal(literalPath(file.path))}, file_row_number = true)`;
 
-/** The columns of a Parquet file. @throws InputError where it is none */
 export async function parquetColumns(connection: DuckDBConnection, file: InputFile): Promise<Column[]> {
   try {
     const reader = await connection.runAndReadAll(
@@ -108,13 +91,11 @@ export async function parquetColumns(connection: DuckDBConnection, file: InputFi
   }
 }
 
-/** What went wrong with a file, in its own words. */
 export const unreadable = (file: InputFile, error: unknown): InputError =>
   error instanceof InputError
     ? error
     : new InputError(`${file.name} cannot be read as ${file.format}: ${firstLine(error)}`, "the dataset is unchanged");
 
-/** Whether a DuckDB type holds more than one value. */
 export const isNested = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
 
 /** The text of a field in a row of a Parquet file, before any checking; NULL where it is missing. */

@@ -2,6 +2,7 @@ import { DEPARTMENTS } from "../../contract/departments.ts";
 import { departmentOf } from "../../contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { nearest } from "../../contract/suggest.ts";
+import { InputError } from "../text/input-file.ts";
 import { OTHER_NAMES } from "./column-names.ts";
 
 export type ImportKind = "people" | "companies";
@@ -22,17 +23,6 @@ export interface ImportMap {
 
 export const NO_MAP: ImportMap = { people: {}, companies: {}, values: {} };
 
-/** Something is wrong with what the user gave: a file, a column, a map. Says what and how to fix it. */
-export class InputError extends Error {
-  override readonly name = "InputError";
-  readonly hint: string | undefined;
-
-  constructor(message: string, hint?: string) {
-    super(message);
-    this.hint = hint;
-  }
-}
-
 export const fieldsOf = (kind: ImportKind): readonly string[] => (kind === "people" ? PERSON_FIELDS : COMPANY_FIELDS);
 
 /** One of these has to be there, else a row cannot be told from another. */
@@ -50,12 +40,7 @@ export const ADDRESSES: Readonly<Record<ImportKind, Readonly<Record<string, "add
   companies: { company_network_url: "address_form", domain: "domain_form" },
 };
 
-/**
- * Reads a map: `{"people": {"title": "Job Title", ...}, "companies": {...}}`, or flat (people). The other way round
- * (`{"Job Title": "title"}`) is understood too.
- * @param source the file's name, for messages
- * @throws InputError
- */
+/** Reads a map (docs/dataset.md), for people alone, or the other way round (`{"Job Title": "title"}`). @throws InputError */
 export function parseMap(text: string, source: string): ImportMap {
   let value: unknown;
   try {
@@ -162,25 +147,20 @@ export const plainName = (column: string): string =>
     .replace(/[^\p{L}\p{N}]+/gu, "_")
     .replace(/^_+|_+$/g, "");
 
-/** Tells whether a column's plain name means something: a field, another name of one, or a column of the map. */
-export function columnNames(kind: ImportKind, map: ColumnMap): (plain: string) => boolean {
+/** Tells whether a column's name means something: a field, another name of one, or a column of the map. */
+export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) => boolean {
   const mapped = Object.values(map).filter((column) => column !== null);
   const known = new Set([
     ...fieldsOf(kind),
     ...fieldsOf(kind).flatMap((field) => OTHER_NAMES[field] ?? []),
     ...mapped.map(plainName),
   ]);
-  return (plain) => known.has(plain);
+  return (name) => known.has(plainName(name));
 }
 
-/** Which column each field is read from; undefined where there is none. */
 export type Columns = ReadonlyMap<string, string>;
 
-/**
- * Finds the columns: what the map says, else the column of the field's name (case, spaces and hyphens do not matter).
- * @param nested whether `a.b` may name a part of an object (NDJSON)
- * @throws InputError where the map names a column that the file does not have, or nothing identifies a row
- */
+/** What the map says, else the column of the field's name. @throws InputError where a column is missing, or nothing identifies a row */
 export function findColumns(
   kind: ImportKind,
   map: ColumnMap,

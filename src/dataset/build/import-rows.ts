@@ -1,6 +1,7 @@
 import { normalForm } from "../../contract/normalise.ts";
 import { literal } from "../duckdb.ts";
-import { fieldSql, type InputFile, isNested, parquetSql } from "./import-files.ts";
+import { InputError, type InputFile } from "../text/input-file.ts";
+import { fieldSql, isNested, parquetSql } from "./import-files.ts";
 import {
   ADDRESSES,
   type Columns,
@@ -8,25 +9,19 @@ import {
   type ImportKind,
   type ImportMap,
   INTEGERS,
-  InputError,
   identityOf,
 } from "./import-map.ts";
 
 const MAX_VALUE = 100_000;
 
-/** Where rows come from: a FROM clause and its columns. */
 export interface RowSource {
   readonly file: InputFile;
   readonly from: string;
   readonly columns: Columns;
 }
 
-/*
- * Every source gives the fields as text, `problem` (the reason of a refusal that is known already), `detail` (its words), `text` (the
- * line as it was) and `line` (its number).
- */
+// Every source gives the fields as text, `problem` (why a row is refused), `detail` (its words), `text` (the line) and `line` (its number).
 
-/** @param types of the columns of the file */
 export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns, types: ReadonlyMap<string, string>) {
   const undecodable: string[] = [];
   const values = fieldsOf(kind).map((field) => {
@@ -60,7 +55,6 @@ export const plainSql = (path: string, columns: readonly string[]): string =>
     )}}, delim = chr(1), quote = '', escape = '', comment = '', header = false, auto_detect = false, new_line = '\\n',
     nullstr = '', max_line_size = 4194304)`;
 
-/** Undoes the escapes of the plain form. */
 const plainText = (column: string, hasEscapes: boolean): string =>
   hasEscapes
     ? `replace(replace(replace(replace(${column}, chr(2) || 'n', chr(10)), chr(2) || 'r', chr(13)), chr(2) || 's', chr(1)), chr(2) || 't', chr(2))`

@@ -2,21 +2,19 @@ import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { runWatched, scalar, toNumber } from "../duckdb.ts";
+import type { InputFile } from "../text/input-file.ts";
+import { openTextFile, readRows, type TextFile, type TextOptions } from "../text/rows.ts";
 import type { BuildOptions } from "./build.ts";
-import { findFiles, type InputFile, parquetColumns, unreadable } from "./import-files.ts";
+import { findFiles, parquetColumns, unreadable } from "./import-files.ts";
 import { type Columns, columnNames, fieldsOf, findColumns, type ImportKind, type ImportMap } from "./import-map.ts";
 import { checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
 import type { Reason, RejectFile } from "./rejects.ts";
-import { openTextFile, readRows, type TextFile, type TextOptions } from "./text-rows.ts";
 
-/** What a file was read as. */
 export interface FileReport {
   readonly file: string;
   readonly format: InputFile["format"];
   readonly rows: number;
-  /** Of CSV and NDJSON. */
   readonly encoding?: string;
-  /** Of CSV. */
   readonly delimiter?: string;
   /** Lines before the header: a title, `sep=`. */
   readonly skipped_lines?: number;
@@ -26,7 +24,6 @@ export interface FileReport {
 
 export interface TableReport {
   readonly files: number;
-  /** taken + refused */
   readonly rows: number;
   readonly taken: number;
   readonly refused: number;
@@ -34,11 +31,9 @@ export interface TableReport {
   readonly read: readonly FileReport[];
 }
 
-/** What reading the files of an import needs. */
 export interface Staging {
   readonly connection: DuckDBConnection;
   readonly map: ImportMap;
-  /** A folder for parts of files. */
   readonly scratch: string;
   /** What relative paths are relative to. */
   readonly cwd: string;
@@ -47,13 +42,10 @@ export interface Staging {
   readonly options: BuildOptions;
 }
 
-/** A file whose header fits. */
 interface FilePlan {
   readonly file: InputFile;
   readonly columns: Columns;
-  /** Of a text file. */
   readonly text?: TextFile;
-  /** Of a Parquet file. */
   readonly types: ReadonlyMap<string, string>;
 }
 
@@ -140,7 +132,6 @@ async function stageParquet(
   return 0;
 }
 
-/** @returns in how many lines something was repaired */
 function stageText(
   { connection, scratch, map, options }: Staging,
   kind: ImportKind,

@@ -33,10 +33,7 @@ const timestampSql = `strftime(coalesce(
   CASE WHEN regexp_full_match(updated_at, '[0-9]{4}-[0-9]{2}-[0-9]{2}.*') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
 ), '%Y-%m-%dT%H:%M:%SZ')`;
 
-/**
- * A whole number from 0 to 9007199254740991, else NULL. One separator before exactly three digits may be of thousands or of decimals, and
- * is taken for neither unless the map says which; two such groups, spaces and apostrophes are of thousands, other zeros are decimals.
- */
+/** A whole number from 0 to 9007199254740991, else NULL (docs/dataset.md, Values): what may be read two ways is left out. */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
   const digits = (pattern: string, kept: string): string =>
     `WHEN regexp_full_match(${field}, '[+]?${pattern}') THEN regexp_replace(${kept}, '[^0-9]', '', 'g')`;
@@ -59,11 +56,9 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
 /** Values that were left out because they cannot be used: an address without a host, a date that is none, `500+` for a number. */
 export interface ClearedReport {
   readonly values: number;
-  /** The most frequent. */
   readonly examples: readonly { readonly value: string; readonly rows: number }[];
 }
 
-/** By table and field, such as `people.connections`; only fields with such values. */
 export async function clearedReport(
   connection: DuckDBConnection,
   kind: ImportKind,
@@ -126,11 +121,7 @@ export async function typedTables(connection: DuckDBConnection, numbers: NumberS
   }
 }
 
-/**
- * One company for each address that people name; for each domain of people without an address, where no company has it yet; for
- * each name of people with neither. What is said of it comes from the first person who says it.
- * @returns how many
- */
+/** One company for each address that people name, else each domain, else each name, as the first person says it. @returns how many */
 export async function deriveCompanies(connection: DuckDBConnection): Promise<number> {
   const first = (field: string): string => `arg_min(${field}, place) FILTER (WHERE ${field} IS NOT NULL) AS ${field}`;
   const tiers: readonly { key: string; prefix: string; where: string }[] = [

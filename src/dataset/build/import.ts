@@ -2,9 +2,11 @@ import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { newVersion } from "../layout.ts";
+import { InputError } from "../text/input-file.ts";
+import type { TextOptions } from "../text/rows.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
 import { findFiles, firstLine } from "./import-files.ts";
-import { type ImportMap, InputError, NO_MAP, parseMap } from "./import-map.ts";
+import { type ImportMap, NO_MAP, parseMap } from "./import-map.ts";
 import { type Staging, stageTable, type TableReport } from "./import-stage.ts";
 import {
   type ClearedReport,
@@ -15,36 +17,28 @@ import {
   typedTables,
 } from "./import-values.ts";
 import { RejectFile } from "./rejects.ts";
-import type { TextOptions } from "./text-rows.ts";
 
 export interface ImportInput extends TextOptions {
-  /** Files or patterns; at least one. */
   readonly people: readonly string[];
   /** Where there are none, companies are derived from people. */
   readonly companies: readonly string[];
-  /** A file with a column map. */
   readonly map?: string;
   /** What relative paths are relative to. */
   readonly cwd: string;
   /** Where refused rows go, as NDJSON; written only where there are any. */
   readonly rejects: string;
-  /** Whether a reject file that is there is replaced. */
   readonly overwrite?: boolean;
   /** How many rows of all may be refused: a number of rows, or a share from 0 to 1. No limit where neither is given. */
   readonly maxRefused?: { readonly rows: number } | { readonly share: number };
-  /** Only reads and checks; the dataset stays as it is. */
   readonly dryRun?: boolean;
 }
 
 export interface ImportReport {
   readonly version: string;
   readonly people: TableReport;
-  /** `derived` is how many were made from people, where no company file is given. */
   readonly companies: TableReport & { readonly derived: number };
   readonly departments: DepartmentReport;
-  /** Values that were left out because they cannot be used, by table and field. */
   readonly cleared: Readonly<Record<string, ClearedReport>>;
-  /** Where the refused rows are, or null where there are none. */
   readonly rejects: string | null;
 }
 
@@ -53,14 +47,9 @@ export class TooManyRefusedError extends Error {
   override readonly name = "TooManyRefusedError";
 }
 
-/** Ends a build that is not to be published. */
 class DryRunEnd extends Error {}
 
-/**
- * Replaces the dataset of a folder by the people and companies of files (Parquet, CSV, NDJSON). Rows that cannot be taken go to the
- * reject file with the reason; the old dataset stays until the new one is whole.
- * @throws InputError where a file, a column or the map is wrong, or no row can be taken; TooManyRefusedError
- */
+/** Replaces the dataset of a folder; the old one stays until the new one is whole. @throws InputError, TooManyRefusedError */
 export async function importDataset(input: ImportInput, options: BuildOptions): Promise<ImportReport> {
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const version = newVersion(options.now());

@@ -1,11 +1,7 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../contract/normalise.ts";
 
-/**
- * Adds the SQL macros `normal_form(x)`, `address_form(x)`, `domain_form(x)` and `slug_of(address)`, which give exactly what
- * contract/normalise.ts gives, and NULL where nothing is left. Plain ASCII text takes a path inside DuckDB; only the rest is
- * handed to the JavaScript functions, so there is one definition of the normal form.
- */
+// They give what contract/normalise.ts gives, NULL where nothing is left. Plain ASCII takes a path inside DuckDB, the rest goes to JavaScript.
 export async function addNormalForms(connection: DuckDBConnection): Promise<void> {
   await registerText(connection, "js_normal_form", (text) => normalForm(text) || null);
   await registerText(connection, "js_address_form", (text) => canonicalAddress(text) ?? null);

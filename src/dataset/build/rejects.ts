@@ -4,9 +4,8 @@ import { copyFile, link, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { finished } from "node:stream/promises";
 import { newDraftName } from "../layout.ts";
-import { InputError } from "./import-map.ts";
+import { InputError } from "../text/input-file.ts";
 
-/** Why a row is refused. */
 export const REASONS = {
   broken_line: "the line cannot be read: not JSON, wrong number of columns, open quote or not UTF-8",
   not_text: "a text field holds an object, an array or a boolean",
@@ -23,7 +22,6 @@ interface Reject {
   readonly row_number?: number;
   readonly reason: Reason;
   readonly detail?: string;
-  /** The line as it was read, or the fields of the row. */
   readonly row: unknown;
 }
 
@@ -41,11 +39,7 @@ export class RejectFile {
     this.#overwrite = overwrite;
   }
 
-  /**
-   * @param inputs files that are read
-   * @param overwrite whether a file that is there may be replaced
-   * @throws InputError where the path is one of the inputs, or is there
-   */
+  /** @throws InputError where the path is one of the inputs, or is there and may not be replaced */
   static async at(path: string, datasetDir: string, inputs: readonly string[], overwrite = false): Promise<RejectFile> {
     const there = await stat(path).catch(() => undefined);
     for (const input of inputs) {
@@ -67,11 +61,9 @@ export class RejectFile {
     if (!stream.write(`${JSON.stringify(reject)}\n`)) await once(stream, "drain");
   }
 
-  /** @returns the path, or null where nothing was refused */
   async finish(): Promise<string | null> {
     const stream = this.#stream;
     if (!stream) {
-      // Those of an earlier import are not of this one.
       if (this.#overwrite) await rm(this.#path, { force: true });
       return null;
     }
@@ -105,7 +97,6 @@ async function moveOver(from: string, to: string): Promise<void> {
   }
 }
 
-/** Never over a file that has come meanwhile. */
 async function moveBeside(from: string, to: string): Promise<void> {
   try {
     await link(from, to).catch((error: unknown) => {

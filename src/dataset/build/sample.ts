@@ -3,7 +3,6 @@ import { type DatasetMeta, hasDataset, newVersion } from "../layout.ts";
 import { type BuildOptions, type BuildProgress, buildDataset } from "./build.ts";
 import { companiesFor, type GenerateOptions, generateInto } from "./generate.ts";
 
-/** People in the built-in sample. */
 export const SAMPLE_PEOPLE = 50_000;
 export const SAMPLE_COMPANIES = companiesFor(SAMPLE_PEOPLE);
 export const SAMPLE_SEED = 20_260_101;
@@ -19,11 +18,7 @@ export interface SampleOptions {
   readonly signal?: AbortSignal;
 }
 
-/**
- * Makes the sample dataset of 50,000 people in a dataset folder (the one that holds CURRENT) that has no dataset yet; takes a
- * few seconds once. Several processes may call it at once: one builds, the others wait.
- * @returns whether it was made by this call
- */
+/** Makes the sample where there is none; of several processes one builds, the others wait. @returns whether this call made it */
 export async function ensureSample(datasetDir: string, options: SampleOptions = {}): Promise<boolean> {
   if (await hasDataset(datasetDir)) return false;
   const made = await buildDataset(

@@ -3,10 +3,11 @@ import { departmentOf } from "../../contract/filters.ts";
 import { canonicalDomain } from "../../contract/normalise.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { machineResources, startDuckDb } from "../duckdb.ts";
+import { InputError, type InputFile } from "../text/input-file.ts";
+import { firstRows, openTextFile, type TextOptions } from "../text/rows.ts";
 import { OTHER_NAMES } from "./column-names.ts";
-import { fieldSql, findFiles, type InputFile, parquetColumns, parquetSql } from "./import-files.ts";
-import { columnNames, fieldsOf, type ImportKind, InputError, plainName } from "./import-map.ts";
-import { firstRows, openTextFile, type TextOptions } from "./text-rows.ts";
+import { fieldSql, findFiles, parquetColumns, parquetSql } from "./import-files.ts";
+import { columnNames, fieldsOf, type ImportKind, plainName } from "./import-map.ts";
 
 export interface Suggestion {
   readonly file: string;
@@ -15,7 +16,6 @@ export interface Suggestion {
   readonly map: Readonly<Record<string, string | null>>;
   /** Departments of the file that are none of the 20, and the nearest of these. */
   readonly values: { readonly department?: Readonly<Record<string, string>> };
-  /** Columns that no field takes. */
   readonly unused: readonly string[];
   /** The first rows as they would be read: field -> text, or null. */
   readonly rows: readonly Readonly<Record<string, string | null>>[];
@@ -23,14 +23,9 @@ export interface Suggestion {
 
 const ROWS = 5;
 const LONGEST = 200;
-/** Rows whose values are looked at. */
 const LOOKED_AT = 500;
 
-/**
- * Proposes a column map for a file from its header and its first values, with its first five rows.
- * @param kind what the rows are; guessed from the header where it is not given
- * @throws InputError where the file cannot be read
- */
+/** Proposes a map from a file's header and first values, with its first five rows. @throws InputError where it cannot be read */
 export async function suggestFor(
   name: string,
   cwd: string,
@@ -70,8 +65,8 @@ async function sampleOf(name: string, cwd: string, text: TextOptions): Promise<S
     const [file] = await findFiles(connection, [name], cwd);
     if (!file) throw new InputError(`no file matches ${name}`);
     if (file.format !== "parquet") {
-      const known = columnNames("people", {});
-      const opened = await openTextFile(file, (plain) => known(plain) || columnNames("companies", {})(plain), text, {});
+      const [people, companies] = [columnNames("people", {}), columnNames("companies", {})];
+      const opened = await openTextFile(file, (column) => people(column) || companies(column), text, {});
       return { file, header: opened.header, rows: firstRows(opened, LOOKED_AT) };
     }
     const columns = await parquetColumns(connection, file);
@@ -113,7 +108,6 @@ export function suggestMap(kind: ImportKind, header: readonly string[]): Record<
   return Object.fromEntries(fieldsOf(kind).map((field) => [field, map[field] ?? null]));
 }
 
-/** Whether a header looks like people or like companies. */
 function guessKind(header: readonly string[]): ImportKind {
   const score = (kind: ImportKind): number =>
     Object.values(suggestMap(kind, header)).filter((column) => column !== null).length / fieldsOf(kind).length;
@@ -133,7 +127,6 @@ function fieldByValues(kind: ImportKind, values: readonly string[]): string | un
   return undefined;
 }
 
-/** Words that name a department by one of its words, or nearly. */
 function departmentValues(values: readonly string[]): Suggestion["values"] {
   const found: Record<string, string> = {};
   for (const value of new Set(values)) {

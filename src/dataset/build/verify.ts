@@ -11,11 +11,7 @@ import type { DatasetMeta } from "../layout.ts";
 /** Rows whose record is compared with its filter columns, evenly over the dataset. */
 const SAMPLE = 1_000;
 
-/**
- * Recomputes what can be checked of a version's files: every table has every person, positions and order are what paging relies on,
- * look-ups agree with the filter table, and records with their filter columns (by sample).
- * @returns one sentence for each breach
- */
+/** Recomputes what can be checked: sizes, positions, order, look-ups, counts, and records by sample. @returns a sentence for each breach */
 export async function verifyFiles(
   connection: DuckDBConnection,
   store: RecordStore,

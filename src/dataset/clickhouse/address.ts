@@ -12,11 +12,7 @@ export interface ClickHouseAddress {
 const FORM =
   "clickhouse://[USER[:PASSWORD]@]HOST[:PORT][,HOST[:PORT]...]/DATABASE[?cluster=NAME][&replicated=true][&tls=true]";
 
-/**
- * Reads `clickhouse://host1:8123,host2:8123/db?cluster=people&replicated=true`. The password may come from the environment
- * instead (`HEADCOUNT_CLICKHOUSE_PASSWORD`), where no process list shows it.
- * @throws Error naming what is wrong and the form
- */
+/** Reads `clickhouse://...`; the password may come from the environment, where no process list shows it. @throws Error with the form */
 export function parseClickHouseAddress(text: string, password = ""): ClickHouseAddress {
   const match = /^clickhouse:\/\/(?:([^:@/]*)(?::([^@/]*))?@)?([^/?]+)(?:\/([^?]*))?(?:\?(.*))?$/.exec(text);
   if (match === null) throw new Error(`not a ClickHouse address; the form is ${FORM}`);

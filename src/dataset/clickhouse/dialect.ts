@@ -1,16 +1,11 @@
-/** A value bound to a placeholder of a query. */
 export type Param = string | number | readonly string[] | readonly number[];
 
-/** A query with `{name:Type}` placeholders and the values for them. */
 export interface Query {
   readonly sql: string;
   readonly params: Readonly<Record<string, Param>>;
 }
 
-/**
- * What differs between servers. `modern` is what production uses: typed parameters that the server binds, dictionary-encoded
- * columns, projections.
- */
+/** `modern` is what production uses: parameters that the server binds, dictionary-encoded columns, projections. */
 export interface Dialect {
   readonly name: "modern" | "literal-test";
   readonly parameters: boolean;
@@ -20,10 +15,7 @@ export interface Dialect {
 
 export const MODERN: Dialect = { name: "modern", parameters: true, dictionaryColumns: true, projections: true };
 
-/**
- * A TEST dialect for ClickHouse 18.16, the newest real cluster that the tests can start: it knows no typed parameters, so
- * values are rendered as escaped literals. Never used against a server that can bind.
- */
+/** For tests: 18.16 is the newest real cluster they can start, and binds no parameters, so values become escaped literals. */
 export const LITERAL_TEST: Dialect = {
   name: "literal-test",
   parameters: false,
@@ -31,7 +23,6 @@ export const LITERAL_TEST: Dialect = {
   projections: false,
 };
 
-/** The query as a server of this dialect takes it. */
 export function rendered(
   query: Query,
   dialect: Dialect,

@@ -37,10 +37,7 @@ export interface ClickHouseEngineOptions {
 
 type Rows = readonly (readonly unknown[])[];
 
-/**
- * People and companies in ClickHouse: the same answers as the embedded engine, row for row. Stays on the dataset version that was
- * activated last when it was opened.
- */
+/** The same answers as the embedded engine, row for row. Stays on the version that was active when it was opened. */
 export class ClickHouseEngine implements Engine {
   readonly #client: ClickHouseClient;
   readonly #dialect: Dialect;
@@ -150,7 +147,6 @@ export class ClickHouseEngine implements Engine {
     return { records: await this.#records(rids), total };
   }
 
-  /** Positions of a slice in public order, and the size of the whole segment. */
   async #positions(
     key: string,
     where: Query,

@@ -1,16 +1,14 @@
 import { rm } from "node:fs/promises";
 import type { BuildOptions } from "../build/build.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../build/import.ts";
-import { InputError } from "../build/import-map.ts";
 import { currentVersion } from "../layout.ts";
+import { InputError } from "../text/input-file.ts";
 import { parseClickHouseAddress } from "./address.ts";
 import { loadIntoClickHouse } from "./load.ts";
 import { connectClickHouse, DatasetUnavailableError } from "./open.ts";
 
 /**
- * Imports files into ClickHouse: builds the dataset in `options.datasetDir` first, where rows are checked, put in order and linked, then
- * copies it and removes the folder. The servers are asked before the work begins, and keep their dataset until the copy is whole.
- * @param password used where the address has none
+ * Builds the dataset in `options.datasetDir`, copies it and removes the folder. The servers keep theirs until the copy is whole.
  * @throws InputError where the address or a file is wrong, DatasetUnavailableError where a server fails
  */
 export async function importIntoClickHouse(

@@ -8,27 +8,20 @@ import type { ClickHouseServers } from "./open.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "./schema.ts";
 
 export interface LoadOptions {
-  /** The folder of one built dataset version. */
   readonly folder: string;
   readonly meta: DatasetMeta;
-  /** Wall clock in epoch milliseconds. */
   readonly now: () => number;
   readonly onProgress?: (progress: { readonly done: number; readonly total: number }) => void;
   readonly signal?: AbortSignal;
 }
 
-/** Rows of one INSERT. */
 const BATCH = 20_000;
 /** Inserts answer only when every shard has the rows. */
 const SYNCHRONOUS = { insert_distributed_sync: 1, output_format_json_quote_64bit_integers: 0 } as const;
 
 const TEXT_COLUMNS = [...NORMAL_COLUMNS, "department"];
 
-/**
- * Copies a built dataset version into ClickHouse and makes it the one that is served: new tables beside the old ones, the
- * copied rows counted on the cluster, and only then the pointer row. Whatever goes wrong before that leaves the old version.
- * @throws Error where a server fails or the cluster holds another number of rows than were sent
- */
+/** New tables beside the old ones, rows counted on the cluster, then the pointer. @throws Error where a server fails or rows are missing */
 export async function loadIntoClickHouse(
   servers: ClickHouseServers,
   options: LoadOptions,

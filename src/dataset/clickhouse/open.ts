@@ -14,17 +14,12 @@ export class DatasetUnavailableError extends Error {
 
 /** A connection to every server of an address, the dialect they speak, and where the tables go. */
 export interface ClickHouseServers {
-  /** At least one; queries go to the first. */
   readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
   readonly topology: Topology;
   readonly dialect: Dialect;
 }
 
-/**
- * Connects to the servers of `clickhouse://...`. The first that answers a ping becomes the one that is asked.
- * @param password used where the address has none
- * @throws Error where the address is malformed, DatasetUnavailableError where no server answers
- */
+/** The first server that answers is the one that is asked. @throws Error for a bad address, DatasetUnavailableError where none answers */
 export async function connectClickHouse(address: string, password = ""): Promise<ClickHouseServers> {
   const parsed = parseClickHouseAddress(address, password);
   const { ClickHouseLogLevel, createClient } = await import("@clickhouse/client");
@@ -83,14 +78,12 @@ export async function openClickHouse(address: string, password = ""): Promise<En
   }
 }
 
-/** The engine, closed together with what it came with. */
 function closingAlso<Kind extends Engine>(engine: Kind, also: () => Promise<void>): Kind {
   const close = engine.close.bind(engine);
   engine.close = () => close().then(also);
   return engine;
 }
 
-/** How often a service asks whether another version was activated, in milliseconds. */
 const LOOK_EVERY_MS = 10_000;
 
 /** An engine that goes over to the next dataset version within ten seconds of its activation. */

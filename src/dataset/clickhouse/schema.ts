@@ -2,10 +2,8 @@ import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { SORT_KEYS } from "../columns.ts";
 import type { Dialect } from "./dialect.ts";
 
-/** Where the tables lie. Without a cluster one server holds everything. */
 export interface Topology {
   readonly database: string;
-  /** Name in the servers' `remote_servers`. */
   readonly cluster?: string;
   /** ReplicatedMergeTree, with the servers' own `{shard}` and `{replica}` macros. */
   readonly replicated: boolean;
@@ -22,17 +20,13 @@ export const pointerTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
   (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
 
-/** Few-valued columns, which are stored as codes. */
 const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
 const HIGH = [
   ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column)),
   ...["network_address", "network_slug", "company_address", "company_slug"],
 ];
 
-/**
- * The statements that make a version's tables on one server: the same sort key as the embedded engine, so that the leading
- * keys prune; missing text is ''; `rid` is the public order and is monotonic in the sort key, so a min-max index finds records by it.
- */
+/** The embedded engine's sort key, so that leading keys prune; `rid` rises with it, so a min-max index finds records. Missing text is ''. */
 export function createTables(version: string, topology: Topology, dialect: Dialect): readonly string[] {
   const tables = tablesOf(version);
   const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
@@ -72,7 +66,6 @@ export function createTables(version: string, topology: Topology, dialect: Diale
   ];
 }
 
-/** The statements that remove a version's tables from one server. */
 export function dropTables(version: string, topology: Topology): readonly string[] {
   const names = Object.values(tablesOf(version));
   const all = topology.cluster === undefined ? names : names.flatMap((name) => [name, `${name}_local`]);

@@ -1,7 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { type OpenDuckDb, type Resources, releaseDuckDb } from "../duckdb.ts";
 
-/** The names under which DuckDB has the files of a version. */
 export const ATTACHED = ["filters", "lookups"];
 
 /** Connections of one DuckDB; a query that finds none free waits in line. */

@@ -6,15 +6,12 @@ import type { Condition } from "../../contract/conditions.ts";
 import { DatasetDamagedError } from "../layout.ts";
 
 /*
- * counts.bin, little-endian:
- *   magic (8 bytes), CRC-32 of header and arrays (u32), length of the header (u32), header (JSON), arrays at multiples of 8 bytes
- * A dictionary holds the values of a column in rising order (texts by code point), so that a value's place is its code, and a prefix or
- * a range is a range of codes. A missing value has the code after the last. A table has one row for each combination of codes that
- * occurs, in rising order, and for each row how many people come before it.
+ * counts.bin, little-endian: magic (8 bytes), CRC-32 of the rest (u32), length of the header (u32), header (JSON), arrays at multiples of 8.
+ * A dictionary holds the values of a column in rising order, so that a prefix or a range is a range of codes; a missing value has the code
+ * after the last. A table has a sorted row for each combination of codes, and for each how many people come before it.
  */
 
 const MAGIC = "hccount1";
-/** Bytes before the header. */
 const PREAMBLE = 16;
 /** Bytes whose checksum is computed in one round of the event loop: well below a millisecond. */
 const CHECKED_AT_ONCE = 2 ** 20;
@@ -24,7 +21,6 @@ type Value = string | number | null;
 interface Span {
   /** From the first byte after the header, in bytes. */
   readonly at: number;
-  /** Items of the array. */
   readonly length: number;
 }
 
@@ -58,13 +54,11 @@ interface Dictionary {
 interface Table {
   readonly columns: readonly string[];
   readonly rows: number;
-  /** For each column the code in each row. */
   readonly codes: readonly Uint32Array[];
   /** People before each row, and all people at the end. */
   readonly before: Uint32Array;
 }
 
-/** Collects tables of counts and writes them as one file. */
 export class CountsWriter {
   readonly #values = new Map<string, Map<Value, number>>();
   readonly #tables: { columns: readonly string[]; codes: number[][]; counts: number[] }[] = [];
@@ -167,7 +161,6 @@ function isRising(codes: readonly Uint32Array[], row: number): boolean {
 /** Tables of counts in memory: the count of filters on the columns of one of them takes some look-ups, of microseconds. */
 export class Counts {
   readonly #dictionaries: ReadonlyMap<string, Dictionary>;
-  /** The smallest first. */
   readonly #tables: readonly Table[];
 
   private constructor(dictionaries: ReadonlyMap<string, Dictionary>, tables: readonly Table[]) {
@@ -175,11 +168,7 @@ export class Counts {
     this.#tables = tables.toSorted((a, b) => a.rows - b.rows);
   }
 
-  /**
-   * Reads a file that CountsWriter wrote, without holding the event loop.
-   * @returns undefined where the machine's byte order is another
-   * @throws Error where the file is missing or damaged
-   */
+  /** Reads without holding the event loop. @returns undefined where the byte order is another. @throws DatasetDamagedError */
   static async load(path: string, people: number): Promise<Counts | undefined> {
     if (endianness() !== "LE") return undefined;
     const file = await readFile(path);
@@ -216,7 +205,6 @@ export class Counts {
     return new Counts(dictionaries, tables);
   }
 
-  /** The columns of each table. */
   get columnSets(): readonly (readonly string[])[] {
     return this.#tables.map(({ columns }) => columns);
   }
@@ -237,7 +225,6 @@ export class Counts {
     return peopleIn(table, wanted, last, 0, 0, table.rows);
   }
 
-  /** Every row of a table: its values and how many people have them. For checking it. */
   *rows(columns: readonly string[]): Generator<readonly [values: readonly Value[], people: number]> {
     const table = this.#tables.find((other) => other.columns.join() === columns.join());
     if (!table) return;
@@ -252,10 +239,7 @@ export class Counts {
   }
 }
 
-/**
- * People in the rows from `low` to `high`, which agree on all columns before `level`, that meet what is wanted of the others. The rows
- * are sorted, so rows with a range of codes lie together, and beyond the last column that matters they need not be looked at.
- */
+/** People from row `low` to `high`, which agree on the columns before `level`. Sorted rows with a range of codes lie together. */
 function peopleIn(
   table: Table,
   wanted: readonly (Ranges | undefined)[],
@@ -286,7 +270,6 @@ function peopleIn(
 }
 
 const MOST_CODES = 0xffff_ffff;
-/** Codes of present and of missing values. */
 const EVERYTHING: Ranges = [[0, MOST_CODES + 1]];
 
 /** The first row from `low` to `high` whose code is at least `code`, else `high`. Near rows are found first: groups are often small. */
@@ -306,7 +289,6 @@ function firstAtLeast(codes: Uint32Array, code: number, low: number, high: numbe
   return from;
 }
 
-/** The first of `size` places where `isBelow` is no longer true. */
 function partition(size: number, isBelow: (place: number) => boolean): number {
   let from = 0;
   let to = size;

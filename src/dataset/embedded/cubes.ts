@@ -9,10 +9,7 @@ export interface Cube {
   readonly columns: readonly string[];
 }
 
-/**
- * The questions that are asked most: one key alone, the keys that lead the sort, the few-valued keys that do not, and a range within a
- * department. Columns that are most often asked for come first in each.
- */
+/** What is asked most: single keys, the keys that lead the sort, the few-valued others, a range within a department. */
 const COLUMN_SETS: readonly (readonly string[])[] = [
   ["country", "department", "seniority"],
   ["department", "connections"],
@@ -37,20 +34,14 @@ const COLUMN_SETS: readonly (readonly string[])[] = [
 
 /** A cube in DuckDB has to have this many times fewer rows than there are people, else scanning it gains little. */
 const SMALLER = 8;
-/** One in memory gains more: no statement. */
 const SMALLER_IN_MEMORY = 2;
 /** Rows of a cube in memory: what takes a millisecond or two in the worst case, on the thread that answers. */
 const ROWS_IN_MEMORY = 2 ** 18;
-/** All cubes in memory, in bytes. */
 const BYTES_IN_MEMORY = 48 * 2 ** 20;
 
 const nameOf = (columns: readonly string[]): string => `count_${columns.join("_")}`;
 
-/**
- * Writes the cubes that are small enough: for DuckDB into the attached database `lookups`, and for {@link Counts} into a file.
- * @param people the table with the filter columns
- * @param path the file for the counts that are kept in memory
- */
+/** Writes the cubes that are small enough: for DuckDB into `lookups`, for {@link Counts} into the file at `path`. */
 export async function writeCubes(
   connection: DuckDBConnection,
   people: string,
@@ -90,7 +81,6 @@ export async function writeCubes(
 
 type CubeRow = readonly [values: readonly (string | number | null)[], people: number];
 
-/** Rows of a cube as DuckDB gives them: the columns, then the count. */
 export function* splitRows(rows: Iterable<readonly unknown[]>): Generator<CubeRow> {
   for (const row of rows) {
     const values = row.slice(0, -1).map((value) => (typeof value === "bigint" ? Number(value) : value));

@@ -32,11 +32,9 @@ import { TimeSlices } from "./time-slices.ts";
 
 export interface DuckDbEngineOptions {
   readonly resources?: Resources;
-  /** For segments that are being paged through, in bytes. */
   readonly segmentBytes?: number;
   /** Whether small tables of counts are kept in memory. Default true; without them DuckDB counts. */
   readonly countsInMemory?: boolean;
-  /** Queries at once; more wait in line. */
   readonly connections?: number;
   /** A read of the row store that takes longer goes on in a thread of its own, in milliseconds: {@link RowReader}. */
   readonly slowReadMs?: number;
@@ -47,12 +45,8 @@ export interface DuckDbEngineOptions {
 const SEGMENT_BYTES = 128 * 2 ** 20;
 /** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
 const RECORDS_AT_ONCE = 25;
-/** How long records are read in one round of the event loop, in milliseconds. */
 const READING_MS = 5;
-/**
- * How many candidates of a look-up are checked on their records, at about 10 us each. To DuckDB a hundred scattered rows are a pass over
- * the whole filter table (4 ms at 1 M people, 25-50 ms at 10 M), so beyond this number it makes one pass with a semi-join.
- */
+/** Candidates that are checked on their records, 10 us each; beyond, one pass with a semi-join is cheaper (docs/dataset.md). */
 const mostCandidates = (people: number): number => Math.min(1_000, Math.max(200, Math.floor(people / 10_000)));
 
 /** Entries of an index of the row store that are read at once, on this thread: about 0.3 ms. */
@@ -197,7 +191,6 @@ export class DuckDbEngine implements Engine {
     this.#mark.release();
   }
 
-  /** Keeps the files open until the call is over. */
   async #call<Result>(work: () => Promise<Result>): Promise<Result> {
     if (this.#closing) throw new Error("the dataset is closed");
     this.#calls++;
@@ -276,10 +269,7 @@ export class DuckDbEngine implements Engine {
     return this.#store.count(condition.column, condition, FOUND_AT_ONCE);
   }
 
-  /**
-   * People of one name or headline, or of a beginning that few have: a look-up in the row store takes a tenth of a statement. What else
-   * is asked is checked on the records.
-   */
+  /** Few people of a name, a headline or a beginning: the row store finds them in a tenth of a statement; the rest is checked on records. */
   async #selectFew(conditions: readonly Condition[]): Promise<Segment | undefined> {
     // Addresses have tables of their own.
     if (conditions.some(({ kind }) => kind === "address")) return undefined;
@@ -293,13 +283,11 @@ export class DuckDbEngine implements Engine {
     return undefined;
   }
 
-  /** Those of a few people whose records meet the conditions. */
   async #filtered(rids: Uint32Array, conditions: readonly Condition[]): Promise<Segment> {
     const records = await this.#records(rids);
     return new ListSegment(rids.filter((_, index) => meets(records[index] ?? "", conditions)).sort());
   }
 
-  /** Candidates of the look-ups that also meet the other conditions. */
   async #narrow(lookups: readonly Sql[], rest: readonly Condition[]): Promise<Segment> {
     const candidates = intersect(lookups);
     const most = mostCandidates(this.#meta.people);
@@ -313,7 +301,6 @@ export class DuckDbEngine implements Engine {
     return this.#ordered({ text: `SELECT rid FROM filters.people${joined.text} ORDER BY rid`, values: joined.values });
   }
 
-  /** The records at these positions, read in turns with other work. */
   async #records(rids: Uint32Array): Promise<string[]> {
     const records: string[] = [];
     for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
@@ -354,7 +341,6 @@ export class DuckDbEngine implements Engine {
   }
 }
 
-/** All values of the first column, read chunk by chunk so that other work gets its turn. */
 async function collect(result: DuckDBResult): Promise<Uint32Array> {
   const parts: Uint32Array[] = [];
   let length = 0;

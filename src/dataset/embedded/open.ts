@@ -6,12 +6,7 @@ import { DuckDbEngine, type DuckDbEngineOptions } from "./engine.ts";
 
 export type OpenOptions = DuckDbEngineOptions;
 
-/**
- * Opens the current dataset of a folder (the one that holds CURRENT), read-only. Several processes may. The engine stays on the
- * version it found; ReloadingEngine follows the folder.
- * @param dataset a folder, or a `file:` URL of one
- * @throws NoDatasetError where the folder holds no dataset
- */
+/** Opens the current dataset of a folder (a path or `file:` URL), read-only, and stays on its version. @throws NoDatasetError */
 export async function openDataset(dataset: string | URL, options: OpenOptions = {}): Promise<Engine> {
   const datasetDir = typeof dataset === "string" ? dataset : fileURLToPath(dataset);
   let failure: unknown;

@@ -17,7 +17,6 @@ export const DIALECT: SqlDialect = {
 
 /** Where candidates come from, and what of the filters is still to be checked on the filter table. */
 export interface Plan {
-  /** Look-ups whose results are intersected; empty for a scan. */
   readonly lookups: readonly Sql[];
   readonly rest: readonly Condition[];
 }
@@ -42,7 +41,6 @@ const SCAN_ORDER = [
   "headline",
 ];
 
-/** A condition on a column that the row store has an index of. */
 export const isIndexed = (
   condition: Condition,
 ): condition is Extract<Condition, { kind: "in" | "prefix" }> & { column: TextIndex } =>

@@ -6,10 +6,7 @@ import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
-/**
- * Between the values of a stored record: JSON text never contains it. Storing the values alone, in published order, halves
- * the file; the field names come back when a record is read.
- */
+/** Between the values of a stored record. JSON never contains it, and values without field names are half the size. */
 export const SEPARATOR = "\x1f";
 
 const openings = (fields: readonly string[]): string[] =>
@@ -27,17 +24,12 @@ function expand(packed: string, names: readonly string[]): string {
   return `${text}}`;
 }
 
-/** SQL (DuckDB) for the packed form of a record. Columns are named as the fields. */
 export const packedSql = (fields: readonly string[], column: (field: string) => string = (field) => field): string =>
   `concat(${fields.map((field) => `coalesce(to_json(${column(field)})::VARCHAR, 'null')`).join(", chr(31), ")})`;
 
-/**
- * Every so many entries of an index are marked with the number of entries before it, so that counting those between two keys, however
- * many, looks at two marks and at no more entries than this beside each: about 20 us.
- */
+/** Every so many entries of an index are marked with the number before it: a count between two keys looks at two marks. */
 const MARK_EVERY = 256;
 
-/** A company as it is written: look-up keys in normal or canonical form, and the packed record. */
 export interface CompanyRow {
   readonly id: string;
   readonly name: string | null;
@@ -92,7 +84,6 @@ export class RecordWriter {
     this.#company.run(this.#companies++, row.id, row.name, row.domain, row.address, row.slug, row.doc);
   }
 
-  /** Entries of an index, given in the order of key and position. */
   addKey(index: TextIndex, key: string, rid: number): void {
     const writer = this.#indexes[index];
     if (writer.entries % MARK_EVERY === 0) writer.mark.run(key, rid, writer.entries);
@@ -109,7 +100,6 @@ export class RecordWriter {
     this.#db.close();
   }
 
-  /** Gives up: the file is left as it is, in a draft folder. */
   abandon(): void {
     this.#db.close();
   }
@@ -118,7 +108,6 @@ export class RecordWriter {
 export interface StoredCompany extends FoundCompany {
   /** Position in the order of ids; what employees refer to. */
   readonly seq: number;
-  /** Canonical address or bare slug. */
   readonly address: string | undefined;
 }
 
@@ -183,10 +172,7 @@ export class RecordStore {
     }
   }
 
-  /**
-   * Positions of people whose name or headline is one of the values or lies in the range, in no order.
-   * @returns undefined where there are more than `most`, of values too: that is for a table that is read in bulk
-   */
+  /** Positions in no order; undefined where there are more than `most`, of values too: that is for a table that is read in bulk. */
   async find(index: TextIndex, wanted: KeyRange, most: number): Promise<Uint32Array | undefined> {
     const table = `people_by_${index}`;
     if ("values" in wanted && wanted.values.length > most) return undefined;
@@ -204,10 +190,7 @@ export class RecordStore {
     return rids.length > most ? undefined : Uint32Array.from(rids);
   }
 
-  /**
-   * How many people {@link find} would find, without looking at each: at most a few look-ups a value.
-   * @returns undefined where there are more values than `most`
-   */
+  /** How many {@link find} would find, without looking at each; undefined for more values than `most`. */
   async count(index: TextIndex, wanted: KeyRange, most: number): Promise<number | undefined> {
     if ("values" in wanted) {
       if (wanted.values.length > most) return undefined;
@@ -238,7 +221,6 @@ export class RecordStore {
     return Number(row?.n ?? 0);
   }
 
-  /** All entries of an index. */
   async #entries(index: TextIndex): Promise<number> {
     const row = await this.#rows.get(`SELECT before +
         (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid)) AS n
@@ -246,12 +228,10 @@ export class RecordStore {
     return Number(row?.n ?? 0);
   }
 
-  /** Rows of a table. */
   rows(table: "people" | "companies" | `people_by_${TextIndex}`): number {
     return Number(this.#rows.db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
   }
 
-  /** What SQLite's own check finds; empty when sound. */
   check(): string[] {
     const rows: { integrity_check: string }[] = this.#rows.db.prepare("PRAGMA integrity_check(5)").all();
     return rows.map((row) => row.integrity_check).filter((text) => text !== "ok");

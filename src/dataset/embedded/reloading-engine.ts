@@ -8,23 +8,18 @@ export interface ReloadOptions extends OpenOptions {
   readonly now: () => number;
   /** How often CURRENT is looked at, at most, in milliseconds. Default 1,000. */
   readonly everyMs?: number;
-  /** Told after a new version took over. */
   readonly onReload?: (info: DatasetInfo) => void;
   /** Told when a new version cannot be opened; the old one goes on serving and the next look tries again. */
   readonly onError?: (error: unknown) => void;
 }
 
-/** A place that holds one dataset version after another. */
 export interface DatasetPlace {
   /** Changes whenever the version may have changed; asked about at most every `everyMs`. */
   stamp(): Promise<string>;
-  /** The version that is current now. @throws Error where there is none any more */
   version(): Promise<string>;
-  /** Opens the current version. @throws NoDatasetError where there is none */
   open(): Promise<Engine>;
 }
 
-/** The place that is a dataset folder (the one that holds CURRENT). */
 const folderPlace = (datasetDir: string, options: OpenOptions): DatasetPlace => ({
   stamp: () => pointerStamp(datasetDir),
   async version() {
@@ -36,10 +31,8 @@ const folderPlace = (datasetDir: string, options: OpenOptions): DatasetPlace => 
 });
 
 /**
- * An engine over a dataset folder that follows it: after an import the next call (or the next `info`) that is at least `everyMs`
- * after the last look opens the new version and takes it from then on. Calls that run on the old version end on it, and it is closed
- * after the last of them. Between two calls the version may change: who needs several calls on one version compares
- * `info().version` before and after.
+ * Follows a dataset: the first call `everyMs` after the last look opens a new version. Calls on the old one end on it, then it is closed. Who
+ * needs several calls on one version compares `info().version` before and after.
  */
 export class ReloadingEngine implements Engine {
   readonly #place: DatasetPlace;
@@ -64,7 +57,6 @@ export class ReloadingEngine implements Engine {
     return ReloadingEngine.follow(folderPlace(datasetDir, options), options);
   }
 
-  /** The same over any place of datasets. */
   static async follow(place: DatasetPlace, options: ReloadOptions): Promise<ReloadingEngine> {
     // The stamp is taken first: a version that comes while we open is then noticed at the next look.
     const stamp = await place.stamp();

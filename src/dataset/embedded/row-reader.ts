@@ -52,7 +52,6 @@ interface Answer {
   readonly id: number;
   readonly rows?: readonly Row[];
   readonly error?: string;
-  /** What the read took over there. */
   readonly ms: number;
 }
 
@@ -61,11 +60,7 @@ interface Waiting {
   readonly reject: (error: Error) => void;
 }
 
-/**
- * Reads an SQLite file that nobody writes. While its pages are in memory a read takes microseconds, and this thread does it itself: a
- * hand-over costs more. Once a read was slow, because it waited for the disk, a thread of its own does them until they are quick again,
- * so that the event loop waits for one slow read at most.
- */
+/** Reads a file that nobody writes: itself while that takes microseconds, in a thread of its own once a read had to wait for the disk. */
 export class RowReader {
   readonly #path: string;
   readonly #db: DatabaseSyncInstance;
@@ -118,7 +113,6 @@ export class RowReader {
     return this.#diskBefore > before;
   }
 
-  /** The first row. */
   async get(sql: string, ...values: readonly (string | number)[]): Promise<Row | undefined> {
     return (await this.all(sql, ...values))[0];
   }

@@ -1,18 +1,11 @@
-/**
- * Lets work that holds the event loop take turns with everything else: after a few milliseconds in one round of the loop the next
- * piece waits for the next round, whoever it belongs to.
- */
+/** Work takes turns with the event loop: after some milliseconds in a round the next piece, whosever it is, waits for the next round. */
 export class TimeSlices {
   readonly #budgetMs: number;
   readonly #now: () => number;
-  /** When the first piece of this round began. */
   #began: number | undefined;
   #nextRound: Promise<void> | undefined;
 
-  /**
-   * @param budgetMs how long pieces may run in one round, in milliseconds, not counting the last one
-   * @param now a clock in milliseconds; only differences count
-   */
+  /** @param budgetMs how long pieces may run in one round, not counting the last one */
   constructor(budgetMs: number, now: () => number) {
     this.#budgetMs = budgetMs;
     this.#now = now;

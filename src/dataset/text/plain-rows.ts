@@ -2,10 +2,7 @@ import { isUtf8 } from "node:buffer";
 import { open } from "node:fs/promises";
 import { CELL, type CsvScanner, LONGEST } from "./csv-scanner.ts";
 
-/*
- * The plain form in which rows of text files are handed to DuckDB: one row a line, cells apart by U+0001, no quotes, so that there is
- * nothing to guess. Line feeds, returns, U+0001 and U+0002 within a cell are U+0002 and a letter.
- */
+// What DuckDB reads without guessing: a row a line, cells apart by U+0001, no quotes; \n, \r, U+0001 and U+0002 are U+0002 and a letter.
 
 const SEPARATOR = 1;
 const ESCAPE = 2;
@@ -13,7 +10,6 @@ const LETTERS: Readonly<Record<number, number>> = { 10: 0x6e, 13: 0x72, 1: 0x73,
 /** Bytes of a line that cannot be taken which are kept for the reject file. */
 const SHOWN = 2_000;
 
-/** Collects rows in memory and appends them to a file. */
 export class PlainRows {
   #out = Buffer.allocUnsafe(4 << 20);
   #at = 0;
@@ -23,7 +19,6 @@ export class PlainRows {
     return this.#at;
   }
 
-  /** Whether any cell has an escape, so that they have to be undone. */
   get hasEscapes(): boolean {
     return this.#escaped;
   }
@@ -42,7 +37,6 @@ export class PlainRows {
     this.#out[this.#at++] = 0x0a;
   }
 
-  /** A row with one cell: a line as it is. */
   addLine(line: number, text: Buffer, problem: string | undefined): void {
     this.#begin(line, problem, text);
     this.#out[this.#at++] = SEPARATOR;
@@ -50,7 +44,6 @@ export class PlainRows {
     this.#out[this.#at++] = 0x0a;
   }
 
-  /** The number of the line, what is wrong with it, and then its text. */
   #begin(line: number, problem: string | undefined, text: Buffer): void {
     // Every byte may need an escape.
     const most = this.#at + 2 * Math.min(text.length, LONGEST) + 16_384;

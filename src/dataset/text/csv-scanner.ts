@@ -10,14 +10,10 @@ export const LONGEST = 2_000_000;
 /** With fewer columns a line of text is easily taken for a row. */
 const ENOUGH_COLUMNS = 5;
 
-/** How a cell is written. */
 export const CELL = { plain: 0, quoted: 1, doubled: 2 } as const;
 
 /**
- * Finds the records and cells of CSV in UTF-8. The dialect is ours, not guessed: one delimiter; a cell that begins with `"` (white space
- * before it aside) ends with `"`, and holds `""` for `"`; no comments; `\n`, `\r\n` and `\r` end a record outside of quotes, also mixed.
- * A quote that is opened and not closed well costs its own line, and reading goes on at the next one.
- *
+ * Finds the records and cells of CSV in UTF-8 (docs/dataset.md, How text files are read). A quote that is not closed well costs its own line.
  * While `handle` runs the fields describe the record; they are used again for the next.
  */
 export class CsvScanner {
@@ -31,7 +27,6 @@ export class CsvScanner {
   starts = new Int32Array(64);
   ends = new Int32Array(64);
   forms = new Uint8Array(64);
-  /** Why the record cannot be taken. */
   problem: string | undefined;
 
   readonly #delimiter: number;
@@ -40,7 +35,6 @@ export class CsvScanner {
   #lines = 1;
   /** After a broken quote, until a line is fine again. */
   #doubtful = false;
-  /** Within a line that is too long. */
   #skipping = false;
 
   /** @param columns how many cells a record has to have; 0 for any number */
@@ -232,7 +226,6 @@ function grown<Kind extends Int32Array | Uint8Array>(from: Kind, to: Kind): Kind
   return to;
 }
 
-/** The text of a cell of the record that a scanner is at. */
 export function cellText({ data, starts, ends, forms }: CsvScanner, index: number): string {
   const text = data.toString("utf8", starts[index], ends[index]);
   return forms[index] === CELL.doubled ? text.replaceAll('""', '"') : text;

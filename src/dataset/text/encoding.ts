@@ -1,11 +1,10 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import type { InputFile } from "./import-files.ts";
-import { bytesOf, type ReadingOptions, withoutMark } from "./text-file.ts";
+import { bytesOf, type ReadingOptions, withoutMark } from "./bytes.ts";
+import type { InputFile } from "./input-file.ts";
 
 /** What a text file is written in, and pieces from all over it, decoded to UTF-8. */
 export interface Look {
   readonly encoding: string;
-  /** The beginning first, then whole lines from later on. */
   readonly pieces: readonly Buffer[];
 }
 

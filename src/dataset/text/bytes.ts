@@ -1,11 +1,9 @@
 import { createReadStream } from "node:fs";
 import { pipeline } from "node:stream";
 import { createGunzip } from "node:zlib";
-import type { InputFile } from "./import-files.ts";
-import { InputError } from "./import-map.ts";
+import { InputError, type InputFile } from "./input-file.ts";
 import { isWholeZstd } from "./zstd.ts";
 
-/** Bytes of a file that are read at once. */
 const CHUNK = 1 << 20;
 
 export interface ReadingOptions {
@@ -14,10 +12,7 @@ export interface ReadingOptions {
   readonly onBytes?: ((bytes: number) => void) | undefined;
 }
 
-/**
- * The bytes of a text file, unpacked where it ends in .gz or .zst, however many members or frames it has.
- * @throws InputError where a packed file is cut off or damaged
- */
+/** The bytes of a file, unpacked, however many members or frames it has. @throws InputError where it is cut off or damaged */
 export async function* bytesOf(file: InputFile, options: ReadingOptions = {}): AsyncGenerator<Buffer> {
   const { signal, onBytes } = options;
   const source = createReadStream(file.path, { highWaterMark: CHUNK, ...(signal && { signal }) });

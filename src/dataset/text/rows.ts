@@ -1,30 +1,24 @@
 import { isUtf8 } from "node:buffer";
+import { type ReadingOptions, utf8Of } from "./bytes.ts";
 import { CsvScanner, LONGEST } from "./csv-scanner.ts";
 import { afterLines, type Dialect, dialectOf, recordsOf } from "./dialect.ts";
 import { type Look, lookAt } from "./encoding.ts";
-import type { InputFile } from "./import-files.ts";
-import { InputError } from "./import-map.ts";
+import { InputError, type InputFile } from "./input-file.ts";
 import { PlainRows } from "./plain-rows.ts";
-import { type ReadingOptions, utf8Of } from "./text-file.ts";
 
-/** Bytes of rows that are handed over at once. */
 const PART = 32 << 20;
-/** Lines of an NDJSON file that are looked at to learn its columns. */
 const HEADER_LINES = 2_000;
 
 /** How somebody says that text files are to be read, where they do not want it told from the files. */
 export interface TextOptions {
   /** A label of the WHATWG Encoding Standard. */
   readonly encoding?: string | undefined;
-  /** Lines before the header of CSV. */
   readonly skipLines?: number | undefined;
 }
 
-/** A text file that was looked at: what it is written in, and its columns. */
 export interface TextFile {
   readonly file: InputFile;
   readonly look: Look;
-  /** Absent for NDJSON. */
   readonly dialect?: Dialect;
   readonly header: readonly string[];
 }
@@ -32,7 +26,7 @@ export interface TextFile {
 /** Looks at all of a CSV or NDJSON file. @throws InputError where it cannot be read, or has no columns */
 export async function openTextFile(
   file: InputFile,
-  isKnown: (plain: string) => boolean,
+  isKnown: (name: string) => boolean,
   text: TextOptions,
   options: ReadingOptions,
 ): Promise<TextFile> {
@@ -95,14 +89,9 @@ export function firstRows({ look, dialect, header }: TextFile, most: number): un
 const recordsAfterHeader = (head: Buffer, dialect: Dialect, most: number): string[][] =>
   recordsOf(afterLines(head, dialect.skippedLines), dialect.delimiter, most + 1).slice(1);
 
-/** What rows are handed to, part by part. */
 export type TakePart = (rows: PlainRows) => Promise<void>;
 
-/**
- * Reads all rows of a file in plain form.
- * @param places the columns of CSV that are wanted, in this order; NDJSON gives whole lines
- * @returns in how many lines a lone surrogate became U+FFFD
- */
+/** Reads all rows; `places` are the columns of CSV that are wanted. @returns in how many lines a lone surrogate became U+FFFD */
 export async function readRows(
   text: TextFile,
   places: readonly number[],
@@ -177,7 +166,6 @@ class LineReader {
   readonly #rows: PlainRows;
   #rest: Buffer = Buffer.alloc(0);
   #line = 0;
-  /** Within a line that is too long. */
   #skipping = false;
 
   constructor(rows: PlainRows) {

@@ -1,28 +1,22 @@
 import { CsvScanner, cellText } from "./csv-scanner.ts";
-import { plainName } from "./import-map.ts";
 
 /** How a CSV file is read. Quotes are `"`, doubled inside; there are no comments. */
 export interface Dialect {
   readonly delimiter: string;
   /** Lines before the header that are not read: `sep=`, a title. */
   readonly skippedLines: number;
-  /** The header's cells; each name once. */
   readonly header: readonly string[];
 }
 
 const DELIMITERS = [",", ";", "\t", "|"];
-/** Records of each piece that are looked at. */
 const LOOKED_AT = 1_000;
-/** Lines that are searched for a header after a title. */
 const TITLE_LINES = 10;
 
 /**
  * Decides the delimiter by the shape of the records all over the file, and where the header is.
  * @param pieces the beginning of the file, then whole lines from later on
- * @param isKnown whether a column's name (in plain form) means something
- * @param skip lines to skip before the header, where somebody says so
  */
-export function dialectOf(pieces: readonly Buffer[], isKnown: (plain: string) => boolean, skip?: number): Dialect {
+export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => boolean, skip?: number): Dialect {
   const [head = Buffer.alloc(0), ...later] = pieces;
   const said = skip === undefined ? /^"?sep=([^\r\n"])"?\r?\n/i.exec(head.toString("latin1", 0, 20))?.[1] : undefined;
   const skipped = skip ?? (said === undefined ? 0 : 1);
@@ -36,7 +30,7 @@ export function dialectOf(pieces: readonly Buffer[], isKnown: (plain: string) =>
     const header = first[title] ?? [];
     const { size, share } = mostCommon(sizes.slice(title));
     const fits = size === header.length || sizes.length === 1;
-    const known = header.filter((name) => isKnown(plainName(name))).length;
+    const known = header.filter((name) => isKnown(name)).length;
     return { delimiter, title, header, score: (size > 1 ? share : 0) * (fits ? 2 : 1) + (known > 1 ? 1 : 0), size };
   });
   const best = candidates.reduce((a, b) => (b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a));
@@ -77,13 +71,13 @@ function mostCommon(sizes: readonly number[]): { size: number; share: number } {
 }
 
 /** How many records before the header are a title: one cell with text, no known name, and a header further on. */
-function titleLines(records: readonly (readonly string[])[], isKnown: (plain: string) => boolean): number {
+function titleLines(records: readonly (readonly string[])[], isKnown: (name: string) => boolean): number {
   const isTitle = (cells: readonly string[]): boolean => {
     const filled = cells.filter((cell) => cell !== "");
-    return filled.length <= 1 && !filled.some((cell) => isKnown(plainName(cell)));
+    return filled.length <= 1 && !filled.some((cell) => isKnown(cell));
   };
   const isHeader = (cells: readonly string[]): boolean =>
-    cells.length > 1 && cells.filter((cell) => isKnown(plainName(cell))).length > 0;
+    cells.length > 1 && cells.filter((cell) => isKnown(cell)).length > 0;
   const header = records.slice(0, TITLE_LINES).findIndex((cells) => !isTitle(cells));
   const found = header < 0 ? undefined : records[header];
   return found && isHeader(found) ? header : 0;
