@@ -58,6 +58,7 @@ async function theUnfinished(store: RunStore): Promise<string | undefined> {
   const open = (await store.list()).filter(({ status }) => status === "unfinished");
   if (open.length <= 1) return open[0]?.id;
   const lines = open.slice(0, 10).map(({ id, rows, plan }) => `${id}  ${rows} rows  ${plan.output ?? "stdout"}`);
+  if (open.length > lines.length) lines.push(`and ${open.length - lines.length} more`);
   throw usageError(
     `${open.length} runs are unfinished: ${lines.join("; ")}`,
     `name one: headcount resume ${open[0]?.id}`,

@@ -4,7 +4,7 @@ import { open, readFile, readlink, unlink } from "node:fs/promises";
 import { connect, createServer, type Server } from "node:net";
 import { hostname } from "node:os";
 import { basename, dirname } from "node:path";
-import { kill, pid } from "node:process";
+import { kill, pid, platform } from "node:process";
 import { errorCode } from "./disk.ts";
 
 /** One process among all that ever were, also of other boots and containers. Empty where the system does not tell. */
@@ -69,8 +69,10 @@ export async function fateOf(holder: ProcessIdentity, since: number, sign: strin
     const same = holder.machine !== "" && holder.machine === self.machine && holder.host === self.host;
     return same && holder.boot !== "" && since < (await bootedAt()) ? "gone" : "elsewhere";
   }
-  if (self.boot === "" && holder.host !== self.host) return "elsewhere";
-  return holder.space === self.space ? await inProcessTable(holder) : await askSign(sign);
+  // Without /proc a Linux process does not know in which container it is; other systems have none.
+  if (self.boot === "" && (holder.host !== self.host || platform === "linux")) return "elsewhere";
+  const near = holder.space === self.space && (self.space !== "" || platform !== "linux");
+  return near ? await inProcessTable(holder) : await askSign(sign);
 }
 
 async function inProcessTable(holder: ProcessIdentity): Promise<Fate> {

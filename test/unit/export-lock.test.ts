@@ -163,6 +163,16 @@ describe.skipIf(!canUnshare)("processes in PID namespaces of their own", () => {
     expect(readdirSync(dirname(path))).toEqual([]);
   });
 
+  test("without /proc nobody is taken for dead", async () => {
+    const path = lockFile();
+    const first = await hold(path, "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh");
+    expect(first.said).toContain("held by");
+    await first.end();
+    const second = await hold(path, "-m", "sh", "-c", 'mount -t tmpfs none /proc; exec "$@"', "sh");
+    expect(second.said).toContain("9 another run is at work on people.csv");
+    await expect(acquireLock(path, options())).rejects.toMatchObject({ hint: expect.stringContaining("remove") });
+  });
+
   test("a /proc of another namespace shows other processes, and nobody is taken for dead by it", async () => {
     const path = lockFile();
     // The host's /proc: the holder reads its own start there as "self", others' numbers belong to strangers.
