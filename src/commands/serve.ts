@@ -102,7 +102,6 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   }
 }
 
-/** Answers what is in flight, then closes accounts and dataset, whatever fails on the way. */
 async function stop(service: RunningService | undefined, folder: DataFolder | undefined, dir: string): Promise<void> {
   try {
     await (service?.close() ?? Promise.resolve()).finally(() => folder?.close());
@@ -111,7 +110,6 @@ async function stop(service: RunningService | undefined, folder: DataFolder | un
   }
 }
 
-/** `--dataset` as a ClickHouse address or an absolute path. */
 async function datasetOf({ dataset }: ServeOptions, context: Context) {
   if (dataset === undefined) return {};
   if (dataset.startsWith("clickhouse://")) {
@@ -185,7 +183,6 @@ const interrupted = (signal: AbortSignal): Promise<void> =>
     else signal.addEventListener("abort", () => resolve(), { once: true });
   });
 
-/** A port or an address that cannot be had. */
 function listenError(error: unknown, options: ServeOptions): CliError | undefined {
   const { code } = error as NodeJS.ErrnoException;
   const why =

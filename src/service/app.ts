@@ -42,7 +42,6 @@ export class App {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
   readonly #parts: AppParts;
-  /** Requests whose client waits to be asked for the body. */
   readonly #withheld = new WeakSet<IncomingMessage>();
 
   constructor(parts: AppParts) {
@@ -119,7 +118,6 @@ export class App {
       this.#begin(request, reply);
       const url = request.raw.url ?? "";
       if (/^\/v1(?:[/?#]|$)/.test(url) && cors.allow(request, reply)) return reply.code(204).send();
-      // Before the body is looked at: a wrong path or method is said first.
       if (request.is404) return this.answerUnrouted(request, reply);
       const route = API_ROUTES[request.routeOptions.url ?? ""];
       if (route === undefined) return undefined;
@@ -165,7 +163,6 @@ export class App {
     reply.raw.writeContinue();
   }
 
-  /** 401, 429, then the injected delays and failures. */
   async #enter(request: FastifyRequest): Promise<void> {
     const { admission, faults, latencyMs, sleep } = this.#parts;
     const { call } = request;
@@ -180,7 +177,6 @@ export class App {
     }
   }
 
-  /** A path that is no route, or a route with another method. */
   async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
     const known = API_ROUTES[path];
@@ -217,7 +213,6 @@ export class App {
   }
 }
 
-/** Short, printable and without anything that a log or a header could trip over. */
 const saneRequestId = (text: string | string[] | undefined): string | undefined =>
   typeof text === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(text) ? text : undefined;
 

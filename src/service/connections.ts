@@ -1,10 +1,7 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/**
- * Bounds the open connections. Where all are taken, the one that has been without a request for longest makes room for a new one;
- * where every one is at work, the new one is closed.
- */
+/** Where all are taken, the connection that is longest without a request makes room; where all are at work, the new one is closed. */
 export function boundConnections(server: Server, most: number): void {
   let open = 0;
   // In the order in which they became idle.

@@ -21,10 +21,7 @@ const MAX_ENTRIES = 10_000;
 /** A key longer than this is not kept: a list of a thousand values is hardly counted twice in five minutes. */
 const MAX_KEY_LENGTH = 4_096;
 
-/**
- * Counts by canonical filters for one dataset version (docs/contract.md, Count). Counts of the same segment that are asked for at
- * the same time share one computation; another dataset version empties the cache.
- */
+/** Counts of one dataset version (docs/contract.md, Count). Who asks for the same at the same time shares one computation. */
 export class CountCache {
   readonly #engine: Engine;
   readonly #clocks: Clocks;

@@ -8,10 +8,7 @@ export interface ServedDataset {
   readonly counts: CountCache;
 }
 
-/**
- * The datasets by the mode of a key. That of test keys is opened at the first call with one.
- * @param openTest without it test keys see the live dataset
- */
+/** The datasets by the mode of a key. That of test keys is opened at the first call with one; without it they see the live one. */
 export async function serveDatasets(live: Engine, openTest: (() => Promise<Engine>) | undefined, clocks: Clocks) {
   const serve = async (engine: Engine): Promise<ServedDataset> => ({
     engine,
@@ -32,10 +29,7 @@ export async function serveDatasets(live: Engine, openTest: (() => Promise<Engin
   };
 }
 
-/**
- * Runs work on one dataset version: where the dataset was replaced meanwhile, it is done again on the new one, so that the rows and
- * the version told with them belong together.
- */
+/** Does work again where the dataset was replaced meanwhile: rows and the version told with them belong together. */
 export async function onOneVersion<Result>(
   engine: Engine,
   work: (version: string) => Promise<Result>,

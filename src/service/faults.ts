@@ -20,10 +20,7 @@ export interface Fault {
 export const FAULT_SYNTAX =
   "CALL[:p=0..1][:n=TIMES]:ACTION, where CALL is account, count, search, enrich, employees or all, and ACTION is 500, 429, drop (charge, then lose the reply), cut=BYTES (lose it after so many bytes) or slow=MS";
 
-/**
- * Reads one `--fault`, for people who test clients: `search:p=0.1:500`, `search:drop`, `all:n=3:slow=2000`.
- * @returns undefined where the text is none
- */
+/** Reads one `--fault`: `search:p=0.1:500`, `search:drop`, `all:n=3:slow=2000`; undefined where the text is none. */
 export function parseFault(text: string): Fault | undefined {
   const [call, ...parts] = text.split(":");
   if (call !== "all" && !(CALL_NAMES as readonly string[]).includes(call ?? "")) return undefined;

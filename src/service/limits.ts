@@ -36,10 +36,8 @@ export interface RateLimiterOptions {
 }
 
 /**
- * Fixed minute and day windows per key (docs/contract.md, Limits). Time is the wall clock at the start plus what the
- * monotonic clock counted since, so a jump of the wall clock opens no second window. The counters of the day live in the store
- * and survive a restart. Processes on one store learn of each other's calls at every flush, so together they exceed a limit by at
- * most what the others let through since then.
+ * Fixed minute and day windows per key (docs/contract.md, Limits; docs/service.md, Limits and clocks). Time is the wall clock at the
+ * start plus what the monotonic clock counted since, so a jump of the wall clock opens no second window.
  */
 export class RateLimiter {
   readonly #now: () => number;

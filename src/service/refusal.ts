@@ -12,10 +12,7 @@ const REFUSALS: Readonly<Record<string, readonly [number, string, string]>> = {
   CONNECT: [405, "Method Not Allowed", "CONNECT is not allowed: this is no proxy"],
 };
 
-/**
- * Answers what is no HTTP request, or did not arrive in time, in the envelope too, and closes the connection. A request that is
- * late only because this process was held up (a slow disk, a stopped process) is not refused: what lies in the kernel is read first.
- */
+/** Answers what is no HTTP request, or late, in the envelope too. What is late only because this process was held up is read first. */
 export function refuseBytes(error: { readonly code?: string }, socket: Socket, limiter: RateLimiter): void {
   if (error.code !== "ERR_HTTP_REQUEST_TIMEOUT") {
     refuse(error, socket, limiter);
@@ -35,7 +32,6 @@ export function refuseBytes(error: { readonly code?: string }, socket: Socket, l
   );
 }
 
-/** What Node keeps on a socket while a request is answered. */
 interface InUse extends Socket {
   readonly _httpMessage?: { readonly headersSent?: boolean; readonly req?: { readonly complete: boolean } } | null;
 }

@@ -162,7 +162,6 @@ function buy(
   });
 }
 
-/** Key, account and rate of a request that passed admission. */
 function admitted(request: FastifyRequest) {
   const { account, key, rate } = request.call;
   if (account === undefined || key === undefined || rate === undefined) throw new Error("a route ran before admission");
@@ -172,10 +171,7 @@ function admitted(request: FastifyRequest) {
 const pagingIdentity = (paging: Paging): string =>
   `${paging.offset} ${paging.perPage} ${paging.cursorVersion === undefined ? "page" : `cursor ${paging.cursorVersion}`}`;
 
-/**
- * A cursor of another dataset version is a 422 (docs/contract.md, Search). With an Idempotency-Key this is looked at only after the
- * stored reply, so that a lost reply can still be fetched when the dataset was replaced meanwhile.
- */
+// With an Idempotency-Key only after the stored reply: a lost one can still be fetched when the dataset was replaced meanwhile.
 function checkCursorVersion({ cursorVersion }: Paging, version: string): void {
   if (cursorVersion === undefined || cursorVersion === version) return;
   throw invalid("cursor belongs to an earlier version of the dataset; begin again at page 1");

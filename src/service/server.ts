@@ -25,17 +25,11 @@ export interface RunningService {
   readonly inject: FastifyInstance["inject"];
   /** Writes the day counters now; otherwise once a second. */
   flush(): Promise<void>;
-  /**
-   * Drains: no new connections, calls in flight are answered (or cut after `timeouts.drain`), counters are written. Resolves when
-   * all is done.
-   */
+  /** No new connections; calls in flight are answered (or cut after `timeouts.drain`), counters are written. */
   close(): Promise<void>;
 }
 
-/**
- * Starts the API over an engine and a store, after giving back what a crash left on hold.
- * @throws MissingPackageError where Fastify is not installed; an Error with `code` EADDRINUSE and the like where it cannot listen
- */
+/** Starts the API, after giving back what a crash left on hold. @throws MissingPackageError; what `listen` throws */
 export async function startService(options: ServiceOptions): Promise<RunningService> {
   const { fastify } = await needed("fastify", import("fastify"));
   const { store } = options;

@@ -4,10 +4,7 @@ import { OPERATIONS } from "./operations.ts";
 import { OPENAPI_SCHEMAS } from "./schemas.ts";
 import type { OpenApiDocument } from "./types.ts";
 
-/**
- * The API as an OpenAPI 3.0.3 document, built from the same tables that the client and the service check by. Served at
- * `GET /openapi.json` and kept as `docs/openapi.json`. Pure and deterministic: the same text for the same source.
- */
+/** The API as an OpenAPI 3.0.3 document, from the tables that client and service check by; kept as docs/openapi.json. */
 export function openApiDocument(): OpenApiDocument {
   return {
     openapi: "3.0.3",
@@ -44,5 +41,4 @@ export function openApiDocument(): OpenApiDocument {
   };
 }
 
-/** The document as the text that is served and kept. */
 export const openApiText = (): string => `${JSON.stringify(openApiDocument(), null, 2)}\n`;

@@ -3,7 +3,6 @@ import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../filters.ts";
 
 const code = (words: readonly string[]): string => words.map((word) => `\`${word}\``).join(", ");
 
-/** The guide at the head of the document, as Markdown: what holds for every operation. */
 export const OPENAPI_DESCRIPTION = `A read-only API over a prebuilt dataset of people and companies, billed in credits per profile actually returned.
 
 Count a segment for free, see what it would cost at most, then page through it. Misses and errors are never charged. Every answer, whatever its status, is one JSON envelope:
@@ -93,7 +92,6 @@ For a company the bare value works as \`name\`, \`id\` and slug too.
 An answer from 4 KiB on is packed with brotli or gzip where \`Accept-Encoding\` allows; request bodies are sent unpacked. Pages of other origins may read this document; whether they may call \`/v1\` is for whoever runs the service to say.
 `;
 
-/** What an operation does beyond its summary. */
 export const OPERATION_TEXT = {
   account:
     "The balance, what is held by calls in flight, the plan with its rate limits, what each call costs (`costs`), the bounds of the API and the dataset being served. Free, always.",

@@ -78,7 +78,6 @@ const SEARCH_BODY = body("SearchRequest", {
 
 interface Call extends Pick<Operation, "operationId" | "summary" | "description" | "x-cost"> {
   readonly tag: string;
-  /** Names of components. */
   readonly parameters?: readonly string[];
   readonly requestBody?: RequestBody;
   readonly success: {
@@ -87,7 +86,6 @@ interface Call extends Pick<Operation, "operationId" | "summary" | "description"
     readonly examples: Readonly<Record<string, Example>>;
     readonly headers?: readonly string[];
   };
-  /** Responses by status, beside those that every call has. */
   readonly errors: Readonly<Record<string, string>>;
 }
 
@@ -185,7 +183,6 @@ const employees = operation({
   errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS },
 });
 
-/** The five operations by path and method. */
 export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMethod]?: Operation }>> = {
   "/v1/account": { get: account },
   "/v1/person/count": { post: count },

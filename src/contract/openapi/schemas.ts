@@ -241,7 +241,6 @@ function accountSchema(): Schema {
   );
 }
 
-/** The envelope (docs/contract.md, Envelope) around a result. */
 function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
   return object(
     "The envelope around every answer.",
@@ -286,7 +285,6 @@ const cursor: Schema = {
 
 export const PAGING_SCHEMAS = { perPage, page, cursor } as const;
 
-/** Every schema of the document by name. */
 export const OPENAPI_SCHEMAS: Readonly<Record<string, Schema>> = {
   Person: recordSchema(
     "Person",

@@ -40,10 +40,7 @@ function block(text: string): string {
   return `<p>${inline(lines.join(" "))}</p>`;
 }
 
-/**
- * The Markdown that the document's own descriptions use, as HTML: second-level headings with anchors, paragraphs, flat lists,
- * tables and fenced code. Everything is escaped. Blocks are parted by an empty line.
- */
+/** The Markdown that the document's own descriptions use, as HTML. Everything is escaped; blocks are parted by an empty line. */
 export const markdown = (text: string): Html =>
   raw(
     text
@@ -53,6 +50,5 @@ export const markdown = (text: string): Html =>
       .join("\n"),
   );
 
-/** The second-level headings of a text, for a list of contents. */
 export const headings = (text: string): readonly string[] =>
   [...text.matchAll(/^## (.+)$/gm)].map((match) => match[1] ?? "");

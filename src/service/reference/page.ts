@@ -17,7 +17,6 @@ import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
 import { headings, markdown, slug } from "./markdown.ts";
 import { ICON, STYLE } from "./style.ts";
 
-/** One file of the reference, to be served with GET under its path. */
 export interface ReferenceFile {
   readonly path: string;
   readonly contentType: string;
@@ -51,7 +50,6 @@ const calls = (document: OpenApiDocument): readonly Call[] =>
 const isRef = (value: object): value is Ref => "$ref" in value;
 const nameOf = (ref: Ref): string => ref.$ref.slice(ref.$ref.lastIndexOf("/") + 1);
 
-/** What a reference within the document points at. */
 function resolve<Part extends "parameters" | "headers" | "responses">(
   document: OpenApiDocument,
   part: Part,
@@ -94,7 +92,6 @@ function bounds(schema: Schema): string {
 const exampleText = (value: unknown): Html | undefined =>
   value === undefined ? undefined : html` <span class="example">e.g. <code>${JSON.stringify(value)}</code></span>`;
 
-/** The fields of an object, nested ones indented below their parent. */
 function fields(schema: Schema, schemas: Schemas, prefix = ""): Html {
   const rows = Object.entries(schema.properties ?? {}).map(([name, property]) => {
     const path = `${prefix}${name}`;
@@ -113,7 +110,6 @@ function fields(schema: Schema, schemas: Schemas, prefix = ""): Html {
 const fieldTable = (schema: Schema, schemas: Schemas): Html =>
   html`<div class="scroll" tabindex="0"><table class="fields"><thead><tr><th>Field</th><th>Type</th><th>Meaning</th></tr></thead><tbody>${fields(schema, schemas)}</tbody></table></div>`;
 
-/** One paragraph without its wrapping element. */
 function inlineMarkdown(text: string): Html {
   return { markup: markdown(text).markup.replace(/^<p>|<\/p>$/g, "") };
 }
@@ -260,10 +256,7 @@ ${Object.entries(components.schemas).map(([name, schema]) => schemaSection(name,
   return page.markup;
 }
 
-/**
- * The readable reference: one page made from the OpenAPI document and the files that it needs. No script, nothing from another
- * host. The page names the service's address as {@link BASE}.
- */
+/** The readable reference and the files that it needs: no script, nothing from another host. */
 export function referencePage(): readonly ReferenceFile[] {
   return [
     { path: "/docs", contentType: "text/html; charset=utf-8", body: pageHtml(openApiDocument()) },
@@ -275,10 +268,7 @@ export function referencePage(): readonly ReferenceFile[] {
 
 let files: ReadonlyMap<string, ReferenceFile> | undefined;
 
-/**
- * One file of the reference, to be served with {@link REFERENCE_CSP}; undefined where there is none.
- * @param base the address at which the reader reaches the service
- */
+/** One file of the reference, naming `base` as the service's address; undefined where there is none. */
 export function referenceFile(path: string, base: string): ReferenceFile | undefined {
   files ??= new Map(referencePage().map((file) => [file.path, file]));
   const file = files.get(path);
