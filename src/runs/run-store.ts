@@ -208,7 +208,7 @@ export class RunStore {
         category: "locked",
         exitCode: EXIT.locked,
         message: `run ${id} is at work`,
-        hint: "stop it first",
+        hint: `stop it first; where it ended for certain, remove ${join(this.#path(id), "lock")}`,
       });
     }
     if (force || OVER.includes(status)) return;
