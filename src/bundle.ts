@@ -5,10 +5,7 @@ import { fileURLToPath } from "node:url";
 import { type Plugin, rolldown } from "rolldown";
 import { packageRoot } from "./paths.ts";
 
-/*
- * The second step of the build: the compiled files of `dist` become CommonJS chunks in `dist/cli`, one for each part that a
- * command loads by itself. Fewer and smaller files: most of what a person feels of a command is its start-up.
- */
+// The second step of the build: the compiled files become CommonJS chunks in `dist/cli`, one for each part that a command loads.
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
@@ -21,10 +18,7 @@ const inlined = ["commander", "fastest-levenshtein"];
 const packages = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)];
 const external = packages.filter((name) => !inlined.includes(name)).map((name) => new RegExp(`^${name}(/|$)`));
 
-/**
- * Commander loads `node:child_process` for commands that are programs of their own. There are none here, and loading it is a tenth
- * of what a whole `headcount count` costs.
- */
+/** Commander loads `node:child_process` for commands that are programs: there are none, and it is a tenth of a whole `count`. */
 const noPrograms: Plugin = {
   name: "commander-without-programs",
   transform(code, id) {
@@ -35,8 +29,7 @@ const noPrograms: Plugin = {
   },
 };
 
-// Opening a file costs as much as compiling 20 KB: what every command needs is one file, what every command with a connection
-// needs another, and what client and service share a third.
+// Opening a file costs as much as compiling 20 KB: what is needed together is one file.
 const groups = [
   {
     name: "program",
@@ -63,9 +56,8 @@ const bundle = await rolldown({
   platform: "node",
   external,
   plugins: [noPrograms],
-  // A warning is a difference between the compiled files and the bundle: what the tests of one show would not hold for the other.
+  // A warning is a difference between what is tested and what is shipped.
   onLog: (level, log) => {
-    // What is loaded later from within the same file is no difference.
     if (level === "warn" && log.code !== "INEFFECTIVE_DYNAMIC_IMPORT")
       throw new Error(`the bundle would differ from its source: ${log.message}`);
   },

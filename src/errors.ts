@@ -17,7 +17,6 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-/** What went wrong in one word, for `--json` readers and for tests. */
 export type ErrorCategory =
   | "internal"
   | "usage"
@@ -41,9 +40,8 @@ export interface CliErrorInit {
   readonly exitCode: ExitCode;
   /** What failed and which rule says so. One sentence without a final full stop where it is short. */
   readonly message: string;
-  /** How to fix it: where possible the exact command that would work. */
+  /** Where possible the exact command that would work. */
   readonly hint?: string | undefined;
-  /** Where a service answered: its HTTP status and request id. */
   readonly status?: number | undefined;
   readonly requestId?: string | undefined;
   readonly details?: readonly string[];
@@ -96,11 +94,7 @@ const NO_ROOM: Readonly<Record<string, string>> = {
 // libuv has no name for it.
 const EDQUOT = -122;
 
-/**
- * A refusal of the operating system as the command line reports it: exit 5 where the room ran out half-way, exit 2 where the path
- * is wrong or forbidden. Whoever has bought something by then makes it exit 5 (docs/output.md, "Exit codes").
- * @returns undefined for what is no system error
- */
+/** A refusal of the operating system (docs/output.md, "Exit codes"): 5 where the room ran out, 2 where the path is wrong; else undefined. */
 export function systemFailure(error: unknown): CliError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   const { code, errno, message } = error as NodeJS.ErrnoException;

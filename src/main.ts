@@ -9,11 +9,7 @@ const BUILDS = new Set(["import", "generate"]);
 const isBuild = (argv: readonly string[]): boolean => argv.includes("service") && argv.some((word) => BUILDS.has(word));
 const VERSION = new Set(["--version", "-V", "version"]);
 
-/**
- * Runs one command line and returns its exit code (docs/output.md, "Exit codes"). Never throws and never ends the process: `run`
- * does that.
- * @param argv the arguments after the program's name
- */
+/** Runs one command line and returns its exit code (docs/output.md, "Exit codes"); never throws, and leaves the ending to `run`. */
 export async function main(argv: readonly string[], context: Context): Promise<number> {
   const stopped = stopSignal(argv, context);
   // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
@@ -50,7 +46,6 @@ async function execute(argv: readonly string[], context: Context, watch: (name: 
   }
 }
 
-/** A promise that rejects when a signal comes, for the commands that have nothing to settle. */
 function stopSignal(argv: readonly string[], context: Context) {
   let reject: (reason: unknown) => void = () => undefined;
   const signal = new Promise<never>((_, refuse) => {
@@ -71,10 +66,7 @@ function stopSignal(argv: readonly string[], context: Context) {
   };
 }
 
-/**
- * The real process as a context. The only code below `bin` that touches it.
- * @param onStderr called when stderr is wanted
- */
+/** The real process as a context. @param onStderr called when stderr is wanted */
 function processContext(argv: readonly string[], interrupted: AbortSignal, onStderr: () => void): Context {
   // Opening a stream costs one or two milliseconds, and most commands need neither of these.
   const stdin = (): InputStream => process.stdin;

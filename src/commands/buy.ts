@@ -18,12 +18,10 @@ import { type ExportFlags, sameCommand } from "./export-options.ts";
 import { failureOf, mapError } from "./failures.ts";
 import { type Session, withSession } from "./session.ts";
 
-/** One purchase from quote to summary, whichever command makes it. */
 export interface Purchase {
   readonly target: Target;
   readonly flags: ExportFlags;
   readonly view: Pick<ExportOptions, "output" | "format" | "fields">;
-  /** Buys with the world that is handed in: `runExport` or `resumeExport`. */
   readonly buy: (deps: ExportDeps) => Promise<ExportResult>;
   /** Whether it needs no asking as long as it costs at most HEADCOUNT_ASK_ABOVE (1 credit): one company that was named. */
   readonly small?: boolean;
@@ -41,10 +39,7 @@ const ONE_CREDIT = parseCredits(1) ?? ZERO;
 const wordingOf = ({ kind }: Target): Wording =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
 
-/**
- * Quote, consent, progress, rows and summary: the ritual of every command that spends.
- * @throws CliError with the exit codes of docs/output.md; whatever was paid for is kept in the run by then
- */
+/** Quote, consent, progress, rows and summary: the ritual of every command that spends. @throws CliError; what was paid is kept */
 export async function buy(purchase: Purchase, context: Context): Promise<void> {
   const { flags, target } = purchase;
   const printer = new Printer(context, flags);
@@ -118,7 +113,6 @@ function captured(): { readonly stream: Writable; readonly text: () => string } 
   return { stream: new Writable({ write }), text: () => Buffer.concat(chunks).toString() };
 }
 
-/** The outside world of a purchase: prompts, progress and tables of this terminal, the folders of this environment. */
 async function worldOf(
   purchase: Purchase,
   session: Session,
@@ -161,7 +155,6 @@ async function worldOf(
     },
     onProgress: ({ rows: done, settled, uncertain, wait }) => {
       const unsure = uncertain > 0n ? `, ${formatCreditsGrouped(uncertain)} uncertain` : "";
-      // At a credit a row they would say the same twice.
       const same = formatCreditsGrouped(settled) === grouped(done) && plan.cap === grouped(plan.rows);
       const detail = same ? unsure.slice(2) : `${formatCreditsGrouped(settled)} of ${plan.cap} credits${unsure}`;
       progress?.update({ done, total: plan.rows, detail });
@@ -229,7 +222,6 @@ function quoteEntries(
   whole: boolean,
 ): readonly (readonly [string, string | undefined])[] {
   const { one, many } = wordingOf(target);
-  // Only a search is counted exactly beforehand.
   const most = target.kind === "search" ? "" : "at most ";
   const amount = (credits: Credits): string => {
     const text = formatCreditsGrouped(credits);
@@ -251,7 +243,6 @@ function quoteEntries(
   ];
 }
 
-/** `--dry-run`. */
 async function printQuote(quote: Quote, target: Target, printer: Printer): Promise<void> {
   if (printer.json) printer.document(quoteJson(quote, target));
   else await printer.card(quoteEntries(quote, target, true), 2);

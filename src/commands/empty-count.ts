@@ -6,7 +6,6 @@ import { nearest } from "../contract/suggest.ts";
 import { counted, echo } from "../contract/text.ts";
 import type { Session } from "./session.ts";
 
-/** Free calls that looking for the reason of an empty count may take. */
 const MOST_CALLS = 10;
 
 /** What people write for a value that goes by another name. Two-letter countries are looked up in the system's list. */
@@ -63,7 +62,6 @@ function otherName(key: string, value: string): string | undefined {
 
 interface Remedy {
   readonly filters: Filters;
-  /** The flags that differ, as they would be typed. */
   readonly flags: readonly string[];
 }
 
@@ -98,10 +96,7 @@ function misread(filters: Filters): string[] {
   );
 }
 
-/**
- * Why a count is 0, in hints for a person. What is suggested has been counted (free calls, ten at most): a hint that is followed
- * finds somebody.
- */
+/** Why a count is 0, in hints: what is suggested has been counted itself, so that a hint that is followed finds somebody. */
 export async function whyEmpty(filters: Filters, session: Session, signal: AbortSignal): Promise<readonly string[]> {
   let calls = 0;
   const count = async (tried: Filters): Promise<number> =>

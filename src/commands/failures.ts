@@ -3,13 +3,11 @@ import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
 import { pathOf } from "../usage.ts";
 
-/** What an error message says about where the call went. */
 export interface CallSite {
   readonly connectionName: string;
   readonly baseUrl: string;
   /** Whether the call costs credits: only then can a lost reply have been charged. */
   readonly paid?: boolean;
-  /** What may be shown of the key, and where it came from. */
   readonly key?:
     | { readonly shown: string; readonly source: "environment" | "keychain" | "file" | "sample" }
     | undefined;
@@ -166,7 +164,6 @@ function waitTooLong(error: WaitTooLongError): CliError {
     waited === 0
       ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
       : `the rate limit has held up one call for ${held} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
-  // As long as --max-wait may be.
   const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
   return new CliError({
     code: "rate_limited",
@@ -180,10 +177,7 @@ function waitTooLong(error: WaitTooLongError): CliError {
   });
 }
 
-/**
- * What went wrong with a call, as the command line reports it: exit code, request id, and what happened to credits. Everything that is
- * no error of a call comes back as it is.
- */
+/** What went wrong with a call, as it is reported; what is no error of a call comes back as it is. */
 export function mapError(error: unknown, site: CallSite): unknown {
   if (error instanceof WaitTooLongError) return waitTooLong(error);
   if (error instanceof ServiceError) return answerFailure(error, site);
@@ -192,7 +186,6 @@ export function mapError(error: unknown, site: CallSite): unknown {
   return error.code === "ABORTED" && error.cause !== undefined ? error.cause : lostReply(error, site);
 }
 
-/** What ends a command from outside, by the error's code. */
 const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
   SIGINT: { code: "interrupted", category: "interrupted", exitCode: EXIT.interrupted, message: "interrupted" },
   SIGTERM: { code: "interrupted", category: "interrupted", exitCode: EXIT.interrupted, message: "interrupted" },

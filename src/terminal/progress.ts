@@ -18,13 +18,11 @@ export interface ProgressOptions {
   readonly style: Style;
   readonly unit: string;
   readonly units?: string;
-  /** Whether block characters can be shown. */
   readonly unicode?: boolean;
   /** Rows that were there before this process began: left out of the speed. */
   readonly startedWith?: number;
 }
 
-/** What a person sees while something takes its time. Every method is cheap and may be called for each page. */
 export interface Progress {
   update(state: ProgressState): void;
   /** Shows a countdown until `until` (epoch ms) after the reason; `undefined` takes it away. */
@@ -53,10 +51,7 @@ export function openProgress(options: ProgressOptions): Progress {
   return options.stream.isTTY === true ? spinner(options) : milestones(options);
 }
 
-/**
- * One line: `████░░░░░░ 40%  400 of 1,000 profiles, 100 of 125 credits, 120 profiles/s, 5 s left`. Where that is too long the credits go
- * first, then the speed, then the bar; how far it is and the time left stay.
- */
+/** `████░░░░░░ 40%  400 of 1,000 profiles, 100 of 125 credits, 120 profiles/s, 5 s left`; where it is narrow the time left stays longest. */
 export function progressLine(
   state: ProgressState,
   startedAt: number,
@@ -131,12 +126,11 @@ function spinner(options: ProgressOptions): Progress {
   let drawn: { text: string; start(): unknown; stop(): unknown } | undefined;
 
   const text = (): string => {
-    // One line, spinner and space included: a line that wraps could not be taken back.
+    // A line that wraps could not be taken back.
     const room = widthOfStream(stream) - 3;
     if (waiting === undefined) return progressLine(state, startedAt, options, room);
     const left = Math.max(0, waiting.until - now());
     const wait = truncate(`${waiting.reason} ${duration(Math.ceil(left / 1000) * 1000)}`, room);
-    // The wait is what matters now: what is left of the line after it shows how far the run is.
     const before = room - widthOf(wait) - 2;
     const far = state.total === undefined && state.done === 0 ? "" : progressLine(state, startedAt, options, before);
     return before < 8 || far === "" ? options.style.warning(wait) : `${options.style.warning(wait)}  ${far}`;

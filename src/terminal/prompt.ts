@@ -1,7 +1,6 @@
 import { createInterface } from "node:readline";
 import { type Readable, Writable } from "node:stream";
 
-/** A terminal's input as prompts need it; without `setRawMode` the echo cannot be turned off. */
 interface Input extends Readable {
   readonly isTTY?: boolean;
   setRawMode?(raw: boolean): unknown;
@@ -9,11 +8,7 @@ interface Input extends Readable {
 
 const interruption = (): Error => Object.assign(new Error("SIGINT"), { name: "AbortError", code: "SIGINT" });
 
-/**
- * Asks a yes/no question on `output`; anything but y or yes, and the end of input, is no.
- * @param signal ends the question
- * @throws an error with code SIGINT on Ctrl-C, or the signal's reason
- */
+/** Asks a yes/no question; anything but y or yes, and the end of input, is no. @throws as {@link promptOn} */
 export async function confirmOn(
   input: Input,
   output: Writable,
@@ -40,8 +35,7 @@ export async function promptOn(
   const prompt = question.endsWith(" ") ? question : `${question} `;
   const terminal = input.isTTY === true && input.setRawMode !== undefined;
   const nowhere = new Writable({ write: (_chunk, _encoding, done) => done() });
-  // Raw before the question is shown: what is typed at once would otherwise be echoed, and Ctrl-C would be a signal that a
-  // program which first settles what it bought does not end by.
+  // Raw before the question is shown: no key typed at once is echoed, and Ctrl-C is a key.
   const reader = createInterface({ input, output: hidden ? nowhere : output, prompt, terminal, historySize: 0 });
   return await new Promise<string>((resolve, reject) => {
     const settle = (finish: () => void, lineEnded = false): void => {

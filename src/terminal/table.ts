@@ -102,9 +102,7 @@ export function renderTable(
 
 const NUMBER = /^-?\d[\d.]*$/;
 
-/** A column of rows as the first of them show it. */
 interface Shown extends Column {
-  /** Its place in the rows. */
   readonly index: number;
 }
 
@@ -135,11 +133,7 @@ function toTheEdge(widths: readonly number[], columns: readonly Column[], width:
   return widths.map((own, index) => (index === last ? own + Math.max(0, left) : own));
 }
 
-/**
- * Rows that grow page by page; the first page fixes what is shown and how wide. Where not even a few characters would be left for
- * each column, every record is a card.
- * @param always how many of the columns are shown however narrow it is; the others fill the width
- */
+/** Rows that grow page by page, laid out by the first one; a card each where columns would be too narrow. @param always columns shown at any width */
 export function createRowsTable(
   columns: readonly string[],
   always: number,
@@ -170,7 +164,6 @@ export function createRowsTable(
   };
 }
 
-/** Labels and values, one pair a line, long values wrapped beneath themselves. Empty values are left out. */
 export function renderCard(
   entries: readonly (readonly [label: string, value: string | undefined])[],
   options: TableOptions & { readonly indent?: number },
