@@ -29,8 +29,8 @@ export function register(program: Command, context: Context): void {
 Examples:
   $ headcount connections                           all of them, and which is used
   $ headcount connections use work                  use "work" where none is named
-  $ headcount connections set work paging=offset    page by rows to skip (page, page0, offset, cursor)
-  $ headcount connections set work per-page-max=50  the largest page that the service gives; auto forgets it
+  $ headcount connections set work paging=offset    by rows to skip (or page, page0, cursor)
+  $ headcount connections set work per-page-max=50 paging=auto
   $ headcount connections remove work               forget address and key
   $ headcount connections --json`,
     );
