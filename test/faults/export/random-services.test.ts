@@ -47,7 +47,7 @@ function draw(seed: number): Case {
     pageIgnored: often(0.1),
     strict: often(0.3),
     nextUnder: isTold && often(0.1) ? "after" : "next_cursor",
-    costNames: pick("path", "snake"),
+    costNames: pick("path", "snake", "camel", "list"),
     usedIs: tellsCosts && often(0.1) ? "missing" : undefined,
     jitterMs: pick(0, 0, 6),
     idempotent: often(0.5),
@@ -89,12 +89,13 @@ function draw(seed: number): Case {
 }
 
 test.each(Array.from({ length: SERVICES }, (_, at) => FROM + at))("service %i", async (seed) => {
-  const { options, argv, cap, wanted } = draw(seed);
+  const { options, argv, cap, wanted: most } = draw(seed);
   const service = await startForeignService(options);
   try {
     const u = user(service.url, service.key);
     const all = new Set(service.ids());
     let before = 0;
+    let repeated = false;
     for (let attempt = 1; attempt <= 2; attempt++) {
       const ran = await u.run(argv);
       const story = { seed, attempt, argv: argv.join(" "), options, ran, charged: service.charged() };
@@ -109,6 +110,9 @@ test.each(Array.from({ length: SERVICES }, (_, at) => FROM + at))("service %i", 
       if (balance !== undefined) expect(Number(balance.replaceAll(",", "")), told).toBe(service.balance());
       expect(existsSync(u.file("o.csv")), told).toBe(ran.code === 0);
       if (ran.code === 0) {
+        // What a lost reply may have cost counts against the cap.
+        const paying = Math.floor((cap - spent.uncertain) / (options.price ?? 1));
+        const wanted = spent.uncertain > 0 ? Math.min(most, paying) : most;
         const ids = readCsv(u.read("o.csv")).map(({ id }) => id);
         // A limit is any so many of them: a service that begins at page 0 gives others first.
         const isWhole = wanted === options.people;
@@ -121,7 +125,8 @@ test.each(Array.from({ length: SERVICES }, (_, at) => FROM + at))("service %i", 
       expect([2, 4, 5, 8], told).toContain(ran.code);
       expect(ran.stderr, told).toMatch(/^error: .{20}/m);
       // Stopped once, the same command pays for no page again that it cannot use.
-      if (attempt === 2 && /page[s]? twice|a page twice/.test(ran.stderr)) expect(service.charged(), told).toBe(before);
+      if (repeated) expect(service.charged(), told).toBe(before);
+      repeated = ran.stderr.includes("gave a page twice");
       before = service.charged();
       service.options.mishap = () => undefined;
     }
