@@ -56,9 +56,14 @@ function wasRebooted(owner: string, self: string): boolean {
   return sameMachine && ownerSpace === WHOLE_MACHINE && space === WHOLE_MACHINE && ownerBoot !== boot;
 }
 
-/** The process table decides; from elsewhere only the heartbeat. A stopped process lives. @param silentMs since its heartbeat */
-export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs: number): boolean {
-  if (owner.machine !== self.machine) return !wasRebooted(owner.machine, self.machine) && silentMs <= SILENCE_MS;
+/**
+ * The process table decides; from elsewhere only the heartbeat. A stopped process lives.
+ * @param silentMs since its heartbeat
+ * @param local whether all processes of the ledger are on one machine: then one that ran before its last start is gone */
+export function isAlive(owner: ProcessIdentity, self: ProcessIdentity, silentMs: number, local: boolean): boolean {
+  if (owner.machine !== self.machine) {
+    return !(local && wasRebooted(owner.machine, self.machine)) && silentMs <= SILENCE_MS;
+  }
   try {
     kill(owner.pid, 0);
   } catch (error) {
@@ -90,7 +95,9 @@ export class Instances {
     if (row.owner === this.id) return true;
     if (row.pid === null) return false;
     const identity = { pid: Number(row.pid), started: row.started as string, machine: row.machine as string };
-    return isAlive(identity, this.#self, Number(row.clock ?? now) - Number(row.heartbeat_at));
+    const silentMs = Number(row.clock ?? now) - Number(row.heartbeat_at);
+    // Machines that are copies of one image share host names and machine ids; behind one database they meet.
+    return isAlive(identity, this.#self, silentMs, this.#clock === "NULL");
   }
 
   *beat(now: number): Steps<void> {

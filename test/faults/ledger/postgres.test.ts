@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { makeApiKey } from "../../../src/service/keys.ts";
@@ -383,6 +384,27 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await client.end().catch(() => undefined);
     expect(await store.recover(0)).toBe(0);
     expect(await store.verify()).toEqual([]);
+  });
+
+  it("leaves the holds of a copy of this machine alone, whose host name and machine id are the same", async () => {
+    const name = schema();
+    const [there, here] = [await open({ schema: name }), await open({ schema: name })];
+    await fund(here, 10);
+    const id = await held(there, c(6));
+    const { default: pg } = await import("pg");
+    const client = new pg.Client({ connectionString: cluster.url });
+    await client.connect();
+    const boot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim();
+    const { rowCount } = await client.query(
+      `UPDATE ${name}.instances SET machine = replace(machine, $1, 'another') WHERE id = (SELECT owner FROM ${name}.holds)`,
+      [boot],
+    );
+    expect(rowCount).toBe(1);
+    expect(await here.recover(0)).toBe(0);
+    await client.query(`UPDATE ${name}.instances SET heartbeat_at = heartbeat_at - 61000`);
+    expect(await here.recover(0)).toBe(1);
+    await client.end();
+    await expect(there.settle({ holdId: id, amount: c(6), reply: answer() })).rejects.toThrow(HoldResolvedError);
   });
 
   it("refuses a server that does not sync", async () => {
