@@ -39,8 +39,8 @@ export function register(program: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ headcount spend                                     30 days, a line a day (UTC)
-  $ headcount -c sample spend --by run --since all      of one connection
+  $ headcount spend                                  30 days, a line a day (UTC)
+  $ headcount -c sample spend --by run --since all   of one connection
   $ headcount spend --by connection --format csv
   $ headcount spend --since 7d --json | jq .total.settled
 

@@ -17,7 +17,7 @@ export function register(program: Command, context: Context): void {
       "after",
       `
 Examples:
-  $ headcount runs                                      every run, the newest first
+  $ headcount runs                                   every run, the newest first
   $ headcount runs show last
   $ headcount runs export last --fields name,location -o people.parquet
   $ headcount runs prune --older-than 90d --dry-run`,
