@@ -3,6 +3,8 @@ import { echo } from "./text.ts";
 
 /** Deep enough for every body of the API (three levels), far too shallow to hurt. */
 const MAX_DEPTH = 32;
+/** Of all objects together: forty times what any body of the API needs. */
+const MAX_KEYS = 1_000;
 
 export type StrictJson =
   | { readonly ok: true; readonly value: unknown }
@@ -13,7 +15,7 @@ const wrong = (message: string): StrictJson => ({ ok: false, message });
 /**
  * Reads a request body as JSON, refusing what two readers could understand differently and what would be billed on a guess:
  * invalid UTF-8, a byte order mark, duplicate keys, NUL characters, lone surrogates, numbers that a double does not hold exactly.
- * A key `__proto__` stays an ordinary own key. Time is linear in the body; nesting is bounded.
+ * A key `__proto__` stays an ordinary own key. Time is linear in the body; nesting and the number of keys are bounded.
  */
 export function parseStrictJson(bytes: Uint8Array): StrictJson {
   if (bytes.length === 0) return wrong("the body is empty; send a JSON object");
@@ -54,6 +56,7 @@ function scan(text: string): string | undefined {
   const path: (string | number)[] = [];
   let keys: Set<string> | null = null;
   let expectKey = false;
+  let seen = 0;
   for (let at = 0; at < text.length; at++) {
     const code = text.charCodeAt(at);
     if (code === QUOTE) {
@@ -64,6 +67,7 @@ function scan(text: string): string | undefined {
       if (expectKey && keys) {
         if (keys.has(content)) return `duplicate key in the body: ${echo(content)}; send each key once`;
         keys.add(content);
+        if (++seen > MAX_KEYS) return `the body holds more than ${MAX_KEYS} keys`;
         path[path.length - 1] = content;
         expectKey = false;
       }

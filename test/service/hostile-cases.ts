@@ -125,6 +125,14 @@ both(
 );
 both("a field of 900,000 characters", `{"filters":{},"${"k".repeat(900_000)}":1}`, 422, "unknown field");
 
+both(
+  "40,000 keys",
+  JSON.stringify(Object.fromEntries(Array.from({ length: 40_000 }, (_, i) => [`k${i}`, 1]))),
+  422,
+  "1000 keys",
+);
+both("40,000 objects of one key", `{"filters":[${'{"a":1},'.repeat(40_000)}{}]}`, 422, "1000 keys");
+
 // Filter keys.
 for (const key of [
   "__proto__",
@@ -154,8 +162,8 @@ for (const key of [
 both("__proto__ with an escape", '{"filters":{"__pr\\u006fto__":{"admin":true}}}', 422, "__proto__");
 both("constructor.prototype", '{"filters":{"constructor":{"prototype":{"admin":true}}}}', 422, "constructor");
 both(
-  "60,000 unknown filters",
-  `{"filters":{${Array.from({ length: 60_000 }, (_, at) => `"u${at}":1`).join(",")}}}`,
+  "900 unknown filters",
+  `{"filters":{${Array.from({ length: 900 }, (_, at) => `"u${at}":1`).join(",")}}}`,
   422,
   "valid filters",
 );
