@@ -4,15 +4,12 @@ import { echo, whole } from "./contract/text.ts";
 import { usageError } from "./errors.ts";
 
 export interface CommandModule {
-  /** Adds the command with its options, examples and action to the program. */
   register(program: Command, context: Context): void;
 }
 
-/** Values of the global options, as commander parsed them. */
 export interface GlobalOptions {
   readonly connection?: string;
   readonly baseUrl?: string;
-  /** How pages are asked for, where neither the connection nor doctor knows. */
   readonly paging?: string;
   readonly json?: boolean;
   readonly quiet?: boolean;
@@ -27,7 +24,6 @@ export type Values =
   | { readonly kind: "list"; readonly values: readonly string[] }
   /** Several values of the list in one word, parted by commas. */
   | { readonly kind: "commas"; readonly values: readonly string[] }
-  /** Asked of `headcount completion --list KIND`. */
   | { readonly kind: "connections" | "runs" }
   | { readonly kind: "file" | "directory" }
   | { readonly kind: "text" };
@@ -40,7 +36,6 @@ export function offering<T extends Option | Argument>(declared: T, values: Value
   return declared;
 }
 
-/** What was declared with {@link offering}, or the choices. */
 export const offersOf = (declared: Option | Argument): Values | undefined =>
   declared.argChoices === undefined ? offers.get(declared) : { kind: "list", values: declared.argChoices };
 

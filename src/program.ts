@@ -69,10 +69,7 @@ function seconds(text: string): number {
   return value;
 }
 
-/**
- * `help WORDS`: a topic, a command, or a command of a command.
- * @throws CliError exit 2 for what is none of them
- */
+/** `help WORDS`: a topic, a command, or a command of a command. @throws CliError exit 2 for what is none of them */
 export async function printHelp(argv: readonly string[], context: Context): Promise<void> {
   const words = argv.slice(argv.indexOf("help") + 1).filter((word) => !word.startsWith("-"));
   const { TOPICS, topicText } = await import("./topics.ts");

@@ -2,7 +2,6 @@ import { DEPARTMENTS, SENIORITY_LEVELS } from "./contract/departments.ts";
 import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "./contract/filters.ts";
 import { EXIT, type ExitCode } from "./errors.ts";
 
-/** What `headcount help TOPIC` explains beside the commands, with one line each for lists. */
 export const TOPICS = [
   { name: "exit-codes", summary: "what each exit code means" },
   { name: "environment", summary: "the variables that headcount reads" },
@@ -28,12 +27,10 @@ const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
   pipeClosed: "the reader closed the pipe, as in | head",
 };
 
-/** Exit codes with their meaning, in order of the code. */
 export const EXIT_CODES: readonly { readonly code: ExitCode; readonly meaning: string }[] = (
   Object.keys(EXIT) as (keyof typeof EXIT)[]
 ).map((name) => ({ code: EXIT[name], meaning: EXIT_MEANING[name] }));
 
-/** Every variable that changes what headcount does. */
 export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: string }[] = [
   { name: "HEADCOUNT_API_KEY", meaning: "the API key; before the keychain and a key file" },
   { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
@@ -55,13 +52,11 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "FORCE_COLOR", meaning: "any value but 0: colour without a terminal too" },
 ];
 
-/** Two columns, the first as wide as its widest cell, indented by two. */
 function columns(rows: readonly (readonly [string, string])[]): string {
   const width = Math.max(...rows.map(([left]) => left.length));
   return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
 }
 
-/** Words joined by commas and broken into lines of at most 78 characters. */
 function wrapped(words: readonly string[], indent: string): string {
   const lines: string[] = [];
   let line = "";
@@ -173,10 +168,7 @@ See also: headcount help exit-codes, headcount help environment
 `,
 };
 
-/**
- * The text of a help topic.
- * @returns undefined where there is no topic of this name
- */
+/** The text of a help topic. @returns undefined where there is no topic of this name */
 export function topicText(name: string): string | undefined {
   const topic = TOPICS.find((candidate) => candidate.name === name);
   return topic === undefined ? undefined : TEXTS[topic.name]();

@@ -37,7 +37,6 @@ export interface CountOptions extends GlobalOptions {
   readonly test?: boolean;
 }
 
-/** A command line of `count` that passed every check. */
 export type CountRequest =
   | { readonly kind: "one"; readonly segment: NamedFilters; readonly options: CountOptions }
   | { readonly kind: "files"; readonly segments: readonly NamedFilters[]; readonly options: CountOptions }
@@ -319,7 +318,6 @@ async function countAll(
 ): Promise<number[]> {
   const { openProgress } = await import("../terminal/progress.ts");
   const { noteStyle: style, unicode } = new Printer(context, options);
-  // Off a terminal a breakdown is over before its milestones would be read.
   const enabled = options.quiet !== true && context.stderr.isTTY === true;
   const progress = openProgress({ stream: context.stderr, enabled, now: context.now, style, unicode, unit: "count" });
   session.pauses.show = progress.wait;

@@ -12,7 +12,6 @@ import type { RecordKind } from "../output/values.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 import { shellWord } from "../usage.ts";
 
-/** How rows are written, as commander parsed it: every command that writes rows has these. */
 export interface ViewFlags extends GlobalOptions {
   readonly output?: string;
   readonly format?: string;
@@ -22,7 +21,6 @@ export interface ViewFlags extends GlobalOptions {
   readonly raw?: boolean;
 }
 
-/** When a file that is there stays. */
 export interface GuardFlags {
   readonly overwrite?: boolean;
   readonly allowEmpty?: boolean;
@@ -62,7 +60,6 @@ function share(text: string): number {
   );
 }
 
-/** The options of {@link GuardFlags}: every command that writes rows has them. */
 export const addGuardOptions = (command: Command): Command =>
   command
     .option("--overwrite", "replace an existing file, once the new one is whole")
@@ -126,10 +123,7 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
     )
     .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
-/**
- * How the flags want rows written. `fields` are split and not yet checked.
- * @throws CliError exit 2
- */
+/** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
 export function readView(
   context: Context,
   flags: ViewFlags,
@@ -146,10 +140,7 @@ export function readView(
   return { output, format, fields, excel: flags.excel === true, raw: flags.raw === true };
 }
 
-/**
- * The flags as an export wants them, checked before any request.
- * @throws CliError exit 2
- */
+/** The flags as an export wants them, checked before any request. @throws CliError exit 2 */
 export function readExportOptions(
   context: Context,
   flags: ExportFlags & { readonly misses?: string },

@@ -20,7 +20,6 @@ export interface FilterOptions {
   readonly [key: string]: unknown;
 }
 
-/** Filters that passed every check: as typed, and in normal form. */
 export interface CheckedFilters {
   readonly filters: Filters;
   readonly canonical: CanonicalFilters;
@@ -61,7 +60,6 @@ export async function readFilters(context: Context, options: FilterOptions): Pro
   return only;
 }
 
-/** As {@link readFilters} for a command that takes several files: one segment each, the flags in all of them. */
 export async function readFilterSets(context: Context, options: FilterOptions): Promise<readonly NamedFilters[]> {
   const flags = flagValues(options);
   const files = options.filters ?? [];

@@ -10,12 +10,7 @@ const WHY: Readonly<Record<string, string>> = {
   EACCES: "it may not be read by this user",
 };
 
-/**
- * The text of a file, or of stdin for `-`. Named pipes (`-f <(jq ...)`) work.
- * @param what for messages: `filters`
- * @param most bytes that are read before it is refused
- * @throws CliError exit 2 where it cannot be read, is too large or is not UTF-8
- */
+/** The text of a file or a pipe, or of stdin for `-`. @param most bytes @throws CliError exit 2 where it cannot be read or is no UTF-8 */
 export async function readInput(context: Context, file: string, what: string, most: number): Promise<string> {
   const name = inputName(file);
   const refuse = (message: string, hint?: string): CliError => usageError(message, hint, `invalid_${what}_file`);
@@ -40,5 +35,4 @@ export async function readInput(context: Context, file: string, what: string, mo
   }
 }
 
-/** How a file is called in messages. */
 export const inputName = (file: string): string => (file === "-" ? "stdin" : file);

@@ -6,7 +6,6 @@ import type { Context } from "../context.ts";
 import { CliError, EXIT } from "../errors.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 
-/** The built-in sample service, running inside this process on a port of its own. */
 export interface Sample {
   readonly url: string;
   readonly key: string;
@@ -17,11 +16,7 @@ export interface Sample {
 /** Where the sample's dataset, accounts and key are kept. */
 export const sampleDir = (context: Context): string => join(dataDir(context), "sample");
 
-/**
- * Starts the real service on the sample's data folder: the same API over HTTP, no account needed. The first time makes the
- * dataset of 50,000 synthetic people, which takes a few seconds. Several processes may do so at once.
- * @throws CliError (exit 2) where the service's optional packages are not installed
- */
+/** Starts the real service on the sample's data folder, which the first one makes. @throws CliError exit 2 without the optional packages */
 export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
   const dir = sampleDir(context);
   const { now, random } = context;

@@ -21,7 +21,6 @@ const tsvLine = (row: readonly TsvValue[]): string =>
 
 type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
 
-/** The part of a command's world that is printed to; a `Context` is one. */
 export interface Paper {
   readonly stdout: Stream;
   readonly stderr: Stream;
@@ -95,12 +94,10 @@ export class Printer {
     });
   }
 
-  /** A line for a person on stderr; nothing with `--quiet`. */
   note(text: string): void {
     if (!this.quiet) this.say(text);
   }
 
-  /** A line for a person on stderr, with `--quiet` too. */
   say(text: string): void {
     this.#paper.stderr.write(`${text}\n`);
   }
@@ -129,13 +126,11 @@ export class Printer {
     this.text(renderTable(columns, rows, this));
   }
 
-  /** Labels and values as a card, one pair a line; empty values are left out. */
   async card(entries: Entries, indent = 0): Promise<void> {
     const { renderCard } = await import("./table.ts");
     this.text(renderCard(entries, { width: this.width, style: this.style, indent }));
   }
 
-  /** A card on stderr: what a question is about. */
   async noteCard(entries: Entries): Promise<void> {
     const { renderCard } = await import("./table.ts");
     const layout = { width: widthOfStream(this.#paper.stderr), style: this.noteStyle, indent: 2 };
@@ -149,7 +144,6 @@ export class Printer {
     else for (const [key, inner] of Object.entries(value)) this.leaves(inner, name === "" ? key : `${name}.${key}`);
   }
 
-  /** What draws rows page by page (the `table` format of exports). */
   async rowsTable() {
     const { createRowsTable } = await import("./table.ts");
     return (columns: readonly string[], always: number) => createRowsTable(columns, always, this);

@@ -8,7 +8,6 @@ function graphemes(text: string): Iterable<Intl.SegmentData> {
   return segmenter.segment(text);
 }
 
-/** The columns that a text takes in a terminal: wide characters and emoji two, combining marks none. */
 export const widthOf = (text: string): number => stringWidth(text);
 
 /** A text cut to a width, whole characters only, with `…` where something is missing. */
