@@ -181,6 +181,22 @@ describe("nothing vanishes and nothing is joined", () => {
     expect(people.get("20002")).toMatchObject({ name: "two\nlines" });
   });
 
+  test("files that were put together: the header again is no person", async () => {
+    const one = "id,name\n1,Ada\n";
+    await write("people.csv", `${one}${one.replace("1,", "2,")}\ufeff${one.replace("1,", "3,")}`);
+    expect((await load({})).people).toMatchObject({ rows: 5, taken: 3, refused: 2 });
+    expect((await rejects()).map(({ line, detail }) => [line, detail])).toEqual([
+      [3, "the header again"],
+      [5, "the header again"],
+    ]);
+  });
+
+  test("a list of one column may hold commas", async () => {
+    await write("people.csv", "Name\nLovelace, Ada\nHopper, Grace\nPlato\n");
+    expect((await load({})).people).toMatchObject({ rows: 3, taken: 3 });
+    expect((await everybody()).map(({ name }) => name).sort()).toEqual(["Hopper, Grace", "Lovelace, Ada", "Plato"]);
+  });
+
   test("a delimiter is told from all of the file, not from a name that has another", async () => {
     await write("people.csv", `id;name;headline\n${rows(200, (index) => `${index};Lovelace, Ada;a, b, c`)}`);
     const report = await load({});

@@ -15,6 +15,7 @@ export interface FileReport {
   readonly format: InputFile["format"];
   readonly rows: number;
   readonly encoding?: string;
+  /** Of CSV with more than one column. */
   readonly delimiter?: string;
   /** Lines before the header: a title, `sep=`. */
   readonly skipped_lines?: number;
@@ -98,7 +99,8 @@ function fileReport({ file, text }: FilePlan, rows: number, repaired: number): F
     format: file.format,
     rows,
     ...(text && { encoding: text.look.encoding }),
-    ...(text?.dialect && { delimiter: text.dialect.delimiter, skipped_lines: text.dialect.skippedLines }),
+    ...(text?.dialect && { skipped_lines: text.dialect.skippedLines }),
+    ...(text?.dialect && text.header.length > 1 && { delimiter: text.dialect.delimiter }),
     ...(repaired > 0 && { repaired }),
   };
 }

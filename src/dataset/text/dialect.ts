@@ -31,9 +31,22 @@ export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => 
     const { size, share } = mostCommon(sizes.slice(title));
     const fits = size === header.length || sizes.length === 1;
     const known = header.filter((name) => isKnown(name)).length;
-    return { delimiter, title, header, score: (size > 1 ? share : 0) * (fits ? 2 : 1) + (known > 1 ? 1 : 0), size };
+    const single = sizes.filter((cells) => cells === 1).length;
+    return {
+      delimiter,
+      title,
+      header,
+      single,
+      score: (size > 1 ? share : 0) * (fits ? 2 : 1) + (known > 1 ? 1 : 0),
+      size,
+    };
   });
-  const best = candidates.reduce((a, b) => (b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a));
+  // Where no delimiter is in the header there is one column, whatever its texts hold.
+  const several = candidates.filter(({ header }) => header.length > 1);
+  const best = (several.length > 0 ? several : candidates).reduce((a, b) => {
+    if (several.length === 0) return b.single > a.single ? b : a;
+    return b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a;
+  });
   const titleEnd = best.title === 0 ? 0 : linesBefore(body, best.delimiter, best.title);
   return { delimiter: best.delimiter, skippedLines: skipped + titleEnd, header: distinct(best.header) };
 }

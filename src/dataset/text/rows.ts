@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import { type ReadingOptions, utf8Of } from "./bytes.ts";
+import { type ReadingOptions, utf8Of, withoutMark } from "./bytes.ts";
 import { CsvScanner, LONGEST } from "./csv-scanner.ts";
 import { afterLines, type Dialect, dialectOf, recordsOf } from "./dialect.ts";
 import { type Look, lookAt } from "./encoding.ts";
@@ -129,7 +129,8 @@ class CsvReader {
   readonly #places: readonly number[];
   readonly #rows: PlainRows;
   #skip: number;
-  #isHeader = true;
+  /** Files that were put together have it more than once. */
+  #header: Buffer | undefined;
   #judged: Buffer | undefined;
   #isValid = false;
 
@@ -144,8 +145,13 @@ class CsvReader {
     const body = this.#skip > 0 ? afterLines(bytes, this.#skip) : bytes;
     this.#skip = 0;
     this.#scanner.push(body, last, () => {
-      if (this.#isHeader) this.#isHeader = false;
-      else this.#rows.addRecord(this.#scanner, this.#places, this.#isUtf8());
+      const { data, start, end } = this.#scanner;
+      const record = data.subarray(start, end);
+      if (this.#header === undefined) this.#header = Buffer.from(record);
+      else {
+        if (withoutMark(record).equals(this.#header)) this.#scanner.problem ??= "the header again";
+        this.#rows.addRecord(this.#scanner, this.#places, this.#isUtf8());
+      }
       return true;
     });
   }
