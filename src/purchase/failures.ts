@@ -60,9 +60,9 @@ export const datasetMoved = (from: string | null, to: string): CliError =>
     `the service changed its dataset from ${from} to ${to} while this run was at work; pages of both do not make one list`,
   );
 
-export const runMismatch = (run: string, differences: readonly string[]): CliError =>
+export const runMismatch = (run: string, differences: readonly string[], hint?: string): CliError =>
   incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
-    hint: `headcount runs export ${run} writes what it holds at 0 credits; --fresh buys everything anew`,
+    hint: hint ?? `headcount runs export ${run} writes what it holds at 0 credits; --fresh buys everything anew`,
   });
 
 /** @param moved how the dataset moved, in words; @param anew how to begin anew */

@@ -1,4 +1,4 @@
-import type { AccountView } from "../client/types.ts";
+import { type AccountView, pagingName } from "../client/types.ts";
 import { type Credits, credits, ZERO } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
 import type { RunState } from "../runs/journal.ts";
@@ -131,8 +131,15 @@ export async function checkSame(plan: Plan, account: AccountView, deps: ExportDe
   compare("the service", plan.base_url, now.base_url);
   compare("the account", plan.account_id, now.account_id);
   compare("the key mode", plan.key_mode, now.key_mode);
-  compare("the paging", plan.paging, client.dialect.paging);
-  if (differences.length > 0) throw runMismatch(plan.id, differences);
+  const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  const known = differences.length;
+  compare("the paging", pages, pagingName(client.dialect));
+  if (differences.length > 0)
+    throw runMismatch(
+      plan.id,
+      differences,
+      known === 0 ? `--paging ${pages} goes on with it; --fresh buys everything anew` : undefined,
+    );
   let version = account.datasetVersion ?? null;
   if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {
     version = (await client.count(plan.target.filters, deps.interrupted)).meta.datasetVersion ?? null;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import type { AccountView } from "../client/types.ts";
+import { type AccountView, pagingName } from "../client/types.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
@@ -82,6 +82,7 @@ export async function runExport(
       matches,
       ...division,
       paging: seller.client.dialect.paging,
+      ...(pagingName(seller.client.dialect) === "page0" ? { first_page: 0 as const } : {}),
       view: { format: options.format, fields: options.fields ?? null, excel: options.excel, raw: options.raw },
       per_page: options.perPage ?? null,
       overwrite: options.overwrite,

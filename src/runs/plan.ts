@@ -39,6 +39,8 @@ export interface Plan {
   /** People of such a segment whom no part holds: in words, and how many. */
   readonly unreached?: readonly { readonly where: string; readonly count: number }[];
   readonly paging: Dialect["paging"];
+  /** Where pages are counted from 0. */
+  readonly first_page?: 0;
   readonly output: string | null;
   readonly view: SavedView;
   readonly per_page: number | null;

@@ -109,3 +109,27 @@ test("a service that does not say what a page cost is booked by the price that i
   expect(ran.stderr).toContain("Exported 40 of 194 profiles for 10 credits");
   expect(idsOf(u)).toEqual(expected.slice(0, 40));
 });
+
+test("a run goes on with the paging it was begun with, and says so where that is forgotten", async () => {
+  const from = proxy.seen.length;
+  proxy.decide = ({ url, body }) => {
+    if (!url.endsWith("/search")) return { kind: "none" };
+    const { page, per_page } = JSON.parse(body) as { page: number; per_page: number };
+    const result = expected.slice(page * per_page, (page + 1) * per_page).map((id) => ({ id }));
+    const envelope = { status: true, detail: [], result, credits_used: result.length, credits_remaining: 9_000 };
+    return { kind: "answer", status: 200, body: JSON.stringify(envelope) };
+  };
+  const u = speaker({ paging: "page", firstPage: 1 });
+  const page0 = { HEADCOUNT_PAGING: "page0" };
+  const stopped = await u.run(SALES, { env: { ...page0, HEADCOUNT_FAILPOINT: "40:ENOSPC" } });
+  expect(stopped.code).not.toBe(0);
+  const bought = proxy.seen.slice(from).filter(({ paid }) => paid > 0).length;
+  expect(bought).toBeGreaterThan(0);
+  const forgotten = await u.run(SALES);
+  expect(forgotten).toMatchObject({ code: 5 });
+  expect(forgotten.stderr).toContain("the paging was page0 and is page");
+  expect(forgotten.stderr).toContain("hint: --paging page0 goes on with it");
+  expect(proxy.seen.slice(from).filter(({ paid }) => paid > 0).length).toBe(bought);
+  expect(await u.run([...SALES, "--paging", "page0"])).toMatchObject({ code: 0 });
+  expect(idsOf(u)).toEqual(expected);
+});
