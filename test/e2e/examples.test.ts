@@ -17,7 +17,7 @@ const work = join(folder, "work");
 const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/\b(login|logout|connections remove)\b/, "asks a service on the internet or the keychain; test/keyring runs them"],
   [/keys revoke k_0a1b2c3d4e5f/, "names a key of somebody else"],
-  [/resume \d{8}-|resume a1b2c3/, "names a run of somebody else"],
+  [/resume \d{8}-|resume a1b2c3|owned diff \d{8}-/, "names a run of somebody else"],
 ];
 
 const environment = {

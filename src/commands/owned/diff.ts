@@ -16,7 +16,10 @@ export function register(owned: Command, context: Context, run = diff): void {
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ headcount owned diff 20260105-060000-a1b2c3 last\n  $ headcount owned diff a1b2c3 last --json | jq '.[] | select(.change == \"added\") | .name'",
+      `
+Examples:
+  $ headcount owned diff 20260105-060000-a1b2c3 last
+  $ headcount owned diff 20260105-060000-a1b2c3 last --json | jq '.[].name'`,
     )
     .action(async (older: string, newer: string, _: unknown, self: Command) => {
       await run(older, newer, self.optsWithGlobals<ShelfOptions>(), context);

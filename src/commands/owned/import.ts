@@ -29,8 +29,8 @@ export function register(owned: Command, context: Context, run = importFiles): v
       "after",
       `
 Examples:
-  $ headcount owned import last-year.csv --at 2025-12-31
-  $ headcount owned import exports-2025.ndjson exports-2024.ndjson`,
+  $ headcount owned import people.csv --at 2025-12-31
+  $ headcount owned import people.ndjson people.csv`,
     )
     .action(async (files: readonly string[], _: unknown, self: Command) => {
       await run(files, self.optsWithGlobals<ImportOptions>(), context);

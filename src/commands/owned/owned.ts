@@ -19,7 +19,7 @@ export function register(program: Command, context: Context): void {
       `
 Examples:
   $ headcount -c sample owned
-  $ headcount -c sample owned show ada-lovelace
+  $ headcount -c sample owned export --department Legal --fields name,title | head -3
   $ headcount -c sample count --owned --department Sales`,
     );
   for (const part of [status, show, exporting, importing, diff, rebuild]) part.register(owned, context);

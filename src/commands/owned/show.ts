@@ -15,7 +15,10 @@ export function register(owned: Command, context: Context, run = show): void {
     )
     .addHelpText(
       "after",
-      "\nExamples:\n  $ headcount owned show https://people.example/in/ada\n  $ headcount owned show ada-lovelace --json | jq .purchases",
+      `
+Examples:
+  $ headcount owned show "$(headcount sql 'select id from people limit 1' | tail -1)"
+  $ headcount owned show "$(headcount sql 'select network_url from people limit 1' | tail -1)" --json | jq .purchases`,
     )
     .action(async (person: string, _: unknown, self: Command) => {
       await run(person, self.optsWithGlobals<ShelfOptions>(), context);
