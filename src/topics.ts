@@ -87,6 +87,8 @@ ${columns(ENVIRONMENT.map(({ name, meaning }) => [name, meaning]))}
 A flag goes before the environment, the environment before the config file.
 The key is looked up in HEADCOUNT_API_KEY, then in the keychain, then in the key
 file that login --insecure-storage made. It is never taken from an argument.
+A stored key goes to the address it was stored for: HEADCOUNT_BASE_URL does not
+send it elsewhere, --base-url on the command line does, and says so.
 `,
 
   filters: () => `Filters
