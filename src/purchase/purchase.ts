@@ -262,7 +262,7 @@ async function buyAndWrite(
       at: deps.now(),
     });
     deps.onStart?.({ kept: run.state.rows, rows: quote.rows, cap });
-    const distinct = new Distinct(kindOf(run), quote.matches === null ? Math.min(quote.rows, 50_000) : quote.rows);
+    const distinct = new Distinct(kindOf(run), Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000));
     const bought = await buy({ run, quote, cap, sink, distinct }, options, account, deps);
     const { receipt, misses } = await deliver({ run, quote, distinct, bought, sink }, options, continued, deps);
     written = undefined;

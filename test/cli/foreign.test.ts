@@ -309,6 +309,15 @@ describe("money that a service tells otherwise, or not", () => {
     }
   });
 
+  test("the first paid call is alone: it tells price, page size and keys to the others", async () => {
+    const s = await scene({ people: 3, jitterMs: 30, random: () => 1 });
+    const names = ["a.example", "b.example", "c.example", "d.example", "e.example"];
+    expect((await s.run("enrich", ...names, "--yes", "-o", "o.csv", "--concurrency", "4")).code).toBe(0);
+    const [first, ...others] = s.service.seen.filter(({ key }) => key !== undefined);
+    expect(others.length).toBe(4);
+    for (const { at } of others) expect(at).toBeGreaterThanOrEqual((first?.done ?? 0) - 5);
+  });
+
   test("a price that nobody told is learned with one row, and the cap holds", async () => {
     const s = await scene({ people: 237, price: 3, tellsCosts: false });
     const ran = await s.run(...BUY, "--max-credits", "150");

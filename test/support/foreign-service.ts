@@ -76,6 +76,9 @@ export interface ForeignService {
     readonly status: number;
     readonly size: number;
     readonly key: string | undefined;
+    /** Milliseconds; `done` is 0 until the answer is out. */
+    readonly at: number;
+    readonly done: number;
   }[];
   /** The id of each row in its order, with duplicates. */
   ids(): string[];
@@ -126,7 +129,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
   const granted = left;
   let calls = 0;
   let sold = 0;
-  const seen: { path: string; status: number; size: number; key: string | undefined }[] = [];
+  const seen: { path: string; status: number; size: number; key: string | undefined; at: number; done: number }[] = [];
   const stored = new Map<string, string>();
 
   const person = (at: number): Record<string, unknown> => ({
@@ -175,10 +178,11 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     if (options.delayMs > 0) await new Promise((done) => setTimeout(done, options.delayMs));
     const url = new URL(request.url ?? "/", "http://foreign");
     const idempotencyKey = request.headers["idempotency-key"] as string | undefined;
-    const entry = { path: url.pathname, status: 0, size: 0, key: idempotencyKey };
+    const entry = { path: url.pathname, status: 0, size: 0, key: idempotencyKey, at: performance.now(), done: 0 };
     seen.push(entry);
     response.on("close", () => {
       entry.status = response.statusCode;
+      entry.done = performance.now();
     });
     if (request.headers.authorization !== `Bearer ${key}`) return answer(response, 401, refusal("Unauthenticated."));
     const body = chunks.length === 0 ? {} : (JSON.parse(Buffer.concat(chunks).toString()) as Record<string, unknown>);
