@@ -1,6 +1,5 @@
 import type { FilterKeySpec, Filters } from "../contract/filters.ts";
 import { grouped } from "../contract/text.ts";
-import { csvDocument } from "../output/csv.ts";
 import { bar, percent } from "../terminal/numbers.ts";
 import type { Printer } from "../terminal/printer.ts";
 
@@ -29,6 +28,8 @@ export async function printParts(found: Breakdown, format: "table" | "csv" | "js
   if (format === "json") printer.document({ count: whole, by: by.key, parts, unexplained, filters });
   else {
     const rows = parts.map(({ value, count }) => [value, count]);
+    // A plain count loads nothing that writes CSV.
+    const { csvDocument } = await import("../output/csv.ts");
     printer.text(csvDocument([by.key, "count"], rows));
   }
   const text = remainderText(found);
