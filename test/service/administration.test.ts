@@ -51,6 +51,8 @@ describe("a folder that is mistyped", () => {
     expect(made.code, made.err).toBe(0);
     expect((await headcount("service", "keys", "create", "--data", data)).code).toBe(0);
     expect((await headcount("service", "credits", "--data", data)).out).toContain("balance\t10000\n");
+    const typo = await headcount("service", "credits", "--data", data, "--store", join(data, "typo.db"));
+    expect([typo.code, typo.out, existsSync(join(data, "typo.db"))]).toEqual([2, "", false]);
   });
 });
 

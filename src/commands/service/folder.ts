@@ -40,7 +40,7 @@ export async function folderOf(options: FolderOptions, context: Context): Promis
 }
 
 /**
- * Opens the accounts of the options' data folder, does the work, and closes them. Only where the folder has a dataset are accounts
+ * Opens the accounts of the options' data folder, does the work, and closes them. Only in a folder with a dataset are accounts
  * made, so that a mistyped folder is not a new one. Errors become those of the command line.
  */
 export async function withStore<Result>(
@@ -52,7 +52,7 @@ export async function withStore<Result>(
   try {
     const { datasetDir, openStore } = await import("../../service/data-folder.ts");
     const place = await storeOf(options, context);
-    const create = existsSync(join(datasetDir(dir), "CURRENT"));
+    const create = place === undefined && existsSync(join(datasetDir(dir), "CURRENT"));
     const store = await openStore(dir, { now: context.now, create, ...(place === undefined ? {} : { store: place }) });
     try {
       return await work(store);

@@ -100,7 +100,7 @@ export function* setPlan(accountId: string, changes: PlanChanges, lock: string):
 }
 
 /** A million credits: far above any price, and far below where sums of prices leave 64 bits. */
-export const MAX_PRICE: Credits = credits(1_000_000n * 1_000_000n);
+const MAX_PRICE: Credits = credits(1_000_000n * 1_000_000n);
 
 /** @throws RangeError naming the figure that no plan may have */
 function checkPlan(plan: Plan): void {

@@ -45,7 +45,7 @@ export class CommitInDoubt extends Error {
 
 export type Execute = (statement: Statement) => Promise<Result>;
 
-export type Left = () => number;
+type Left = () => number;
 
 /** How long a server that was away a moment ago is tried: nobody waits for it from the beginning again. */
 const IMPATIENCE_MS = 500;

@@ -14,7 +14,7 @@ import {
 } from "./ledger.ts";
 
 /** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
-export const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
+const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
 
 /** Whose money: live and test credits of an account never meet. */
 export interface Place {

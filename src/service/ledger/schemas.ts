@@ -4,7 +4,7 @@ import { LedgerFormatError, NoLedgerError, StoreUnavailableError } from "./ledge
 
 const APPLICATION_ID = 0x68636e74;
 /** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
-export const OLDEST_SQLITE = "3.51.3";
+const OLDEST_SQLITE = "3.51.3";
 
 interface Dialect {
   readonly int: string;
