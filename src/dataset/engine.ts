@@ -19,7 +19,7 @@ export interface RecordPage {
   readonly total: number;
 }
 
-/** How one company is named: exactly one of the four (contract 4.4). Values in normal or canonical form. */
+/** How one company is named: exactly one of the four (docs/contract.md, Enrich). Values in normal or canonical form. */
 export type CompanyLookup =
   | { readonly by: "domain"; readonly value: string }
   | { readonly by: "company_network_url"; readonly value: string }

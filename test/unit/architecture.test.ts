@@ -94,27 +94,6 @@ describe("who may import whom", () => {
     );
     expect(meets).toEqual([]);
   });
-
-  test("there is no circle of static imports", () => {
-    const graph = new Map<string, string[]>();
-    for (const { file, target, kind } of imports) {
-      if (kind === "static") graph.set(file, [...(graph.get(file) ?? []), target]);
-    }
-    const state = new Map<string, "open" | "done">();
-    const circles: string[] = [];
-    const visit = (file: string, path: readonly string[]): void => {
-      if (state.get(file) === "done") return;
-      if (state.get(file) === "open") {
-        circles.push([...path.slice(path.indexOf(file)), file].join(" -> "));
-        return;
-      }
-      state.set(file, "open");
-      for (const next of graph.get(file) ?? []) visit(next, [...path, file]);
-      state.set(file, "done");
-    };
-    for (const file of files) visit(file, []);
-    expect(circles).toEqual([]);
-  });
 });
 
 describe("what touches the outside world", () => {

@@ -1,0 +1,61 @@
+import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { dirname, join, resolve } from "node:path";
+import { describe, expect, test } from "vitest";
+
+const ROOT = resolve(import.meta.dirname, "../..");
+const read = (path: string): string => readFileSync(join(ROOT, path), "utf8");
+const pages = [
+  "README.md",
+  "CONTRIBUTING.md",
+  ...readdirSync(join(ROOT, "docs"))
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => `docs/${name}`),
+];
+
+describe("what the pages name", () => {
+  test("docs/how-a-credit-moves.md names functions that are in the files that it names", () => {
+    const named = [...read("docs/how-a-credit-moves.md").matchAll(/`(\w+)`\s*\(([\w/-]+\.ts)\)/g)];
+    expect(named.length).toBeGreaterThan(10);
+    const missing = named.filter(([, name, file]) => {
+      const path = join("src/service", file ?? "");
+      return !existsSync(join(ROOT, path)) || !new RegExp(`\\b${name}\\b`).test(read(path));
+    });
+    expect(missing.map(([text]) => text)).toEqual([]);
+  });
+
+  test("docs/purchase.md names classes and functions that are there", () => {
+    const code = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" })
+      .filter((name) => name.endsWith(".ts"))
+      .map((name) => read(join("src", name)))
+      .join("\n");
+    const steps = read("docs/purchase.md").split("## Safeguards")[0] ?? "";
+    const named = [...steps.matchAll(/`([A-Za-z]+(?:\.[a-z][A-Za-z]+)?)`/g)].map(([, name]) => name ?? "");
+    expect(named.length).toBeGreaterThan(20);
+    const known = (name: string): boolean => name.split(".").every((part) => new RegExp(`\\b${part}\\b`).test(code));
+    expect(named.filter((name) => !known(name))).toEqual([]);
+  });
+
+  test.each(pages)("%s links to files that are there", (page) => {
+    const links = [...read(page).matchAll(/\]\((?!https?:|#|mailto:)([^)#\s]+)/g)].map(([, target]) => target ?? "");
+    expect(links.filter((target) => !existsSync(join(ROOT, dirname(page), target)))).toEqual([]);
+  });
+
+  test("comments cite pages of this repository, by headings that they have", () => {
+    const sources = readdirSync(join(ROOT, "src"), { recursive: true, encoding: "utf8" }).filter((name) =>
+      name.endsWith(".ts"),
+    );
+    const wrong: string[] = [];
+    for (const file of sources) {
+      const text = read(join("src", file));
+      for (const [, page = ""] of text.matchAll(/\b((?:docs\/)?[a-z-]+\.md)\b/g)) {
+        if (page.startsWith("docs/") ? !existsSync(join(ROOT, page)) : !/^(README|CHANGELOG|CONTRIBUTING)/i.test(page))
+          wrong.push(`${file}: ${page}`);
+      }
+      for (const [, heading = ""] of text.matchAll(/docs\/contract\.md, ([A-Z][a-z]+)/g)) {
+        if (!new RegExp(`^## ${heading}\\b`, "m").test(read("docs/contract.md")))
+          wrong.push(`${file}: docs/contract.md, ${heading}`);
+      }
+    }
+    expect(wrong).toEqual([]);
+  });
+});
