@@ -22,12 +22,18 @@ export async function startSample(context: Context, notice: (text: string) => vo
   const { now, random } = context;
   let folder: DataFolder | undefined;
   try {
-    const [{ createKey, openDataFolder }, { startService }] = await Promise.all([
+    const [{ createKey, datasetDir, openDataFolder }, { startService }] = await Promise.all([
       import("../service/data-folder.ts"),
       import("../service/server.ts"),
     ]);
     const onSample = (): void => notice("making the sample dataset of 50,000 synthetic people (once)");
-    folder = await openDataFolder(dir, { now, onSample });
+    const open = (): Promise<DataFolder> => openDataFolder(dir, { now, onSample });
+    folder = await open().catch((error: unknown) => {
+      if (!(error instanceof Error && error.name === "DatasetDamagedError")) throw error;
+      // Of another version, or broken: it is made again from nothing, accounts and runs stay.
+      rmSync(datasetDir(dir), { recursive: true, force: true });
+      return open();
+    });
     const { engine, store, testEngine } = folder;
     const key = await sampleKey(dir, folder, () => createKey(store, { name: "sample", mode: "live", now }));
     const service = await startService({ engine, store, testEngine, now, random });

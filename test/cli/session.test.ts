@@ -50,6 +50,16 @@ describe("the sample connection", () => {
     expect(existsSync(join(dir, "config"))).toBe(false);
   });
 
+  test("a dataset of another version is made again, and the accounts stay", async () => {
+    const meta = join(folder, "dataset", "v-sample-1", "meta.json");
+    writeFileSync(meta, readFileSync(meta, "utf8").replace(/"format": \d+/, '"format": 1'));
+    const key = readFileSync(join(folder, "sample.key"), "utf8");
+    const { code, stdout, stderr } = await sample("count");
+    expect({ code, stdout }).toEqual({ code: 0, stdout: "50000\n" });
+    expect(stderr).toMatch(/^making the sample dataset/);
+    expect(readFileSync(join(folder, "sample.key"), "utf8")).toBe(key);
+  });
+
   test.each([
     ["broken", () => writeFileSync(join(folder, "sample.key"), "nonsense\n")],
     ["gone", () => rmSync(join(folder, "sample.key"))],

@@ -50,6 +50,7 @@ beforeAll(() => {
   const prepared = bash(`
     search() { headcount search --department Legal --limit 30 --yes --quiet --overwrite "$@"; }
     search -o people.csv; search -o people.ndjson; search -o people-1.parquet
+    cp people.ndjson exports-2025.ndjson; cp people.ndjson exports-2024.ndjson; cp people.csv last-year.csv
     headcount enrich zephyr-pulse-co --yes --quiet -o companies.csv --overwrite
     headcount runs export last --format parquet -o companies.parquet
     gzip -k companies.csv
