@@ -230,6 +230,15 @@ describe("nothing vanishes and nothing is joined", () => {
     ]);
   });
 
+  test("two stray quotes do not make one row of many", async () => {
+    const row = (index: number): string =>
+      `${index},${index === 100 ? '"Nick' : index === 103 ? 'Bob"' : "Name"},Rome,Peru,Chef`;
+    await write("people.csv", `id,name,city,country,title\n${rows(300, row)}`);
+    expect((await load({})).people).toMatchObject({ rows: 300, taken: 299, refused: 1 });
+    expect(await rejects()).toMatchObject([{ line: 102, detail: "a quoted cell swallows lines that are rows" }]);
+    expect((await everybody()).find(({ id }) => id === "103")?.name).toBe('Bob"');
+  });
+
   test("a line that follows a broken one is no row because of its length alone", async () => {
     await write("people.csv", 'id,name,a,b,c\n1,"x "y"\nz",1,2,3,4\nw",1,2,3,4"\n2,B,,,\n');
     const report = await load({});

@@ -13,6 +13,7 @@ import type { Engine } from "../../src/dataset/engine.ts";
 import { bytesOf } from "../../src/dataset/text/bytes.ts";
 import type { InputFile } from "../../src/dataset/text/input-file.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
+import { startTestService } from "../support/service.ts";
 
 const ALL = { exact: {}, prefix: {}, range: {} };
 let folder: string;
@@ -280,6 +281,48 @@ z,Nobody,,,,,,
       expect((await engine.employees("e", slice)).total).toBe(1);
       expect((await engine.company({ by: "company_network_url", value: "x.example/beta" }))?.id).toBe("c");
     });
+  });
+
+  test("over HTTP too: what a free count finds is what employees lists, whatever names the company", async () => {
+    await write("companies.csv", "id,company_network_url\na,n.example/company/acme\nb,o.example/c/acme\nc,beta\n");
+    const addresses = [
+      "n.example/company/acme",
+      "o.example/c/acme",
+      "acme",
+      "o.example/c/acme",
+      "x.example/beta",
+      "beta",
+    ];
+    await write("people.csv", `id,company_network_url\n${addresses.map((url, index) => `${index},${url}\n`).join("")}`);
+    await load({ companies: ["companies.csv"] });
+    const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
+    const service = await startTestService({ engine });
+    try {
+      const ask = async (path: string, init: RequestInit = {}): Promise<{ status: number; result: unknown }> => {
+        const headers = { authorization: `Bearer ${service.key}`, "content-type": "application/json" };
+        const response = await fetch(`${service.url}${path}`, { ...init, headers });
+        return { status: response.status, result: ((await response.json()) as { result: unknown }).result };
+      };
+      for (const address of [
+        "acme",
+        "n.example/company/acme",
+        "https://o.example:443/c/acme/",
+        "beta",
+        "x.example/beta",
+      ]) {
+        const body = JSON.stringify({ filters: { company_network_url: address } });
+        const counted = await ask("/v1/person/count", { method: "POST", body });
+        const query = `company_network_url=${encodeURIComponent(address)}&per_page=100`;
+        const listed = await ask(`/v1/company/employees?${query}`);
+        expect([address, listed.status]).toEqual([address, 200]);
+        expect([address, (listed.result as unknown[]).length]).toEqual([
+          address,
+          (counted.result as { count: number }).count,
+        ]);
+      }
+    } finally {
+      await service.close();
+    }
   });
 
   test("companies are derived from people where no file is given", async () => {
