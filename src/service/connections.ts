@@ -6,6 +6,7 @@ export function boundConnections(server: Server, most: number): void {
   let open = 0;
   // In the order in which they became idle.
   const idle = new Set<Socket>();
+  const requests = new WeakMap<Socket, number>();
   server.on("connection", (socket: Socket) => {
     open += 1;
     socket.once("close", () => {
@@ -18,11 +19,14 @@ export function boundConnections(server: Server, most: number): void {
     }
     idle.add(socket);
   });
-  const busy = ({ socket }: IncomingMessage, response: ServerResponse): void => {
+  server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
     idle.delete(socket);
+    requests.set(socket, (requests.get(socket) ?? 0) + 1);
     response.once("close", () => {
-      if (!socket.destroyed) idle.add(socket);
+      // A client may have sent several without waiting.
+      const left = (requests.get(socket) ?? 1) - 1;
+      requests.set(socket, left);
+      if (left === 0 && !socket.destroyed) idle.add(socket);
     });
-  };
-  server.prependListener("request", busy);
+  });
 }
