@@ -17,7 +17,7 @@ export function report(error: unknown, argv: readonly string[], context: Context
 }
 
 /** The documented shape of an error under `--json`; absent values are null so that every key is always there. */
-export function errorObject(error: CliError): Record<string, unknown> {
+function errorObject(error: CliError): Record<string, unknown> {
   return {
     code: error.code,
     message: [error.message, ...error.details].join("\n"),

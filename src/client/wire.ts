@@ -12,7 +12,7 @@ export interface Timeouts {
 export const TIMEOUTS: Timeouts = { connect: 10_000, headers: 60_000, bodyIdle: 60_000, total: 300_000 };
 
 /** Beyond these a reply is given up rather than held in memory: a page of 1,000 records has a megabyte, a free answer a kilobyte. */
-export const MAX_REPLY_BYTES = { paid: 128 * 1024 * 1024, free: 8 * 1024 * 1024 } as const;
+const MAX_REPLY_BYTES = { paid: 128 * 1024 * 1024, free: 8 * 1024 * 1024 } as const;
 
 export type ReplyHeaders = Readonly<Record<string, string | string[] | undefined>>;
 

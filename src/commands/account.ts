@@ -43,7 +43,7 @@ async function runAccount(options: GlobalOptions, context: Context): Promise<voi
 const amount = (value: Credits | undefined): number | null => (value === undefined ? null : creditsToNumber(value));
 
 /** `account --json`. Every key is always there; what the service does not tell is null. Credits are JSON numbers. */
-export function accountDocument(
+function accountDocument(
   account: AccountView,
   session: Pick<Session, "connectionName" | "keyMode" | "keySource" | "site">,
 ) {

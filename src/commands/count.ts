@@ -187,7 +187,7 @@ function noticeUnknownCost(account: AccountView | undefined, session: Session): 
 }
 
 /** `count --json`. Credits are JSON numbers; what the service does not tell is null. */
-export function countDocument(count: CountView, account: AccountView, filters: Filters) {
+function countDocument(count: CountView, account: AccountView, filters: Filters) {
   const unit = account.costs.personSearch;
   const balance = account.balance ?? count.meta.creditsRemaining;
   return {

@@ -94,7 +94,7 @@ const FAILED: Row = {
 };
 
 /** How to get more credits. The built-in sample is topped up from the command line. */
-export function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
+function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
   return sampleDir === undefined
     ? "lower --limit or --per-page, or top the account up; headcount account shows the balance"
     : `headcount service credits add 10000 --data '${sampleDir}'`;

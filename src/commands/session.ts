@@ -50,7 +50,7 @@ interface Opened extends Omit<Target, "keySource"> {
  * Opens the connection that flags, environment and config name.
  * @throws CliError exit 3 without a key, exit 2 for a wrong name or address
  */
-export async function openSession(context: Context, globals: SessionGlobals): Promise<Session> {
+async function openSession(context: Context, globals: SessionGlobals): Promise<Session> {
   const notice = (text: string): void => {
     if (!globals.quiet) context.stderr.write(`${text}\n`);
   };

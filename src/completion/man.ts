@@ -26,7 +26,7 @@ function helpText(command: Command): string {
   return text;
 }
 
-export function examplesOf(command: Command): readonly string[] {
+function examplesOf(command: Command): readonly string[] {
   const block = /^Examples:\n((?: .*\n?)+)/m.exec(helpText(command))?.[1] ?? "";
   return block
     .split("\n")

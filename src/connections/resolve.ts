@@ -35,7 +35,7 @@ export function selectionOf(flags: Selection, { env }: Surroundings): Selection 
 export const ENVIRONMENT = "environment";
 
 /** The key in HEADCOUNT_API_KEY, trimmed. @throws CliError (exit 3) where it is set and can be no key */
-export function keyFromEnvironment({ env }: Surroundings): string | undefined {
+function keyFromEnvironment({ env }: Surroundings): string | undefined {
   const text = env.HEADCOUNT_API_KEY?.trim();
   if (text === undefined || text === "") return undefined;
   return checkKey(text, "HEADCOUNT_API_KEY");
@@ -152,7 +152,7 @@ const noAddress = (): CliError =>
     "no_base_url",
   );
 
-export function noKey(name: string | undefined, why?: string): CliError {
+function noKey(name: string | undefined, why?: string): CliError {
   const whose = name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
   return new CliError({
     code: "no_key",

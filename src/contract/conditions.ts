@@ -93,7 +93,7 @@ export interface SqlDialect {
   readonly addressColumns: (column: string) => { readonly slug: string; readonly address: string };
 }
 
-export function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
+function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
   const text = dialect.placeholder("text");
   switch (condition.kind) {
     case "in": {

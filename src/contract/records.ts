@@ -92,15 +92,8 @@ export const COSTED_CALLS = [
 ] as const;
 export type CostedCall = (typeof COSTED_CALLS)[number];
 
-export interface CountResult {
-  readonly count: number;
-  readonly cached: boolean;
-  readonly as_of: string;
-}
-
 /** Bounds of the API (docs/contract.md, Search). */
 export const PER_PAGE_DEFAULT = 10;
 export const PER_PAGE_MAX = 1_000;
 export const COUNT_CACHE_SECONDS = 300;
 export const MAX_BODY_BYTES = 1_048_576;
-export const API_KEY_PREFIX = "hc";

@@ -122,7 +122,7 @@ async function replaceFile(folder: string, name: string, text: string): Promise<
 }
 
 /** Flushes a file or, where the system can, a folder's entries. */
-export async function syncPath(path: string): Promise<void> {
+async function syncPath(path: string): Promise<void> {
   const handle = await open(path, "r").catch(() => undefined);
   if (!handle) return;
   try {

@@ -15,7 +15,7 @@ const DIALECT: SqlDialect = {
   addressColumns: (column) => ({ slug: `${column}_slug`, address: `${column}_address` }),
 };
 
-export const libraryFolder = (stateDir: string): string => join(stateDir, "library");
+const libraryFolder = (stateDir: string): string => join(stateDir, "library");
 
 /** The file of one service and kind of key. @param serviceId the service's address, or `sample:FOLDER` */
 export function libraryPath(stateDir: string, serviceId: string, mode: "live" | "test"): string {

@@ -51,7 +51,7 @@ async function countCompanies(
   return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
 }
 
-export const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
+const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
 
 export const perPageOf = (
   { perPage }: Pick<ExportOptions, "perPage">,

@@ -14,12 +14,6 @@ import {
 
 const MAX_VALUE = 100_000;
 
-export interface RowSource {
-  readonly file: InputFile;
-  readonly from: string;
-  readonly columns: Columns;
-}
-
 // Every source gives the fields as text, `problem` (why a row is refused), `detail` (its words), `text` (the line) and `line` (its number).
 
 export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns, types: ReadonlyMap<string, string>) {
@@ -47,7 +41,7 @@ export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns,
 }
 
 /** A FROM clause over a file of rows in plain form (plain-rows.ts) with these columns beside the line's own. */
-export const plainSql = (path: string, columns: readonly string[]): string =>
+const plainSql = (path: string, columns: readonly string[]): string =>
   `read_csv(${literal(path)}, columns = {'line': 'BIGINT', 'detail': 'VARCHAR', 'text': 'VARCHAR', ${columns
     .map((column) => `'${column}': 'VARCHAR'`)
     .join(

@@ -6,7 +6,7 @@ import { finished } from "node:stream/promises";
 import { newDraftName } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 
-export const REASONS = {
+const REASONS = {
   broken_line: "the line cannot be read: not JSON, wrong number of columns, open quote or not UTF-8",
   not_text: "a text field holds an object, an array or a boolean",
   no_identity: "nothing that identifies it: no id, address or name",

@@ -91,7 +91,7 @@ const rowOf = (map: Readonly<Record<string, string | null>>, header: readonly st
   );
 
 /** Proposes a column for each field by name; every column is used once. Fields without a likely column are null. */
-export function suggestMap(kind: ImportKind, header: readonly string[]): Record<string, string | null> {
+function suggestMap(kind: ImportKind, header: readonly string[]): Record<string, string | null> {
   const plain = new Map<string, string>();
   for (const column of header) if (!plain.has(plainName(column))) plain.set(plainName(column), column);
   const taken = new Set<string>();
