@@ -82,9 +82,12 @@ function baseOf({ headers, raw }: FastifyRequest): string {
 }
 
 async function sendPage(request: FastifyRequest, reply: FastifyReply, page: Page): Promise<FastifyReply> {
-  const etag = `"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
+  // Weak: the same for every encoding of the page.
+  const etag = `W/"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
   reply.headers({ ...SECURITY, ...page.headers, etag, "cache-control": "public, max-age=300" });
-  const known = (request.headers["if-none-match"] ?? "").split(",").map((tag) => tag.trim().replace(/^W\//, ""));
+  const known = (request.headers["if-none-match"] ?? "")
+    .split(",")
+    .map((tag) => tag.trim().replace(/^(?!W\/|\*)/, "W/"));
   if (known.includes(etag) || known.includes("*")) return reply.code(304).header("vary", "accept-encoding").send();
   const { body, headers } = await encodeBody(request.headers["accept-encoding"], page.body);
   return reply.headers({ ...headers, "content-type": page.contentType }).send(body);
