@@ -333,6 +333,27 @@ describe("values", () => {
     expect(await rejects()).toMatchObject([{ row_number: 4, detail: 'column "id" holds bytes that are not UTF-8' }]);
   });
 
+  test("numbers with a type are what they are, whatever the map says of those written as text", async () => {
+    const instance = await startDuckDb(SMALL);
+    const connection = await instance.connect();
+    await connection.run(`COPY (SELECT * FROM (VALUES ('a', 12.000::DECIMAL(10,3)), ('b', 12.345), ('c', 0), ('d', 1234)) AS t (id, connections))
+      TO '${join(folder, "p.parquet")}' (FORMAT parquet)`);
+    instance.closeSync();
+    await write(
+      "q.ndjson",
+      '{"id":"e","connections":12.000}\n{"id":"f","connections":12.345}\n{"id":"g","connections":"1.234"}\n',
+    );
+    for (const [numbers, g] of [
+      [undefined, null],
+      ["de", 1_234],
+      ["en", null],
+    ] as const) {
+      await write("map.json", JSON.stringify({ people: {}, numbers }));
+      await load({ people: ["p.parquet", "q.ndjson"], map: "map.json" });
+      expect(await connections(), numbers).toEqual([12, null, 0, 1_234, 12, null, g]);
+    }
+  });
+
   test("half a character in NDJSON is kept as U+FFFD, and told", async () => {
     const lines = [
       '{"id":1,"name":"A \\ud83d B"}',

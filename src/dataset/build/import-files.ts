@@ -99,19 +99,24 @@ export const unreadable = (file: InputFile, error: unknown): InputError =>
 export const isNested = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
 
 /** The text of a field in a row of a Parquet file, before any checking; NULL where it is missing. */
-export function fieldSql(column: string, type: string): string {
+export function fieldSql(column: string, type: string, isNumber = false): string {
   const name = identifier(column);
   if (type === "VARCHAR") return name;
   if (isNested(type)) return `to_json(${name})::VARCHAR`;
   // Spark and Hive write text as bytes without saying that it is UTF-8.
   if (type === "BLOB") return `TRY(decode(${name}))`;
-  // Whole numbers that a writer kept as floats (a column with missing values often is) read as whole numbers; NaN is a missing one.
-  if (type === "DOUBLE" || type === "FLOAT") {
-    return `CASE WHEN isnan(${name}) THEN NULL WHEN ${name} = trunc(${name}) AND abs(${name}) <= 9007199254740991
-      THEN ${name}::BIGINT::VARCHAR ELSE ${name}::VARCHAR END`;
-  }
+  if (/^(DOUBLE|FLOAT|DECIMAL)/.test(type)) return typedNumberSql(`${name}::DOUBLE`, `${name}::VARCHAR`, isNumber);
   return `${name}::VARCHAR`;
 }
+
+/**
+ * A number with a type: whole ones kept as floats (a column with missing values often is) as whole numbers, NaN as missing; for a number
+ * field a fraction such that nothing in it is taken for a separator of thousands.
+ */
+export const typedNumberSql = (double: string, text: string, isNumber: boolean): string =>
+  `CASE WHEN isnan(${double}) THEN NULL WHEN ${double} = trunc(${double}) AND abs(${double}) <= 9007199254740991
+    THEN ${double}::BIGINT::VARCHAR WHEN ${isNumber} AND contains(${text}, '.') AND NOT contains(${text}, 'e') THEN ${text} || 'e0'
+    ELSE ${text} END`;
 
 export const firstLine = (error: unknown): string =>
   (error instanceof Error ? error.message : String(error)).split("\n", 1)[0] ?? "";

@@ -1,7 +1,7 @@
 import { normalForm } from "../../contract/normalise.ts";
 import { literal } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
-import { fieldSql, isNested, parquetSql } from "./import-files.ts";
+import { fieldSql, isNested, parquetSql, typedNumberSql } from "./import-files.ts";
 import {
   ADDRESSES,
   type Columns,
@@ -28,7 +28,7 @@ export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns,
         "map the field to a plain column, or to null",
       );
     }
-    const value = fieldSql(column, type);
+    const value = fieldSql(column, type, INTEGERS[kind].includes(field));
     if (type === "BLOB") {
       const words = literal(`column "${column}" holds bytes that are not UTF-8`);
       undecodable.push(`WHEN "${column.replaceAll('"', '""')}" IS NOT NULL AND ${value} IS NULL THEN ${words}`);
@@ -86,9 +86,13 @@ export function ndjsonRows(
     return literal(jsonPath(header.includes(column) ? [column] : column.split(".")));
   });
   // ->> gives a string's text, and the JSON text of everything else.
-  const values = fieldsOf(kind).map((field) =>
-    columns.has(field) ? `${item(field)}->>'$' AS ${field}` : `NULL::VARCHAR AS ${field}`,
-  );
+  const values = fieldsOf(kind).map((field) => {
+    if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
+    const text = `${item(field)}->>'$'`;
+    if (!INTEGERS[kind].includes(field)) return `${text} AS ${field}`;
+    const number = typedNumberSql(`(${text})::DOUBLE`, `(${text})`, true);
+    return `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ${number} ELSE ${text} END AS ${field}`;
+  });
   const texts = present.filter((field) => field !== "specialties" && !isLenient(kind, field));
   const notText = texts.map(
     (field) =>
