@@ -292,6 +292,26 @@ describe("verify", () => {
       /I14: grant/,
     ],
     ["a grant with another note", "UPDATE entries SET note = 'paid' WHERE kind = 'grant'", /I14: grant 1/],
+    [
+      "a reply under another key",
+      "UPDATE idempotency SET key = 'x' WHERE state = 'stored'",
+      /I7: the record of hold 1/,
+    ],
+    [
+      "a reply that is kept for longer",
+      "UPDATE idempotency SET created_at = created_at + 1",
+      /I7: the record of hold 1/,
+    ],
+    [
+      "a charge of another call",
+      "UPDATE entries SET note = 'x' WHERE kind = 'charge'",
+      /I3: entry .* tell of another call/,
+    ],
+    [
+      "a charge of another time",
+      "UPDATE entries SET created_at = 1 WHERE kind = 'charge'",
+      /I3: entry .* tell of another/,
+    ],
     ["a missing sum of the day", "DELETE FROM usage_days", /usage: charges of acme/],
   ];
   it.each(cases)("finds %s", async (_what, sql, breach) => {

@@ -40,6 +40,12 @@ const INVARIANTS: readonly string[] = [
      || COALESCE(h.state, 'missing')
    FROM idempotency i LEFT JOIN holds h ON h.id = i.hold_id
    WHERE i.state = 'in_flight' AND (h.state IS NULL OR h.state <> 'pending')`,
+  `SELECT 'I3: entry ' || e.id || ' and its hold ' || h.id || ' tell of another call or time'
+   FROM entries e JOIN holds h ON h.id = e.hold_id WHERE e.note <> h.call OR e.created_at <> h.resolved_at`,
+  `SELECT 'I7: the record of hold ' || h.id || ' tells of another key, call or time'
+   FROM idempotency i JOIN holds h ON h.id = i.hold_id
+   WHERE h.idempotency_key IS NULL OR h.idempotency_key <> i.key OR h.call <> i.call OR h.account_id <> i.account_id
+     OR h.mode <> i.mode OR (i.state = 'stored' AND i.created_at <> h.resolved_at)`,
   `SELECT 'I7: pending hold ' || h.id || ' carries an idempotency key that has no record'
    FROM holds h LEFT JOIN idempotency i ON i.hold_id = h.id
    WHERE h.state = 'pending' AND h.idempotency_key IS NOT NULL AND i.hold_id IS NULL`,
