@@ -16,7 +16,7 @@ export interface TransportOptions {
 /** The way to one origin: `node:http`, which loads in a third of the time of undici; undici where the environment names a proxy. */
 export function openTransport({ origin, env, now, timeouts }: TransportOptions): Transport {
   const proxy = proxyFor(origin, env);
-  const name = `${origin.origin}${proxy === undefined ? "" : " (through a proxy)"}`;
+  const name = `${origin.origin}${proxy === undefined ? "" : ` through the proxy ${proxy.host}`}`;
   const options = { name, timeouts: { ...TIMEOUTS, ...timeouts }, now };
   let wire: Promise<Wire> | undefined;
   const open = async (): Promise<Wire> =>

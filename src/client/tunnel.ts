@@ -1,11 +1,11 @@
-import { type Dispatcher, EnvHttpProxyAgent } from "undici";
-import type { ProxySettings } from "./proxy.ts";
+import { type Dispatcher, ProxyAgent } from "undici";
 import type { Wire } from "./wire.ts";
 
 /** Requests to one origin through a proxy, as tunnels: the proxy sees its name and nothing else. */
-export const tunnelWire = (origin: URL, proxy: ProxySettings): Wire =>
+export function tunnelWire(origin: URL, proxy: URL): Wire {
   // Limits of time are the exchange's: it sees all of a request, the proxy's silence too.
-  dispatcherWire(origin, new EnvHttpProxyAgent({ ...proxy, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }));
+  return dispatcherWire(origin, new ProxyAgent({ uri: proxy.href, pipelining: 1, headersTimeout: 0, bodyTimeout: 0 }));
+}
 
 export function dispatcherWire(origin: URL, dispatcher: Dispatcher): Wire {
   return {

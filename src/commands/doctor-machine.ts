@@ -50,10 +50,11 @@ export async function checkMachine(context: Context, options: DoctorOptions): Pr
   const { proxyFor } = await import("../client/proxy.ts");
   try {
     const proxy = proxyFor(new URL("https://api.example.com"), context.env);
+    const noProxy = context.env.no_proxy || context.env.NO_PROXY || "";
     const what =
       proxy === undefined
         ? "none set"
-        : `${withoutPassword(proxy.httpsProxy)}${proxy.noProxy === "" ? "" : `, not for ${proxy.noProxy}`}`;
+        : `${withoutPassword(proxy.href)}${noProxy === "" ? "" : `, not for ${noProxy}`}`;
     checks.push(check("machine", "Proxy", "ok", what));
   } catch (error) {
     checks.push(failed("machine", "Proxy", error));

@@ -19,7 +19,25 @@ describe("which proxy", () => {
     [{ HTTP_PROXY: "http://q:1" }, "http://q:1/"],
     [{ HTTPS_PROXY: " " }, undefined],
   ])("%j", (env, expected) => {
-    expect(proxyFor(API, env)?.httpsProxy).toBe(expected);
+    expect(proxyFor(API, env)?.href).toBe(expected);
+  });
+
+  test.each([
+    ["*", true],
+    ["api.example.com", true],
+    ["example.com", true],
+    [".example.com", true],
+    ["*.example.com", true],
+    ["other, API.Example.COM other", true],
+    ["api.example.com:443", true],
+    ["api.example.com:8443", false],
+    ["ample.com", false],
+    ["com.", false],
+    [".", false],
+    ["", false],
+  ])("NO_PROXY=%s", (noProxy, round) => {
+    const env = { HTTPS_PROXY: "http://p:1", NO_PROXY: noProxy };
+    expect(proxyFor(API, env)?.href).toBe(round ? undefined : "http://p:1/");
   });
 
   test.each(["http://localhost:1", "http://127.5.0.1:1", "http://[::1]:1"])("never for %s", (origin) => {
