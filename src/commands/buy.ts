@@ -272,7 +272,8 @@ function printSummary(
   const asked = receipt.received + receipt.misses;
   const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
-    printer.note(`notice: stopped at ${stopped}${target.kind === "search" ? theRest(receipt, whole, flags) : ""}`);
+    const rest = target.kind === "search" ? `buys the other ${grouped(whole - asked)}` : "goes on with the rest";
+    printer.note(`notice: stopped at ${stopped}; ${resumeUpTo(receipt, whole - asked, whole, flags)} ${rest}`);
   }
   if (receipt.foreign_credits > 0) {
     printer.note(`notice: others spent ${receipt.foreign_credits} credits of this balance meanwhile`);
@@ -291,16 +292,17 @@ function printSummary(
   }
 }
 
-/** The command that buys what a cap or limit left out: what is there is not bought again. */
-function theRest(
-  { run, received, credits, uncertain_credits, unit_cost }: Receipt,
+/** The command that goes on to `whole` where a cap or limit left some out: what is there is not bought again. */
+function resumeUpTo(
+  { run, credits, uncertain_credits, unit_cost }: Receipt,
+  left: number,
   whole: number,
   flags: ExportFlags,
 ): string {
   const amount = (value: number): bigint => parseCredits(value) ?? ZERO;
-  const total = amount(credits) + amount(uncertain_credits) + BigInt(whole - received) * amount(unit_cost);
+  const total = amount(credits) + amount(uncertain_credits) + BigInt(left) * amount(unit_cost);
   const limit = flags.limit === undefined ? "" : ` --limit ${whole}`;
-  return `; headcount resume ${run}${limit} --max-credits ${formatCredits(total as Credits)} buys the other ${grouped(whole - received)}`;
+  return `headcount resume ${run}${limit} --max-credits ${formatCredits(total as Credits)}`;
 }
 
 /** What there is of what was asked for, where that can be told: people that match, companies that were named. */

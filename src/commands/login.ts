@@ -185,6 +185,8 @@ async function checkWithService(
     throw mapped.with({
       message: `${message}; the key was not stored`,
       ...(status === 401 && { hint: "check that the whole key was pasted and that it is for this address" }),
+      // Doctor knows stored connections only.
+      ...(mapped.category === "network" && { hint: `check that ${baseUrl} is right and up, then log in again` }),
     });
   } finally {
     await client.close();

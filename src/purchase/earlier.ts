@@ -20,7 +20,7 @@ export async function earlierRun(
   const { id, plan, state } = run;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   if (kept >= rows) {
-    return `${when} holds ${kept === rows ? "these" : "all of"} ${grouped(rows)} rows already: headcount runs export ${id} writes what it holds at 0 credits`;
+    return `${when} holds ${kept === rows ? "" : "all of "}${rows === 1 ? "this row" : `these ${grouped(rows)} rows`} already: headcount runs export ${id} writes what it holds at 0 credits`;
   }
   if (plan.output !== identity.output) return undefined;
   const total = credits(state.settled + state.uncertain + priceOf(rows - kept, unitPrice));

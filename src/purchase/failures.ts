@@ -62,7 +62,9 @@ export const datasetMoved = (from: string | null, to: string): CliError =>
 
 export const runMismatch = (run: string, differences: readonly string[], hint?: string): CliError =>
   incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
-    hint: hint ?? `headcount runs export ${run} writes what it holds at 0 credits; --fresh buys everything anew`,
+    hint:
+      hint ??
+      `headcount runs export ${run} writes what it holds at 0 credits; the same command with --fresh buys everything anew`,
   });
 
 /** @param moved how the dataset moved, in words; @param anew how to begin anew */

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type AccountView, pagingName } from "../client/types.ts";
-import { type Credits, formatCredits } from "../contract/money.ts";
+import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
@@ -63,8 +63,8 @@ export async function runExport(
     const spent = open === undefined ? undefined : spentOf((await store.open(open.id)).state);
     const quote = quoteFor(target, matches, account, options, deps, spent);
     if (options.dryRun) return { kind: "quoted", quote };
-    await checkRows(quote.rows, output, options, "; nothing was spent");
     requireBalance(quote, target);
+    await checkRows(quote.rows, output, options, "; nothing was spent");
     const earlier = quote.credits > 0n ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
     if (earlier !== undefined) deps.onNotice(`notice: ${earlier}`);
     if (quote.credits > 0n) await deps.consent(quote, false);
@@ -198,14 +198,15 @@ async function continueRun(
     const limit = options.limit ?? earlier?.limit ?? undefined;
     const maxCredits = options.maxCredits ?? (earlier?.maxCredits == null ? undefined : creditsOf(earlier.maxCredits));
     const quote = quoteFor(plan.target, plan.matches, account, { ...options, limit, maxCredits }, deps, spentOf(state));
-    await checkRows(quote.rows, output, options, "; nothing more was spent");
     requireBalance(quote, plan.target);
+    await checkRows(quote.rows, output, options, "; nothing more was spent");
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
     const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
     const rest = quote.rows - quote.kept;
-    const toBuy = rest > 0 ? `${grouped(rest)} to buy for ${formatCredits(quote.credits)} credits` : "nothing to buy";
+    const toBuy =
+      rest > 0 ? `${grouped(rest)} to buy for ${formatCreditsGrouped(quote.credits)} credits` : "nothing to buy";
     deps.onNotice(
-      `continuing run ${run.id}: ${grouped(quote.kept)} rows are kept and not bought again, ${toBuy}${inherit ? "" : " (--fresh begins anew)"}`,
+      `continuing run ${run.id}: ${quote.kept === 1 ? "1 row is" : `${grouped(quote.kept)} rows are`} kept and not bought again, ${toBuy}${inherit ? "" : " (--fresh begins anew)"}`,
     );
     if (!consented && quote.credits > 0n) await deps.consent(quote, true);
     const overwrite = mayReplace || ownOutput;

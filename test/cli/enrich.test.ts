@@ -158,7 +158,9 @@ describe("enrich", () => {
     list(domains.slice(0, 4));
     const capped = await u.run(["enrich", "--input", "in.txt", "--max-credits", "2", "-o", "y.csv"]);
     expect(capped.stderr).toContain("Exported 2 of 4 companies for 2 credits");
-    expect(capped.stderr).toContain("notice: stopped at --max-credits\n");
+    const rest = /stopped at --max-credits; headcount (resume \S+ --max-credits 4) goes on/.exec(capped.stderr)?.[1];
+    const all = await u.run((rest ?? "").split(" "));
+    expect(all).toMatchObject({ code: 0, stderr: expect.stringContaining("Exported 4 companies for 4 credits") });
     const quote = await u.run(["employees", "--per-company", "1", ...slugs.slice(0, 3), "--dry-run"]);
     expect(quote.stdout).toMatch(/profiles +at most 3\n +to buy +at most 3/);
   });
@@ -242,6 +244,10 @@ describe("one company that costs more than a shrug", () => {
     const capped = await u.run(["enrich", domain, "--max-credits", "6"]);
     expect(capped).toMatchObject({ code: 4, stdout: "" });
     expect(capped.stderr).toContain("one company costs 7 credits, more than --max-credits; nothing was spent");
+    writeFileSync(u.file("old.csv"), "name\nAnn\n");
+    const over = await u.run(["enrich", domain, "--max-credits", "6", "-o", "old.csv", "--overwrite"]);
+    expect(over).toMatchObject({ code: 4, stderr: expect.stringContaining("--max-credits 7 pays for one") });
+    expect(u.read("old.csv")).toBe("name\nAnn\n");
     expect(await charged(dear, 100)).toBe(0);
     expect(await u.run(["enrich", domain], { env: { HEADCOUNT_ASK_ABOVE: "7" } })).toMatchObject({ code: 0 });
     expect(await u.run(["enrich", domain, "--max-credits", "7"])).toMatchObject({ code: 0 });

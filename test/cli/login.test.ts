@@ -72,6 +72,25 @@ describe("login", () => {
     expect((await run(["account", "-q", "--json"])).stdout).toContain('"mode":"test"');
   });
 
+  test("the hint after an address where nothing listens names no connection that is not there", async () => {
+    const { run } = shell();
+    const login = await run([...fromFile("work"), "--base-url", "http://127.0.0.1:1"], { stdin: service.key });
+    expect(login).toMatchObject({ code: 8, stderr: expect.stringContaining("check that http://127.0.0.1:1 is right") });
+    expect(login.stderr).not.toContain("doctor");
+  });
+
+  test("what the service says of the charge itself is said once", async () => {
+    const detail = ["internal error; nothing was charged"];
+    const body = JSON.stringify({ status: false, detail, result: null, credits_used: 0, credits_remaining: 0 });
+    const server = await rawServer((_request, response) =>
+      response.writeHead(501, { "content-type": "application/json" }).end(body),
+    );
+    const { run } = shell();
+    const login = await run([...fromFile("work"), "--base-url", server.url], { stdin: service.key });
+    await server.close();
+    expect(login.stderr).toMatch(/501: internal error; nothing was charged; the key was not stored\n/);
+  });
+
   test("a key that the service refuses is not stored", async () => {
     const { run, config } = shell();
     const login = await run([...fromFile("work"), "--base-url", service.url], { stdin: "hc_live_wrong-key" });
