@@ -2,7 +2,7 @@
 import { cpSync, mkdirSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { growthExponent, median, ratioOf, summarise, verdict, within } from "./arithmetic.mjs";
-import { contentKey, generated, startService } from "./datasets.mjs";
+import { canonicaliser, contentKey, generated, startService } from "./datasets.mjs";
 import { absentRow, BENCH, missing, note, ROOT, ratioRow, round, runProgram, scratch, valueRow } from "./harness.mjs";
 import { openConnection, requestBytes } from "./load.mjs";
 import { referenceQueries } from "./queries.mjs";
