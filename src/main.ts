@@ -89,7 +89,8 @@ function processContext(argv: readonly string[], interrupted: AbortSignal, onStd
     now: () => Date.now(),
     sleep: async (ms, signal) => {
       const { setTimeout: sleep } = await import("node:timers/promises");
-      await sleep(ms, undefined, signal === undefined ? {} : { signal });
+      // Node's own AbortError does not say what ended the wait.
+      await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
     },
     random: () => Math.random(),
     confirm: async (question) =>

@@ -1,5 +1,7 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { BIN, charged, readCsv, runIds, spawnUser, type User, user, visibleFiles } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
@@ -123,6 +125,26 @@ describe("signals", () => {
       expect(await spent()).toBe(150);
     },
   );
+
+  test("a wait for the rate limit before the quote is interrupted like any other", async () => {
+    const full = { "X-RateLimit-Limit": "60", "X-RateLimit-Remaining": "0", "X-RateLimit-Reset": "30" };
+    const limited = createServer((request, response) => {
+      request.resume();
+      response.writeHead(200, { "Content-Type": "application/json", ...full });
+      response.end(JSON.stringify({ status: true, detail: [], result: {}, credits_used: 0, credits_remaining: 9 }));
+    });
+    await new Promise<void>((resolve) => limited.listen(0, "127.0.0.1", resolve));
+    u = user(`http://127.0.0.1:${(limited.address() as AddressInfo).port}`, service.key);
+    const { child, ended } = start(process.execPath, [BIN, ...SEARCH, "-o", "p.csv"]);
+    const waits = new Promise<void>((resolve) =>
+      child.stderr?.on("data", (chunk: Buffer) => chunk.includes("near the rate limit") && resolve()),
+    );
+    await waits;
+    child.kill("SIGTERM");
+    const { code, stderr } = await ended;
+    limited.close();
+    expect({ code, last: stderr.trim().split("\n").at(-1) }).toEqual({ code: 130, last: "error: interrupted" });
+  });
 
   test("the second Ctrl-C leaves at once; what was in flight is asked for again under its key", async () => {
     proxy.decide = ({ paid }) => (paid > 3 ? { kind: "delay", ms: 20_000 } : { kind: "none" });
