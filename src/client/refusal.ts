@@ -36,7 +36,9 @@ export function sizeRefusal(text: string, asked: number, accepted: ReadonlySet<n
   if (!SIZE.test(text) && !AMOUNT.test(text)) return undefined;
   if ([...accepted].some((size) => size > asked))
     return { atLeast: larger.length > 0 ? Math.min(...larger) : asked + 1 };
-  const small = /at least|greater than|too (small|low)|minimum/i.test(text) && !/between|less than|at most/i.test(text);
+  const small =
+    /at least|greater than|too (small|low)|minimum/i.test(text) &&
+    !/between|less than|at most|\bnot\b.*greater/i.test(text);
   if (smaller.length > 0 && !small) return { atMost: Math.max(...smaller) };
   if (larger.length > 0) return { atLeast: Math.min(...larger) };
   if (!SIZE.test(text) && !/too (large|big|high)|exceed/i.test(text)) return undefined;

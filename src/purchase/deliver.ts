@@ -6,7 +6,7 @@ import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, notComplete } from "./failures.ts";
-import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
+import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
 
@@ -23,7 +23,7 @@ export interface Bought {
   readonly run: Run;
   readonly quote: Quote;
   readonly distinct: Distinct;
-  readonly bought: BuyResult;
+  readonly bought: Doubled;
   readonly sink: Output;
 }
 

@@ -48,6 +48,11 @@ export interface BuyResult {
   readonly balance: Credits | undefined;
 }
 
+export interface Doubled extends BuyResult {
+  /** Rows of one target that came twice. */
+  readonly doubled: number;
+}
+
 export interface Seller {
   readonly client: ServiceClient;
   readonly pacer: Pacer;

@@ -19,7 +19,7 @@ import { divided } from "./divided.ts";
 import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf } from "./offer.ts";
-import type { BuyResult, ExportDeps, ExportOptions } from "./order.ts";
+import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
 import { consentedCap, type Quote, requireBalance } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 import { sourceOf } from "./source.ts";
@@ -311,15 +311,19 @@ interface Order {
   readonly distinct: Distinct;
 }
 
-function buy(
+async function buy(
   { run, quote, cap, sink, distinct }: Order,
   options: ExportOptions,
   account: AccountView,
   deps: ExportDeps,
-): Promise<BuyResult> {
+): Promise<Doubled> {
   const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
   const { target, dataset_version: datasetVersion } = run.plan;
   const priceKnown = isPriceKnown(target, account) || run.state.rows > 0;
+  // A person may work for two companies, and a list may name one twice: what matters is who comes twice of the same one.
+  let within = new Distinct(kindOf(run), 1_000);
+  let company = 0;
+  let doubled = 0;
   const buyer = new Buyer({
     ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
     client: seller.client,
@@ -335,10 +339,17 @@ function buy(
     concurrency: options.concurrency,
     honoursKeys: datasetVersion !== null,
     balance: account.balance,
-    commit: async (page) => sink.write(distinct.take(page)),
+    commit: async (page, { intent }) => {
+      if (target.kind === "employees") {
+        if (intent.target !== company) within = new Distinct(kindOf(run), 1_000);
+        company = intent.target;
+        doubled += page.length - within.take(page).length;
+      }
+      return sink.write(distinct.take(page));
+    },
     enough: () => target.kind === "search" && distinct.repeatedPages > 0,
   });
-  return buyer.buy();
+  return { ...(await buyer.buy()), doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 
 const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({

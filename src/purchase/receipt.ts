@@ -2,7 +2,7 @@ import { type Credits, credits, creditsToNumber, formatCredits, priceOf } from "
 import { grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Run } from "../runs/run.ts";
-import type { BuyResult } from "./order.ts";
+import type { Doubled } from "./order.ts";
 import type { Bound, Quote } from "./quote.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
@@ -49,7 +49,7 @@ export interface ReceiptInput {
   readonly run: Run;
   readonly quote: Quote;
   readonly distinct: Distinct;
-  readonly bought: BuyResult;
+  readonly bought: Doubled;
   /** The cap that the user set. */
   readonly maxCredits: Credits | undefined;
   readonly finishedAt: number;
@@ -121,7 +121,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   if (missing.unsure > 0) {
     return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${rows} profiles that came, nobody knows`;
   }
-  const fewer = run.plan.target.kind === "search" ? quote.rows - rows : missing.rows;
+  const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows : 0);
   if (fewer <= 0) return null;
   const unreached = run.plan.unreached ?? [];
   const behind = unreached.reduce((sum, { count }) => sum + count, 0);
@@ -135,18 +135,16 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   return `the service gave ${rows} of the ${rows + fewer} profiles that it counted; nothing was charged for the missing ${fewer}${page0}`;
 }
 
-function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: BuyResult): string | null {
-  const pages = Math.max(distinct.repeatedPages, Number(bought.repeated));
-  // A person may work for two companies, and a list may name one twice.
-  const isOne = plan.target.kind === "search" || plan.target.companies.length === 1;
-  if (bought.repeated || (isOne && pages > 0)) {
+function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
+  const pages = Math.max(plan.target.kind === "search" ? distinct.repeatedPages : 0, Number(bought.repeated));
+  if (pages > 0) {
     return `the service gave ${pages === 1 ? "a page" : `${pages} pages`} twice: ${distinct.distinct} different profiles in ${state.rows} rows; the repeated ones are paid for, and written once; headcount doctor tells how the service pages`;
   }
-  if (!isOne || distinct.duplicates === 0) return null;
-  return `${distinct.duplicates} of ${state.rows} rows came twice and were paid for: ${distinct.distinct} different profiles of ${quote.rows}`;
+  if (bought.doubled === 0) return null;
+  return `${bought.doubled} of ${state.rows} rows came twice and were paid for: ${distinct.distinct} different profiles of ${quote.rows}`;
 }
 
-function uncertainCap({ state }: Run, quote: Quote, bought: BuyResult): string | null {
+function uncertainCap({ state }: Run, quote: Quote, bought: Doubled): string | null {
   const wanted = quote.rowsIfNothingLost;
   if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
   return `${formatCredits(state.uncertain)} credits may have been charged for replies that were lost, and count against the cap: ${state.rows} of ${wanted} rows came`;

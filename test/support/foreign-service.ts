@@ -9,6 +9,8 @@ export type Mishap = "drop" | "cut" | "503" | "500" | "429-date" | "429-ms" | "4
 
 export interface ForeignOptions {
   people: number;
+  /** People of each company by its domain, who are nobody else's; undefined: `people`, and the same ones. */
+  companies: Readonly<Record<string, number>> | undefined;
   balance: number;
   price: number;
   paging: "page" | "offset" | "cursor";
@@ -94,6 +96,7 @@ const FILTERS = new Set(
 export async function startForeignService(change: Partial<ForeignOptions> = {}): Promise<ForeignService> {
   const options: ForeignOptions = {
     people: 260,
+    companies: undefined,
     balance: 5_000,
     price: 1,
     paging: "page",
@@ -142,6 +145,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     skills: ["a", `b;${at}`],
     ...(at % 4 === 0 ? { nickname: `P${at}` } : {}),
   });
+  const peopleOf = (domain: string | null): number => options.companies?.[domain ?? ""] ?? options.people;
+  /** Where the people of a company begin among all ids. */
+  const firstOf = (domain: string | null): number =>
+    options.companies === undefined ? 0 : 10_000 * (1 + Object.keys(options.companies).indexOf(domain ?? ""));
   const rowAt = (index: number): Record<string, unknown> =>
     options.duplicateEvery > 0 && index % options.duplicateEvery === options.duplicateEvery - 1
       ? person(index - 1)
@@ -287,19 +294,20 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
             : options.paging === "cursor"
               ? Number(String(wanted("cursor") ?? "c0").slice(1))
               : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
-      const size = isEnrich ? 1 : Math.max(0, Math.min(perPage, options.people - offset));
-      const rows = Array.from({ length: size }, (_, at) => rowAt(offset + at));
+      const people = peopleOf(query.get("domain"));
+      const size = isEnrich ? 1 : Math.max(0, Math.min(perPage, people - offset));
+      const rows = Array.from({ length: size }, (_, at) => rowAt(firstOf(query.get("domain")) + offset + at));
       const cost = Math.round(rows.length * options.price * 1_000);
       left -= cost;
       sold += rows.length;
-      const more = offset + size < options.people;
+      const more = offset + size < people;
       const page =
         options.rowsUnder === undefined
           ? rows
           : {
               [options.rowsUnder]: rows,
               ...(options.paging === "cursor" ? { [options.nextUnder]: more ? `c${offset + size}` : null } : {}),
-              ...(options.total === "result" ? { total: options.people } : {}),
+              ...(options.total === "result" ? { total: people } : {}),
               ...(options.total === "own-length" ? { total: rows.length } : {}),
             };
       const company = {
@@ -322,7 +330,8 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     }
     const whole = text;
     const send = (): void => {
-      const totals: Record<string, string> = options.total === "header" ? { "x-total-count": `${options.people}` } : {};
+      const totals: Record<string, string> =
+        options.total === "header" ? { "x-total-count": `${peopleOf(query.get("domain"))}` } : {};
       const length = Buffer.byteLength(whole);
       response.writeHead(200, { "content-type": "application/json", "content-length": length, ...totals });
       if (mishap === "cut") {
@@ -372,7 +381,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     rowsSold: () => sold,
     paidCalls: () => calls,
     seen,
-    ids: () => Array.from({ length: options.people }, (_, at) => String(rowAt(at).id)),
+    ids: () =>
+      Object.keys(options.companies ?? { "": 0 }).flatMap((domain) =>
+        Array.from({ length: peopleOf(domain) }, (_, at) => String(rowAt(firstOf(domain) + at).id)),
+      ),
     close: () =>
       new Promise((done) => {
         server.close(() => done());

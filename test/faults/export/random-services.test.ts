@@ -10,6 +10,8 @@ const LONG = process.env.HEADCOUNT_LONG !== undefined;
 const FROM = Number(process.env.HEADCOUNT_SEED ?? 1);
 const SERVICES = LONG ? 500 : 40;
 
+const CROWDS = [0, 1, 7, 40, 99, 100, 101, 237, 260, 300] as const;
+
 interface Case {
   readonly options: Partial<ForeignOptions>;
   readonly argv: readonly string[];
@@ -23,12 +25,14 @@ function draw(seed: number): Case {
   const random = seeded(seed * 7_919);
   const pick = <T>(...values: readonly T[]): T => values[Math.floor(random() * values.length)] as T;
   const often = (share: number): boolean => random() < share;
-  const command = pick("search", "search", "slug", "domain");
-  const people = pick(0, 1, 7, 40, 99, 100, 101, 237, 260, 300);
+  const command = pick("search", "search", "slug", "domain", "several");
+  const isOne = command !== "several";
+  const companies = isOne ? undefined : { "a.example": pick(...CROWDS), "b.example": pick(...CROWDS), "c.example": 7 };
+  const people = isOne ? pick(...CROWDS) : Object.values(companies ?? {}).reduce((a, b) => a + b, 0);
   const maxPerPage = pick(1_000, 1_000, 100, 100, 50, 30, 25);
   const sizes = often(0.1) ? [10, 25, 50, 100].filter((size) => size <= maxPerPage) : undefined;
   const total = pick<ForeignOptions["total"]>(undefined, undefined, "header", "result", "own-length");
-  const isTold = command !== "domain" || total === "header";
+  const isTold = command === "search" || command === "slug" || total === "header";
   const paging = pick<ForeignOptions["paging"]>("page", "page", "page", "offset", "cursor");
   const firstPage = paging === "page" && often(0.2) ? 0 : 1;
   const price = pick(1, 1, 0.25, 3);
@@ -39,7 +43,7 @@ function draw(seed: number): Case {
   const rowsUnder = pick(undefined, "people", "results", "hits");
   const isPlain = shape !== undefined || rowsUnder === undefined;
   const options: Partial<ForeignOptions> = {
-    ...{ people, maxPerPage, sizes, paging, firstPage, price, tellsCosts, total, rowsUnder, shape, random },
+    ...{ people, companies, maxPerPage, sizes, paging, firstPage, price, tellsCosts, total, rowsUnder, shape, random },
     balance: 20_000,
     clamp: sizes === undefined && often(0.3),
     minPerPage: sizes === undefined && often(0.15) ? 10 : 1,
@@ -60,14 +64,16 @@ function draw(seed: number): Case {
     if (paging === "cursor") Object.assign(options, { shape: undefined, rowsUnder: "people" });
     else if (total !== "header") options.total = undefined;
   }
-  const known = isTold && options.total !== undefined ? often(0.7) : command !== "domain" ? often(0.7) : true;
+  const known =
+    isTold && options.total !== undefined ? often(0.7) : command === "search" || command === "slug" ? often(0.7) : true;
   const spoken = !known ? "page" : paging === "page" && firstPage === 0 ? "page0" : paging;
   const capped = often(0.3) ? pick(0, 50, 77, 200) + 1 : undefined;
-  const limited = command === "domain" || often(0.2) ? pick(5, 60, 250, 1_000) : undefined;
+  const limited = command === "domain" || command === "several" || often(0.2) ? pick(5, 60, 250, 1_000) : undefined;
   const target = {
     search: ["search", "--country", "x"],
     slug: ["employees", "acme"],
     domain: ["employees", "a.example"],
+    several: ["employees", "a.example", "b.example", "missing.example", "c.example"],
   };
   return {
     options,
