@@ -44,7 +44,7 @@ const groups = [
   {
     name: "connected",
     priority: 1,
-    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|tunnel)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|input)|terminal[\\/](printer|style|tsv|numbers))\.js$/,
+    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|tunnel)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|input)|terminal[\\/](printer|style|numbers))\.js$/,
   },
 ];
 

@@ -1,5 +1,3 @@
-export { counted, grouped } from "../contract/text.ts";
-
 /** A share as text: 12.3%. What is not nothing never shows as 0.0%. */
 export function percent(part: number, whole: number): string {
   if (whole <= 0) return "";

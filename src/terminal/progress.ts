@@ -1,6 +1,6 @@
 import type { Writable } from "node:stream";
-import { harmless } from "../contract/text.ts";
-import { bar, counted, duration, grouped } from "./numbers.ts";
+import { counted, grouped, harmless } from "../contract/text.ts";
+import { bar, duration } from "./numbers.ts";
 import { type Style, widthOfStream } from "./style.ts";
 import { truncate, widthOf } from "./width.ts";
 

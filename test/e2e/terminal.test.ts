@@ -104,7 +104,21 @@ describe("on a real terminal", () => {
       deadline: 10_000,
     });
     expect({ code, screen: screen.slice(screen.indexOf("[y/N]")) }).toMatchObject({ code: 130 });
+    expect(screen).toContain("error: interrupted; nothing was spent\n");
     expect(await balance()).toBe(before);
+  });
+
+  test("Ctrl-D at the question is no, whether something was typed or not", async () => {
+    for (const keys of ["\u0004", "\u007f\u0004"]) {
+      const { code, screen } = await run(["search", "--department", "Legal", "-o", "people.csv"], {
+        type: [[/\[y\/N\] $/, keys]],
+        deadline: 10_000,
+      });
+      expect({ code, screen }).toMatchObject({
+        code: 10,
+        screen: expect.stringContaining("declined; nothing was spent"),
+      });
+    }
   });
 
   test("a key that is typed is never shown", async () => {
@@ -117,6 +131,16 @@ describe("on a real terminal", () => {
     expect(code, screen).toBe(0);
     expect(screen).not.toContain(service.key.slice(-20));
     expect(readFileSync(join(dir, "config", "credentials.json"), "utf8")).toContain(service.key);
+  });
+
+  test("a key that is pasted has no marks of the terminal in it", async () => {
+    const { code, screen, dir } = await runInTerminal(
+      ["login", "work", "--insecure-storage", "--base-url", service.url],
+      { type: [[/[Kk]ey.*: $/, `\u001b[200~${service.key}\u001b[201~\r`]] },
+    );
+    expect(code, screen).toBe(0);
+    expect(screen).not.toContain(service.key.slice(-20));
+    expect(readFileSync(join(dir, "config", "credentials.json"), "utf8")).toContain(`"${service.key}"`);
   });
 
   test("what takes its time shows a spinner, takes it away, and gives the cursor back", async () => {

@@ -1,9 +1,8 @@
 import { PassThrough, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { harmless, harmlessJson } from "../../src/contract/text.ts";
-
-import { bar, counted, duration, grouped, percent, timeText } from "../../src/terminal/numbers.ts";
+import { counted, grouped, harmless, harmlessJson } from "../../src/contract/text.ts";
+import { bar, duration, percent, timeText } from "../../src/terminal/numbers.ts";
 import { Printer, tsv } from "../../src/terminal/printer.ts";
 import { openProgress, progressLine } from "../../src/terminal/progress.ts";
 import { confirmOn, promptOn } from "../../src/terminal/prompt.ts";

@@ -1,1 +1,0 @@
-export { tsv } from "./printer.ts";
