@@ -346,6 +346,20 @@ describe("money that a service tells otherwise, or not", () => {
       expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("charged -5 credits, which cannot be") });
     }
     expect(s.service.charged()).toBe(10);
+    const spend = JSON.parse((await s.run("spend", "--json")).stdout) as { total: { settled: number } };
+    expect(spend.total.settled).toBe(0);
+  });
+
+  test("a reply that tells the charge of a lost one again is that charge: no credit of the cap is given away", async () => {
+    // It honours keys, and does not say so.
+    const s = await scene({ people: 120, idempotent: true, mishap: (call) => (call === 2 ? "drop" : undefined) });
+    const ran = await s.run(...BUY, "--per-page", "20", "--max-credits", "120", "--concurrency", "1");
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    expect(s.ids()).toEqual(s.service.ids());
+    expect(s.service.charged()).toBe(120);
+    expect(s.receipt()).toMatchObject({ credits: 120, uncertain_credits: 0 });
+    const spend = JSON.parse((await s.run("spend", "--json")).stdout) as { total: object };
+    expect(spend.total).toMatchObject({ settled: 120, uncertain: 20, refunded: 20, foreign: 0 });
   });
 
   test("a reply that does not say what it cost is booked at the price of the quote, and that is said once", async () => {
