@@ -215,6 +215,14 @@ test("a damaged dataset and a ClickHouse that is down are no bugs of the program
   const verified = await run(["service", "verify", "--data", "demo"]);
   expect(verified.code).not.toBe(0);
   expect(verified.stderr).not.toContain("bug in headcount");
+  const counts = join(folder, "demo/dataset", version, "counts.bin");
+  await writeFile(
+    counts,
+    (await readFile(counts)).map((byte, at) => (at === 500 ? byte ^ 8 : byte)),
+  );
+  const unreadable = await run(["service", "verify", "--data", "demo", "--json"]);
+  expect(unreadable).toMatchObject({ code: 1, stderr: expect.stringContaining("1 breach found in") });
+  expect(JSON.parse(unreadable.stdout)).toMatchObject({ sound: false, ledger: [], dataset: [expect.any(String)] });
   const served = await run(["serve", "--data", "demo", "--dataset", "clickhouse://127.0.0.1:9/default", "--port", "0"]);
   expect(served).toMatchObject({ code: 8, stderr: expect.stringMatching(/no ClickHouse server answers/) });
 });

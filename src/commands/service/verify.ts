@@ -66,6 +66,8 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
     }
   } catch (error) {
     if (error instanceof Error && error.name === "NoDatasetError") return null;
+    // What is so damaged that it cannot be opened is a breach too, and hides none of the ledger.
+    if (error instanceof Error && error.name === "DatasetDamagedError") return [error.message];
     throw serviceError(error, dir);
   }
 }
