@@ -39,12 +39,12 @@ const groups = [
   {
     name: "contract",
     priority: 3,
-    test: /[\\/]dist[\\/]contract[\\/](filters|money|departments|normalise|suggest|records|text|filter-schema)\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
+    test: /[\\/]dist[\\/](?:terminal[\\/](?:printer|style|numbers)|contract[\\/](?:filters|money|departments|normalise|suggest|records|text|filter-schema))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
   },
   {
     name: "connected",
     priority: 1,
-    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|tunnel)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|input)|terminal[\\/](printer|style|numbers))\.js$/,
+    test: /[\\/]dist[\\/](client[\\/](?!probe|decompress|tunnel)\S+|connections[\\/](resolve|config|paths)|commands[\\/](session|filter-options|input))\.js$/,
   },
 ];
 
