@@ -104,6 +104,10 @@ export class Settlement {
     const atMost = charged ?? flown.hold;
     this.#flight.markSent(flown);
     if (replayed) this.#honoursKeys = true;
+    const { datasetVersion: expected } = this.#options;
+    if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected) {
+      this.#flight.stop(datasetMoved(expected, datasetVersion));
+    }
     // The slot is free: the next request goes out before this page is converted. It is on the wire two turns later.
     this.#flight.turn(flown, "keeping");
     this.#budget.keeping(atMost);

@@ -223,6 +223,21 @@ describe("complete or said", () => {
     await expectBooks(s, 260);
   });
 
+  test("a dataset that moves while a run is at work: exit 5, and the same command begins anew", async () => {
+    const s = await scene({ people: 100, version: (calls) => (calls < 3 ? "v1" : "v2") });
+    const moved = await s.run(...BUY, "--per-page", "20", "--concurrency", "1");
+    expect(moved).toMatchObject({ code: 5, stderr: expect.stringContaining("changed its dataset from v1 to v2") });
+    expect(moved.stderr).toContain("the same command begins anew");
+    const paid = s.service.charged();
+    const [run] = JSON.parse((await s.run("runs", "--json")).stdout) as { status: string }[];
+    expect({ paid, status: run?.status }).toEqual({ paid: 60, status: "stale" });
+    const anew = await s.run(...BUY, "--per-page", "20");
+    expect(anew, anew.stderr).toMatchObject({ code: 0 });
+    expect(anew.stderr).not.toContain("continuing");
+    expect(s.ids()).toEqual(s.service.ids());
+    expect(s.service.charged()).toBe(160);
+  });
+
   test("a service that never turns the page is stopped, not paid to the end", async () => {
     // It pages by offset, and nobody told us: `page` is ignored and every page is the first.
     const s = await scene({ people: 2_000, paging: "offset" });

@@ -42,6 +42,8 @@ export interface ForeignOptions {
   nextUnder: string;
   /** How the account spells its prices. */
   costNames: "path" | "snake" | "camel" | "list";
+  /** The version of its dataset, as every reply tells, after so many paid calls. */
+  version: ((calls: number) => string) | undefined;
   /** What a reply says of its charge, in place of what it was. */
   usedIs: number | "missing" | undefined;
   /** A reply waits up to so long after it was charged: replies overtake each other. */
@@ -115,6 +117,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     total: undefined,
     nextUnder: "next_cursor",
     costNames: "path",
+    version: undefined,
     usedIs: undefined,
     jitterMs: 0,
     tellsCosts: true,
@@ -160,9 +163,11 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     body: unknown,
     headers: Record<string, string> = {},
   ): undefined {
-    response.writeHead(status, { "content-type": "application/json", ...headers });
+    response.writeHead(status, { "content-type": "application/json", ...versionHeader(), ...headers });
     response.end(JSON.stringify(body));
   }
+  const versionHeader = (): Record<string, string> =>
+    options.version === undefined ? {} : { "x-dataset-version": options.version(calls) };
   const envelope = (result: unknown, used = 0): unknown => ({
     status: true,
     detail: ["ok"],
@@ -333,7 +338,12 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       const totals: Record<string, string> =
         options.total === "header" ? { "x-total-count": `${peopleOf(query.get("domain"))}` } : {};
       const length = Buffer.byteLength(whole);
-      response.writeHead(200, { "content-type": "application/json", "content-length": length, ...totals });
+      response.writeHead(200, {
+        "content-type": "application/json",
+        "content-length": length,
+        ...versionHeader(),
+        ...totals,
+      });
       if (mishap === "cut") {
         response.write(whole.slice(0, Math.floor(whole.length / 2)));
         setImmediate(() => response.destroy());
