@@ -40,7 +40,7 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs" },
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
   { name: "HEADCOUNT_ASK_ABOVE", meaning: "credits that one look-up may cost unasked (1)" },
-  { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows itself" },
+  { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows" },
   { name: "HEADCOUNT_CLICKHOUSE_PASSWORD", meaning: "for serve --dataset clickhouse://..." },
   { name: "XDG_CONFIG_HOME", meaning: "else the config is in its headcount (~/.config)" },
   { name: "XDG_STATE_HOME", meaning: "else runs are in its headcount (~/.local/state)" },
@@ -95,7 +95,7 @@ send it elsewhere, --base-url on the command line does, and says so.
 
 Every key is a flag. The same flag again is OR; different flags are AND:
 
-  headcount -c sample count --department Sales --department Legal --country france
+  headcount -c sample count --department Sales --department Legal --country peru
 
 Exact text, in any case (the flag may be repeated):
 ${wrapped(flags([...EXACT_KEYS, "department"]), "  ")}
@@ -122,7 +122,7 @@ and a flag replaces the file's value for its key:
   headcount -c sample count -f segment.json --country germany
 
 headcount filters lists the keys with examples; headcount filters --schema
-prints a JSON Schema for such files, so that an editor completes and checks them.
+prints a JSON Schema for such files: an editor completes and checks by it.
 `,
 
   cron: () => `Unattended exports

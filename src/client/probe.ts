@@ -28,6 +28,9 @@ export interface ProbeOptions {
   readonly timeouts?: Partial<Timeouts> | undefined;
 }
 
+const holdsRows = (result: unknown): boolean =>
+  Array.isArray(result) ? result.length > 0 : Object.values(result ?? {}).some((v) => Array.isArray(v) && v.length > 0);
+
 /** Finds out how a service speaks, by free calls alone. @throws ServiceError or LostReplyError where `account` or `count` fails */
 export async function probeService(options: ProbeOptions): Promise<ProbeReport> {
   const { now, signal } = options;
@@ -47,8 +50,7 @@ export async function probeService(options: ProbeOptions): Promise<ProbeReport> 
   const ask: Ask = async (method, path, body) => {
     try {
       const { result, meta } = unwrap(await send(method, path, body), now(), 0);
-      const empty = result === null || (Array.isArray(result) && result.length === 0);
-      const charged = !empty || (meta.creditsUsed ?? 0n) > 0n;
+      const charged = meta.creditsUsed === undefined ? holdsRows(result) : meta.creditsUsed > 0n;
       const count = countView(result, meta)?.count;
       return { kind: charged ? "charged" : "taken", text: meta.requestId ?? "without id", count };
     } catch (error) {

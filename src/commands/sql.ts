@@ -27,8 +27,8 @@ export function register(program: Command, context: Context, run = query): void 
       "after",
       `
 Examples:
-  $ headcount -c sample sql "select country, count(*) as people from people group by 1 order by 2 desc limit 5"
-  $ headcount -c sample sql "select run, sum(credits) as credits from purchases group by 1" --json
+  $ headcount -c sample sql "select country, count(*) from people group by 1"
+  $ headcount -c sample sql "select sum(credits) from purchases" --json
 
 people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
 purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.`,

@@ -44,6 +44,17 @@ const FORMAT_OF_ENDING: Readonly<Record<string, Format>> = {
   parquet: "parquet",
 };
 
+const COMPRESS =
+  "nothing is compressed here: name it .csv, .ndjson or .parquet (which is small), and compress it afterwards";
+
+const OTHER_ENDINGS: Readonly<Record<string, string>> = {
+  gz: COMPRESS,
+  zst: COMPRESS,
+  zip: COMPRESS,
+  xls: "a .csv written with --excel opens in Excel",
+  xlsx: "a .csv written with --excel opens in Excel",
+};
+
 /** As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. @throws CliError (exit 2) */
 export function chooseFormat(named: string | undefined, file: string | undefined, terminal: boolean): Format {
   if (named !== undefined) {
@@ -65,7 +76,7 @@ export function chooseFormat(named: string | undefined, file: string | undefined
   if (format === undefined) {
     throw usageError(
       `the name ${file} does not tell the format: endings are .csv, .ndjson, .jsonl, .json and .parquet`,
-      "add --format csv (or ndjson, json, parquet)",
+      OTHER_ENDINGS[ending ?? ""] ?? "add --format csv (or ndjson, json, parquet)",
     );
   }
   return format;

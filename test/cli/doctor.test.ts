@@ -170,7 +170,7 @@ describe("doctor", () => {
             return answerError(response, 422, ["bad page"]);
         }
         sold += people;
-        return answerEnvelope(response, [], { used: people });
+        return answerEnvelope(response, how === "cursor" ? { results: [] } : [], { used: people });
       });
       const env = { HEADCOUNT_BASE_URL: server.url, HEADCOUNT_API_KEY: "x_live_12345678", HEADCOUNT_PAGING: how };
       const found = (await doctor({ env })).find("Paging");

@@ -310,6 +310,8 @@ describe("runs export", () => {
       [["--format", "parquet"], "Parquet needs a file"],
       [["--format", "json", "--excel"], "--excel is about CSV, not json"],
       [["-o", "people.txt"], "does not tell the format"],
+      [["-o", "people.csv.gz"], "nothing is compressed here"],
+      [["-o", "people.xlsx"], "a .csv written with --excel opens in Excel"],
       [["-o", "nowhere/people.csv"], "does not exist"],
     ] as const) {
       const { code, stdout, stderr } = await run("export", "last", ...argv);

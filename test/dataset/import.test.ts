@@ -382,6 +382,11 @@ describe("the map", () => {
     await write("map.json", JSON.stringify({ [suggestion.kind]: suggestion.map }));
     await load({ people: ["x.csv"], map: "map.json" });
     expect((await everybody())[0]).toMatchObject({ id: "1", company_name: "Acme", title: "Engineer" });
+    await write("w.csv", "Name,Email,LinkedIn\nAda,a@b.co,https://people.example/in/ada\n");
+    expect(await suggestFor("w.csv", folder)).toMatchObject({
+      kind: "people",
+      map: { name: "Name", network_url: "LinkedIn", company_domain: null },
+    });
     await write("y.ndjson", '{"company_id":"c","website":"acme.example","employees":12,"founded":1999}\n');
     expect(await suggestFor("y.ndjson", folder)).toMatchObject({
       kind: "companies",

@@ -33,10 +33,11 @@ export async function suggestFor(
   text: TextOptions = {},
 ): Promise<Suggestion> {
   const { file, header, rows } = await sampleOf(name, cwd, text);
-  const guessed = kind ?? guessKind(header);
-  const map = { ...suggestMap(guessed, header) };
   const columnOf = (column: string): string[] =>
     rows.map((row) => textOf(row[header.indexOf(column)]) ?? "").filter((value) => value !== "");
+  const ofPeople = header.some((column) => most(columnOf(column), isPersonsAddress));
+  const guessed = kind ?? (ofPeople ? "people" : guessKind(header));
+  const map = { ...suggestMap(guessed, header) };
   for (const column of header.filter((other) => !Object.values(map).includes(other))) {
     const field = fieldByValues(guessed, columnOf(column));
     if (field !== undefined && map[field] === null) map[field] = column;
@@ -114,16 +115,19 @@ function guessKind(header: readonly string[]): ImportKind {
   return score("companies") > score("people") ? "companies" : "people";
 }
 
+const most = (values: readonly string[], test: (value: string) => boolean): boolean =>
+  values.length > 0 && values.filter(test).length > values.length * 0.6;
+
+const isPersonsAddress = (value: string): boolean => /^\S+\/in\/[^/\s]+\/?/i.test(value);
+
 /** The field that most of a column's values look like: addresses of people and companies, domains, departments. */
 function fieldByValues(kind: ImportKind, values: readonly string[]): string | undefined {
-  const most = (test: (value: string) => boolean): boolean =>
-    values.length > 0 && values.filter(test).length > values.length * 0.6;
-  if (kind === "people" && most((value) => /^\S+\/in\/[^/\s]+\/?/i.test(value))) return "network_url";
-  if (most((value) => /^\S+\/(company|organization)\/[^/\s]+\/?/i.test(value))) return "company_network_url";
-  if (kind === "people" && most((value) => departmentOf(value) !== undefined)) return "department";
+  if (kind === "people" && most(values, isPersonsAddress)) return "network_url";
+  if (most(values, (value) => /^\S+\/(company|organization)\/[^/\s]+\/?/i.test(value))) return "company_network_url";
+  if (kind === "people" && most(values, (value) => departmentOf(value) !== undefined)) return "department";
   const isDomain = (value: string): boolean =>
     !/[@\s]/.test(value) && /\.[a-z]{2,}$/.test(canonicalDomain(value) ?? "");
-  if (most(isDomain)) return kind === "people" ? "company_domain" : "domain";
+  if (most(values, isDomain)) return kind === "people" ? "company_domain" : "domain";
   return undefined;
 }
 
