@@ -9,6 +9,7 @@ import {
   addFolderOptions,
   type FolderOptions,
   folderOf,
+  placeFlags,
   serviceError,
   storeOf,
   wholeNumber,
@@ -166,7 +167,7 @@ function announce(service: RunningService, key: string | undefined, options: Ser
   context.stdout.write(`Serving ${service.url}\n`);
   if (service.metricsUrl !== undefined) say(options, context, `Metrics ${service.metricsUrl}`);
   if (key !== undefined) context.stdout.write(`Key ${key} (shown this once)\n`);
-  else say(options, context, "Another key: headcount service keys create");
+  else say(options, context, `Another key: headcount service keys create${placeFlags(options)}`);
 }
 
 function say(options: ServeOptions, context: Context, text: string): void {

@@ -133,7 +133,7 @@ export function requireBalance(quote: Quote, target: Target): void {
       code: "over_cap",
       category: "credits",
       exitCode: EXIT.credits,
-      message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${formatCreditsGrouped(unitPrice)} credits, more than --max-credits; nothing was spent`,
+      message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${formatCreditsGrouped(unitPrice)} ${price === "1" ? "credit" : "credits"}, more than --max-credits; nothing was spent`,
       hint: `--max-credits ${price} pays for one; headcount account shows the prices`,
     });
   }

@@ -31,6 +31,8 @@ describe("service keys", () => {
     expect([again.code, again.out, again.err]).toEqual([0, "", `Key ${id} was revoked before.\n`]);
     const unknown = await headcount("service", "keys", "revoke", "k_none", "--data", data);
     expect([unknown.code, unknown.err]).toEqual([6, expect.stringContaining("has no key k_none")]);
+    // Copied, the hint means the same folder.
+    expect(unknown.err).toContain(`headcount service keys list --data '${data}'`);
     const lines = (await headcount("service", "keys", "list", "--data", data)).out.trim().split("\n");
     expect(lines.map((line) => line.split("\t").at(-1))).toEqual(["revoked", "active"]);
   });

@@ -33,6 +33,10 @@ export const addAccountOptions = (command: Command): Command =>
     "default",
   );
 
+/** The options again, for a command that is named to somebody: without them it would mean another folder. */
+export const placeFlags = ({ data, store }: FolderOptions): string =>
+  `${data === undefined ? "" : ` --data '${data}'`}${store === undefined ? "" : ` --store '${withoutPassword(store)}'`}`;
+
 /** The data folder that the options name. @throws CliError where there is no home to find the default in */
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
   if (options.data === "") throw usageError("--data takes a folder, not an empty text");

@@ -4,7 +4,7 @@ import { echo, harmless } from "../../contract/text.ts";
 import { CliError, EXIT, systemFailure } from "../../errors.ts";
 import type { StoredKey } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { type AccountOptions, addAccountOptions, nameOf, requireAccount, withStore } from "./folder.ts";
+import { type AccountOptions, addAccountOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
 
 interface CreateOptions extends AccountOptions {
   readonly name: string;
@@ -92,7 +92,7 @@ async function revoke(id: string, options: AccountOptions, context: Context): Pr
         category: "not_found",
         exitCode: EXIT.notFound,
         message: `account "${echo(options.account)}" has no key ${echo(id)}`,
-        hint: "headcount service keys list",
+        hint: `headcount service keys list${placeFlags(options)}`,
       });
     }
     const revoked = key.revokedAt === null && (await store.revokeKey(id));
