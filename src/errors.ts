@@ -97,13 +97,13 @@ const EDQUOT = -122;
 /** A refusal of the operating system (docs/output.md, "Exit codes"): 5 where the room ran out, 2 where the path is wrong; else undefined. */
 export function systemFailure(error: unknown): CliError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
-  const { code, errno, message } = error as NodeJS.ErrnoException;
+  const { code, errno, syscall, message } = error as NodeJS.ErrnoException;
   const full = NO_ROOM[errno === EDQUOT ? "EDQUOT" : (code ?? "")];
   return new CliError({
     code: full === undefined ? "filesystem" : "disk_full",
     category: "filesystem",
     exitCode: full === undefined ? EXIT.usage : EXIT.incomplete,
-    message: full === undefined ? message : `${full}: ${message}`,
+    message: full === undefined ? message : `${full}: ${errno === EDQUOT ? `EDQUOT, ${syscall}` : message}`,
     hint:
       full === undefined
         ? "check that the path exists, and that it may be read and written"

@@ -123,6 +123,8 @@ export class App {
       if (route === undefined) return undefined;
       request.call.name = route.name;
       await this.#enter(request);
+      // Who left meanwhile sends no body, and Fastify would wait for it without end.
+      if (reply.raw.destroyed) throw new VanishedError("the client closed the connection");
       if (request.call.withheld) this.#askForBody(request, reply);
       return undefined;
     });

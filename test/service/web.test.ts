@@ -400,4 +400,19 @@ describe("a call whose client is gone", () => {
     while (log.entries().length < 2) await new Promise((wake) => setTimeout(wake, 5));
     expect(log.entries()[1]).toMatchObject({ route: "/v1/person/count", status: 499, key_id: slow.keyId });
   });
+
+  test("before its body was read is a line too, and is not charged", async () => {
+    const log = lines();
+    const late = await start({ log, latencyMs: 150 });
+    const socket = connect(late.port, "127.0.0.1");
+    socket.write(
+      `POST /v1/person/search HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${late.key}\r\nContent-Type: application/json\r\nContent-Length: 14\r\n\r\n{"filters":{}}`,
+    );
+    await new Promise((wake) => setTimeout(wake, 60));
+    socket.destroy();
+    while (log.entries().length < 1) await new Promise((wake) => setTimeout(wake, 5));
+    expect(log.entries()).toEqual([
+      expect.objectContaining({ route: "/v1/person/search", status: 499, credits: "0", key_id: late.keyId }),
+    ]);
+  });
 });

@@ -1,6 +1,7 @@
 import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
+import { systemFailure } from "../../src/errors.ts";
 import { Disk, type DiskStep } from "../../src/runs/disk.ts";
 import { tempDir } from "../support/client.ts";
 
@@ -35,4 +36,12 @@ test("where the disk is full the old file stays, and nothing beside it", async (
       text: "old",
     });
   }
+});
+
+test("a quota that is used up is said in words, although libuv has none for it", () => {
+  const words = "Unknown system error -122: Unknown system error -122, fsync";
+  const failure = systemFailure(
+    Object.assign(new Error(words), { code: "Unknown system error -122", errno: -122, syscall: "fsync" }),
+  );
+  expect(failure).toMatchObject({ exitCode: 5, message: "the disk quota is used up: EDQUOT, fsync" });
 });
