@@ -49,6 +49,9 @@ describe("a folder that is mistyped", () => {
     const data = folder();
     const made = await headcount("service", "generate", "--people", "50", "--data", data, "--quiet");
     expect(made.code, made.err).toBe(0);
+    const verified = await headcount("service", "verify", "--data", data);
+    expect([verified.code, verified.out]).toEqual([0, "ledger\tnone\ndataset\tsound\n"]);
+    expect(verified.err).toContain("there are no accounts in");
     expect((await headcount("service", "keys", "create", "--data", data)).code).toBe(0);
     expect((await headcount("service", "credits", "--data", data)).out).toContain("balance\t10000\n");
     const typo = await headcount("service", "credits", "--data", data, "--store", join(data, "typo.db"));

@@ -4,9 +4,9 @@ import { CliError, EXIT } from "../../errors.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, serviceError, storeOf } from "./folder.ts";
 
-/** What was found wrong, part by part; empty lists where all is sound. `dataset` is null where the folder has none. */
+/** What was found wrong, part by part; empty lists where all is sound, null where the folder has none. */
 interface Findings {
-  readonly ledger: readonly string[];
+  readonly ledger: readonly string[] | null;
   readonly dataset: readonly string[] | null;
   /** What could not be seen from here. */
   readonly notes: readonly string[];
@@ -28,18 +28,23 @@ export function register(service: Command, context: Context): void {
 async function run(options: FolderOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const store = await storeOf(options, context);
+  const dataset = await verifyDataset(dir);
   const { verifyStore } = await import("../../service/data-folder.ts");
   const { breaches: ledger, notes } = await verifyStore(dir, store === undefined ? {} : { store }).catch(
     (error: unknown) => {
+      // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
+      if (error instanceof Error && error.name === "NoLedgerError" && store === undefined && dataset !== null) {
+        return { breaches: null, notes: [`${error.message}: headcount serve and service keys create make them`] };
+      }
       throw serviceError(error, dir);
     },
   );
-  const findings: Findings = { ledger, dataset: await verifyDataset(dir), notes };
+  const findings: Findings = { ledger, dataset, notes };
   const printer = new Printer(context, options);
   if (printer.json) printer.document({ sound: soundness(findings), ...findings });
   else print(findings, printer);
   if (soundness(findings)) return;
-  const breaches = [...findings.ledger, ...(findings.dataset ?? [])];
+  const breaches = [...(findings.ledger ?? []), ...(findings.dataset ?? [])];
   throw new CliError({
     code: "breach",
     category: "internal",
@@ -50,7 +55,7 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
   });
 }
 
-const soundness = ({ dataset, ledger }: Findings): boolean => ledger.length === 0 && (dataset?.length ?? 0) === 0;
+const soundness = ({ dataset, ledger }: Findings): boolean => (ledger?.length ?? 0) + (dataset?.length ?? 0) === 0;
 
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   try {
@@ -73,11 +78,11 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
 }
 
 function print({ dataset, ledger, notes }: Findings, printer: Printer): void {
-  const verdict = (breaches: readonly string[]): string =>
-    breaches.length === 0 ? "sound" : `${breaches.length} found`;
+  const verdict = (breaches: readonly string[] | null): string =>
+    breaches === null ? "none" : breaches.length === 0 ? "sound" : `${breaches.length} found`;
   printer.lines([
     ["ledger", verdict(ledger)],
-    ["dataset", dataset === null ? "none" : verdict(dataset)],
+    ["dataset", verdict(dataset)],
   ]);
   for (const note of notes) printer.say(`notice: ${note}`);
 }
