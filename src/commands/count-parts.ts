@@ -1,4 +1,5 @@
 import type { FilterKeySpec, Filters } from "../contract/filters.ts";
+import { normalForm } from "../contract/normalise.ts";
 import { grouped } from "../contract/text.ts";
 import { bar, percent } from "../terminal/numbers.ts";
 import type { Printer } from "../terminal/printer.ts";
@@ -13,9 +14,12 @@ export interface Breakdown {
   readonly by: FilterKeySpec;
   readonly whole: number;
   readonly parts: readonly Part[];
+  readonly filters: Filters;
+}
+
+interface Explained extends Breakdown {
   /** What the parts do not hold of the whole; negative where they overlap. */
   readonly unexplained: number;
-  readonly filters: Filters;
 }
 
 const BAR_WIDTH = 24;
@@ -23,8 +27,15 @@ const BAR_WIDTH = 24;
 export const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
 
 export async function printParts(found: Breakdown, format: "table" | "csv" | "json", printer: Printer): Promise<void> {
-  const { by, whole, parts, unexplained, filters } = found;
-  if (format === "table") return printTable(found, printer);
+  const { by, whole, filters } = found;
+  const parts = [...found.parts].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+  const within = by.match === "prefix" ? nested(parts) : new Map<string, string>();
+  // Beginnings of one text are nested or apart: what is within another part is in that one's number.
+  const apart = parts.filter(({ value }) => !within.has(value));
+  const unexplained = whole - apart.reduce((sum, part) => sum + part.count, 0);
+  for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
+  const explained = { by, whole, parts, unexplained, filters };
+  if (format === "table") return printTable(explained, printer);
   if (format === "json") printer.document({ count: whole, by: by.key, parts, unexplained, filters });
   else {
     const rows = parts.map(({ value, count }) => [value, count]);
@@ -32,18 +43,29 @@ export async function printParts(found: Breakdown, format: "table" | "csv" | "js
     const { csvDocument } = await import("../output/csv.ts");
     printer.text(csvDocument([by.key, "count"], rows));
   }
-  const text = remainderText(found);
+  const text = remainderText(explained);
   if (text !== undefined) printer.note(text);
 }
 
-function remainderText({ by, whole, unexplained }: Breakdown): string | undefined {
+/** Parts that another part holds, by their values: "soft" is within "so". */
+function nested(parts: readonly Part[]): Map<string, string> {
+  const normal = parts.map(({ value }) => normalForm(value));
+  const found = new Map<string, string>();
+  for (const [index, text] of normal.entries()) {
+    const outer = normal.findIndex((other) => other !== text && text.startsWith(other));
+    if (outer >= 0) found.set(parts[index]?.value ?? "", parts[outer]?.value ?? "");
+  }
+  return found;
+}
+
+function remainderText({ by, whole, unexplained }: Explained): string | undefined {
   const number = grouped(Math.abs(unexplained));
   if (unexplained === 0) return undefined;
   if (unexplained < 0) return `the parts overlap: together they have ${number} more than the segment`;
   return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
 }
 
-async function printTable(found: Breakdown, printer: Printer): Promise<void> {
+async function printTable(found: Explained, printer: Printer): Promise<void> {
   const { by, whole, parts, unexplained } = found;
   const rows = unexplained > 0 ? [...parts, { value: "(another or none)", count: unexplained }] : parts;
   // The remainder is no part: its bar would only flatten those of the parts.

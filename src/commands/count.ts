@@ -279,27 +279,9 @@ async function countParts(
   const whole = await session.client.count(filters, context.interrupted);
   const segments = values.map((value) => ({ ...filters, [by.key]: value }));
   const counts = await countAll(session, segments, options, context);
-  const parts = values
-    .map((value, index): Part => ({ value, count: counts[index] ?? 0 }))
-    .sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
-  const within = by.match === "prefix" ? nested(parts) : new Map<string, string>();
-  // Beginnings of one text are nested or apart: what is within another part is in that one's number.
-  const apart = parts.filter(({ value }) => !within.has(value));
-  const unexplained = whole.count - apart.reduce((sum, part) => sum + part.count, 0);
-  for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
-  const found = { by, whole: whole.count, parts, unexplained, filters };
+  const parts = values.map((value, index): Part => ({ value, count: counts[index] ?? 0 }));
+  const found = { by, whole: whole.count, parts, filters };
   await printParts(found, formatOf(options, printer) ?? "csv", printer);
-}
-
-/** Parts that another part holds, by their values: "soft" is within "so". */
-function nested(parts: readonly Part[]): Map<string, string> {
-  const normal = parts.map(({ value }) => normalForm(value));
-  const found = new Map<string, string>();
-  for (const [index, text] of normal.entries()) {
-    const outer = normal.findIndex((other) => other !== text && text.startsWith(other));
-    if (outer >= 0) found.set(parts[index]?.value ?? "", parts[outer]?.value ?? "");
-  }
-  return found;
 }
 
 /** The form of a breakdown or of several files: as asked, else a table on a terminal; undefined is what the pipe gets. */

@@ -13,6 +13,9 @@ export interface Sample {
   close(): Promise<void>;
 }
 
+/** What the sample is called where a service is named for good: its port is another one each time. */
+export const sampleId = (dir: string): string => `sample:${dir}`;
+
 /** Where the sample's dataset, accounts and key are kept. */
 export const sampleDir = (context: Context): string => join(dataDir(context), "sample");
 

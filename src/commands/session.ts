@@ -82,7 +82,7 @@ export async function withSession<T>(
 
 async function openTarget(context: Context, globals: SessionGlobals, notice: (text: string) => void): Promise<Opened> {
   if (selectionOf(globals, context).connection === "sample") {
-    const { startSample } = await import("./sample.ts");
+    const { sampleId, startSample } = await import("./sample.ts");
     const sample = await startSample(context, notice);
     return {
       name: "sample",
@@ -90,7 +90,7 @@ async function openTarget(context: Context, globals: SessionGlobals, notice: (te
       dialect: DEFAULT_DIALECT,
       apiKey: sample.key,
       keySource: "sample",
-      serviceId: `sample:${sample.dir}`,
+      serviceId: sampleId(sample.dir),
       sampleDir: sample.dir,
       close: sample.close,
     };

@@ -227,14 +227,6 @@ export class Library {
     }));
   }
 
-  /** Which of these identities are owned ({@link identityOf}). */
-  owned(identities: readonly string[]): Set<string> {
-    const rows = this.#statement("SELECT identity FROM person WHERE identity IN (SELECT value FROM json_each(?))").all(
-      JSON.stringify(identities),
-    ) as { identity: string }[];
-    return new Set(rows.map(({ identity }) => identity));
-  }
-
   /** The people that a text names: by id, profile address or its slug, or whole name; at most 20. */
   find(text: string): number[] {
     const address = canonicalAddress(text);

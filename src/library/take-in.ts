@@ -71,12 +71,14 @@ export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<
   return openLibrary(shelf, store);
 }
 
+const EVERYBODY = { exact: {}, prefix: {}, range: {} };
+
 /** Takes in records at no price; again, it changes nothing. @param at epoch milliseconds @returns how many people are new */
 export function importRecords(
   library: Library,
   { name, at, records }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
 ): number {
-  const before = library.totals().people;
+  const before = library.count(EVERYBODY);
   const body = Buffer.from(`{"result":[${records.map(stringifyExact).join(",")}]}`);
   const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
   library.addPages([{ run, unit: 1, at, rows: records.length === 0 ? [] : rowsOf(Page.read(body, "person"), 0n) }]);
@@ -89,7 +91,7 @@ export function importRecords(
     createdAt: new Date(at).toISOString(),
     finishedAt: at,
   });
-  return library.totals().people - before;
+  return library.count(EVERYBODY) - before;
 }
 
 /** The library that a run's people belong to; undefined where it bought companies. */
@@ -99,8 +101,10 @@ export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {
   return { path: libraryPath(stateDir, plan.base_url, mode), serviceId: plan.base_url, mode };
 }
 
-const belongs = (plan: Plan, { serviceId, mode }: Shelf): boolean =>
-  kindOf({ plan }) === "person" && plan.base_url === serviceId && (plan.key_mode ?? "live") === mode;
+function belongs(plan: Plan, { serviceId, mode }: Shelf): boolean {
+  const own = shelfOfPlan("", plan);
+  return own?.serviceId === serviceId && own.mode === mode;
+}
 
 /** Rows that are taken in at once: each time costs a sync of the disk. */
 const GROUP_ROWS = 10_000;

@@ -171,6 +171,18 @@ describe("--owned", () => {
     ).toEqual(inSales.map(({ id }) => id).sort());
   });
 
+  test("parts that hold each other are said, and counted once in what is left over", async () => {
+    const me = await buyer();
+    const whole = Number((await me.run(["count", "--owned"])).stdout);
+    const [wide, narrow] = ["a", "as"];
+    const some = Number((await me.run(["count", "--owned", "--title-prefix", wide])).stdout);
+    const argv = ["count", "--owned", "--by", "title_prefix", "--values", narrow, "--values", wide, "--json"];
+    const { stdout, stderr } = await me.run(argv);
+    expect(some).toBeGreaterThan(0);
+    expect(JSON.parse(stdout)).toMatchObject({ count: whole, unexplained: whole - some });
+    expect(stderr).toContain(`"${narrow}" is counted in "${wide}" too`);
+  });
+
   test("flags of buying have no place there", async () => {
     const { code, stderr } = await (await buyer()).run(["search", "--owned", "--max-credits", "5"]);
     expect(code).toBe(2);

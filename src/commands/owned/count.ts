@@ -33,9 +33,7 @@ export async function countOwned(
         values.length > 0
           ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
           : known(library, by, filters);
-      const whole = count(filters);
-      const unexplained = whole - parts.reduce((sum, part) => sum + part.count, 0);
-      return printParts({ by, whole, parts, unexplained, filters }, chosen, printer);
+      return printParts({ by, whole: count(filters), parts, filters }, chosen, printer);
     }
     const rows = segments.map(({ name, filters }) => ({ file: name, count: count(filters), filters }));
     if (first !== undefined && rows.length === 1) {

@@ -37,7 +37,7 @@ const PAGE_ROWS = 1_000;
 
 /** The records as pages of a service, so that every format is made from them as from bought ones. */
 async function* pagesOf(library: Library, filters: CanonicalFilters, limit: number): AsyncGenerator<Page> {
-  let records: string[] = [];
+  const records: string[] = [];
   const page = (): Page => Page.read(Buffer.from(`{"result":[${records.splice(0).join(",")}]}`), "person");
   let left = limit;
   for (const record of library.records(filters)) {
@@ -46,7 +46,6 @@ async function* pagesOf(library: Library, filters: CanonicalFilters, limit: numb
     if (records.length === PAGE_ROWS) yield page();
   }
   if (records.length > 0) yield page();
-  records = [];
 }
 
 /** Writes who is owned of a segment; what `search --owned` does too. */

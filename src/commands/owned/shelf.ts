@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { baseUrlText, parseBaseUrl } from "../../client/addresses.ts";
-import { findConnection, readConfig, SAMPLE } from "../../connections/config.ts";
+import { existingConnection, readConfig, SAMPLE } from "../../connections/config.ts";
 import { findFolder, stateDir } from "../../connections/paths.ts";
 import { keyModeOf, selectionOf } from "../../connections/resolve.ts";
 import type { Context } from "../../context.ts";
@@ -11,7 +11,7 @@ import type { GlobalOptions } from "../../options.ts";
 import type { RunStore } from "../../runs/run-store.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { openStore } from "../runs/store.ts";
-import { sampleDir } from "../sample.ts";
+import { sampleDir, sampleId } from "../sample.ts";
 
 /** The options that say whose people are meant. */
 export interface ShelfOptions extends GlobalOptions {
@@ -25,16 +25,13 @@ export const addShelfOption = (command: Command): Command =>
 /** The service whose people are meant, as runs name it. Asks nobody and needs no key. */
 function serviceIdOf(options: GlobalOptions, context: Context): string {
   const { connection, baseUrl } = selectionOf(options, context);
-  if (connection === SAMPLE) return `sample:${sampleDir(context)}`;
+  if (connection === SAMPLE) return sampleId(sampleDir(context));
   if (baseUrl !== undefined) return baseUrlText(parseBaseUrl(baseUrl));
   const config = readConfig(findFolder("config", context));
   const name = connection ?? config.default;
-  const found = name === undefined ? undefined : findConnection(config, name);
-  if (found !== undefined) return baseUrlText(parseBaseUrl(found.baseUrl));
+  if (name !== undefined) return baseUrlText(parseBaseUrl(existingConnection(config, name).baseUrl));
   throw usageError(
-    name === undefined
-      ? "no connection is named, so nobody knows whose people are meant"
-      : `there is no connection "${name}"`,
+    "no connection is named, so nobody knows whose people are meant",
     "name one with -c, or an address with --base-url; headcount connections lists them",
     "no_connection",
   );
