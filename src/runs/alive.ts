@@ -116,7 +116,7 @@ export class LifeSign {
 }
 
 /** The kernel's word on a {@link LifeSign}: a refusal means that nobody listens any more. Anything else tells nothing. */
-const askSign = (path: string): Promise<Fate> =>
+export const askSign = (path: string): Promise<Fate> =>
   shortly<Fate>(path, "elsewhere", (short) => {
     return new Promise((resolve) => {
       const socket = connect(short);

@@ -1,7 +1,8 @@
 import { randomBytes } from "node:crypto";
-import { link, open, readFile, unlink, writeFile } from "node:fs/promises";
+import { link, open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
 import { CliError, EXIT } from "../errors.ts";
-import { type Fate, fateOf, LifeSign, type ProcessIdentity, thisProcess } from "./alive.ts";
+import { askSign, type Fate, fateOf, LifeSign, type ProcessIdentity, thisProcess } from "./alive.ts";
 import { errorCode, FILE_MODE } from "./disk.ts";
 
 export interface LockHolder extends ProcessIdentity {
@@ -25,6 +26,7 @@ export interface LockOptions {
 }
 
 const POLL_MS = 250;
+const SIGN_MADE_MS = 200;
 
 const signOf = (path: string, token: string): string => `${path}.${token}.s`;
 
@@ -42,6 +44,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
     await sign?.end();
     throw error;
   }
+  await clearSigns(path, token, options.now());
   return {
     path,
     release: async () => {
@@ -49,6 +52,19 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
       await sign?.end();
     },
   };
+}
+
+/** Whoever was killed while it waited has left its sign, and no lock names it. A sign that is being made is too young to be asked:
+ * for an instant it is there and nobody listens. */
+async function clearSigns(path: string, token: string, now: number): Promise<void> {
+  const start = `${basename(path)}.`;
+  for (const name of await readdir(dirname(path)).catch(() => [])) {
+    if (!name.startsWith(start) || !/^\w+\.s$/.test(name.slice(start.length))) continue;
+    const sign = join(dirname(path), name);
+    const made = await stat(sign).catch(() => undefined);
+    if (sign === signOf(path, token) || made === undefined || now - made.mtimeMs < SIGN_MADE_MS) continue;
+    if ((await askSign(sign)) === "gone") await unlink(sign).catch(() => undefined);
+  }
 }
 
 async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {

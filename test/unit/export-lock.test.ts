@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, unlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
 import { thisProcess } from "../../src/runs/alive.ts";
@@ -50,6 +50,25 @@ test("a lock of a process that is gone is taken over, and so is one whose proces
   await new Promise((resolve) => child.on("exit", resolve));
   expect(await taken(await holder({ pid }))).toBe(true);
   expect(await taken(await holder({ started: "1" }))).toBe(true);
+});
+
+test("whoever was killed while it waited leaves nothing behind: the next holder clears its sign, and no living one's", async () => {
+  const path = lockFile();
+  const listen = (sign: string): string => `require("node:net").createServer().listen(${JSON.stringify(sign)})`;
+  const dead = spawnSync(process.execPath, [
+    "-e",
+    `${listen(`${path}.dead.s`)}.on("listening", () => process.kill(process.pid, 9))`,
+  ]);
+  expect(dead.signal).toBe("SIGKILL");
+  const living = spawn(process.execPath, [
+    "-e",
+    `${listen(`${path}.living.s`)}.on("listening", () => console.log("up"))`,
+  ]);
+  await new Promise((up) => living.stdout.once("data", up));
+  for (const sign of [`${path}.dead.s`, `${path}.living.s`]) utimesSync(sign, new Date(0), new Date(0));
+  await (await acquireLock(path, options())).release();
+  expect(readdirSync(dirname(path))).toEqual(["lock.living.s"]);
+  living.kill("SIGKILL");
 });
 
 test("a living holder's lock and an unreadable one are never taken", async () => {
