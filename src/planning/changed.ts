@@ -1,0 +1,134 @@
+import { countChunks, findGone } from "./removed.ts";
+
+/** Somebody, and the value that was bought. */
+export interface Held<T> {
+  readonly person: T;
+  readonly value: string;
+}
+
+/** How many of these people have one of these values. */
+export interface Question<T> {
+  readonly values: readonly string[];
+  readonly people: readonly T[];
+}
+
+export interface Most {
+  /** People in one count. */
+  readonly people: number;
+  /** Values of the field in one count. */
+  readonly values: number;
+}
+
+/**
+ * Who no longer has the value that was bought, exactly: each value is in several sets of values so that no value's sets are among those of
+ * another (a completely separating system). Whoever moved from one value to another, or to none, is missing from a set that has the old
+ * one and not the new one; nobody else is missing from any.
+ * @param present free counts, asked for at once
+ * @throws UnsoundCountsError where counts contradict each other
+ */
+export async function findChanged<T>(
+  held: readonly Held<T>[],
+  most: Most,
+  present: (questions: readonly Question<T>[]) => Promise<readonly number[]>,
+): Promise<T[]> {
+  const changed = new Set<T>();
+  for (const { values, people } of questionsFor(held, most)) {
+    // Whoever was found by another set would only be found again.
+    const asked = people.filter((person) => !changed.has(person));
+    const count = (lists: readonly (readonly T[])[]): Promise<readonly number[]> =>
+      present(lists.map((list) => ({ values, people: list })));
+    const { gone } = await findGone(await countChunks(asked, most.people, count), most.people, count);
+    for (const person of gone) changed.add(person);
+  }
+  return [...changed];
+}
+
+/** Free counts that it takes to see that nobody changed. */
+export const testCalls = (held: readonly Held<unknown>[], most: Most): number =>
+  questionsFor(held, most).reduce((sum, { people }) => sum + Math.ceil(people.length / most.people), 0);
+
+function questionsFor<T>(held: readonly Held<T>[], most: Most): Question<T>[] {
+  const groups = new Map<string, T[]>();
+  for (const { person, value } of held) {
+    const group = groups.get(value);
+    if (group === undefined) groups.set(value, [person]);
+    else group.push(person);
+  }
+  const bySize = [...groups].sort(([, a], [, b]) => b.length - a.length);
+  // What many people share fills a count by itself.
+  const isAlone = ([, people]: [string, T[]]): boolean => people.length * 2 >= most.people;
+  const alone = bySize.filter(isAlone);
+  const shared = bySize.filter((group) => !isAlone(group));
+  const { sets, each } = designFor(
+    shared.length,
+    shared.reduce((sum, [, people]) => sum + people.length, 0),
+    most,
+  );
+  const single = ([value, people]: [string, T[]]): Question<T> => ({ values: [value], people });
+  if (each === 1 && sets >= shared.length) return bySize.map(single);
+  const together = Array.from({ length: sets }, () => ({ values: [] as string[], people: [] as T[] }));
+  const codes = codesFor(
+    shared.map(([, people]) => people.length),
+    sets,
+    each,
+  );
+  for (const [index, [value, people]] of shared.entries()) {
+    for (const set of codes[index] ?? []) {
+      together[set]?.values.push(value);
+      together[set]?.people.push(...people);
+    }
+  }
+  return [...alone.map(single), ...together.filter(({ people }) => people.length > 0)];
+}
+
+const MOST_EACH = 8;
+
+/** How many sets there are to be, and how many of them each value is in, so that the fewest counts are asked for. */
+function designFor(values: number, people: number, most: Most): { readonly sets: number; readonly each: number } {
+  let best = { sets: values, each: 1, calls: Math.max(values, Math.ceil(people / most.people)) };
+  for (let each = 2; each <= MOST_EACH && values > 2; each++) {
+    const least = fewestSets(values, each);
+    for (const sets of [least, Math.max(least, Math.ceil((people * each) / most.people))]) {
+      if ((values * each) / sets > most.values * 0.8 || sets >= values) continue;
+      const calls = sets * Math.max(1, Math.ceil((people * each) / sets / most.people));
+      if (calls < best.calls) best = { sets, each, calls };
+    }
+  }
+  return best;
+}
+
+/** The fewest sets of which so many can be chosen in as many ways as there are values. */
+function fewestSets(values: number, each: number): number {
+  for (let sets = each + 1; ; sets++) {
+    let ways = 1;
+    for (let chosen = 0; chosen < each; chosen++) ways = (ways * (sets - chosen)) / (chosen + 1);
+    if (Math.round(ways) >= values) return sets;
+  }
+}
+
+/** For each value different sets, the emptiest that are left to it. @param sizes largest first */
+function codesFor(sizes: readonly number[], sets: number, each: number): number[][] {
+  const load = new Float64Array(sets);
+  const used = new Set<string>();
+  return sizes.map((size) => {
+    const order = Array.from(load.keys()).sort((a, b) => (load[a] ?? 0) - (load[b] ?? 0));
+    const code = firstUnused(order, each, used) ?? [];
+    used.add(keyOf(code));
+    for (const set of code) load[set] = (load[set] ?? 0) + size;
+    return code;
+  });
+}
+
+const keyOf = (code: readonly number[]): string => [...code].sort((a, b) => a - b).join();
+
+function firstUnused(order: readonly number[], each: number, used: ReadonlySet<string>): number[] | undefined {
+  const search = (from: number, chosen: number[]): number[] | undefined => {
+    if (chosen.length === each) return used.has(keyOf(chosen)) ? undefined : chosen;
+    for (let at = from; at < order.length; at++) {
+      const found = search(at + 1, [...chosen, order[at] ?? 0]);
+      if (found !== undefined) return found;
+    }
+    return undefined;
+  };
+  return search(0, []);
+}
