@@ -6,6 +6,8 @@ import type { CanonicalFilters } from "../contract/filters.ts";
 import { canonicalAddress, isSlug, normalForm } from "../contract/normalise.ts";
 import { type CliError, usageError } from "../errors.ts";
 import { fieldsOf, type Purchase } from "./history.ts";
+import { Lists } from "./lists.ts";
+import { membersMatching, membersNamed, membersOfRun, type OwnedPerson } from "./members.ts";
 import { filterValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, SCHEMA, VIEWS } from "./schema.ts";
 import { openToRead, openToWrite } from "./sqlite.ts";
@@ -71,12 +73,14 @@ export interface LibraryTotals {
 /** Everybody ever bought from a service, once, with every purchase and every record that came. Answers filters as the service does. */
 export class Library {
   readonly path: string;
+  readonly lists: Lists;
   readonly #database: DatabaseSyncInstance;
   readonly #statements = new Map<string, StatementSyncInstance>();
 
   private constructor(path: string, database: DatabaseSyncInstance) {
     this.path = path;
     this.#database = database;
+    this.lists = new Lists(database);
   }
 
   /** Opens a library, made where it is not there. @throws CliError (exit 2) where another version of headcount wrote it */
@@ -211,6 +215,16 @@ export class Library {
     const { text, values } = whereSql(conditionsOf(filters), DIALECT);
     const sql = `SELECT body FROM person JOIN record ON r = person.record${text} ORDER BY n`;
     for (const row of this.#database.prepare(sql).iterate(...values)) yield (row as { body: string }).body;
+  }
+
+  /** Those who match by what was bought. */
+  members(filters: CanonicalFilters): OwnedPerson[] {
+    return [...membersMatching(this.#database, filters, DIALECT)];
+  }
+
+  /** Those with these identities, or those whom a run brought. */
+  membersBy(who: readonly string[] | { readonly run: string }): OwnedPerson[] {
+    return [...("run" in who ? membersOfRun(this.#database, who.run) : membersNamed(this.#database, who))];
   }
 
   /** Values of a key among those who match, most frequent first; `undefined` stands for none. */

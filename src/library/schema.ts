@@ -3,7 +3,7 @@ import { PERSON_FIELDS } from "../contract/records.ts";
 import { PERSON_COLUMNS } from "./person.ts";
 
 /** Raised whenever a table changes: a library of another format is made again from the runs. */
-export const FORMAT = 1;
+export const FORMAT = 2;
 
 const typeOf = (column: string): string => (NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT");
 
@@ -22,6 +22,7 @@ const INDEXES = [
 /**
  * `person`: everybody once, with the normal forms that filters match on. `record`: each different record that came for a person.
  * `purchase`: every paid row; the newest one's record is the person's. `page`: which pages of which run are in. `run`: what was bought.
+ * `list`, `refresh`, `member`, `changed`: lists.ts.
  */
 export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -41,6 +42,16 @@ CREATE TABLE run (
   id TEXT PRIMARY KEY, command TEXT NOT NULL, target TEXT NOT NULL, dataset_version TEXT, output TEXT, created_at TEXT NOT NULL,
   finished_at INTEGER
 ) WITHOUT ROWID;
+CREATE TABLE list (
+  n INTEGER PRIMARY KEY, output TEXT NOT NULL UNIQUE, filters TEXT NOT NULL, canonical TEXT NOT NULL, view TEXT NOT NULL, at INTEGER NOT NULL
+);
+CREATE TABLE refresh (
+  list INTEGER NOT NULL, refresh INTEGER NOT NULL, at INTEGER NOT NULL, dataset_version TEXT, count INTEGER NOT NULL, added INTEGER NOT NULL,
+  removed INTEGER NOT NULL, changed INTEGER NOT NULL, calls INTEGER NOT NULL, credits INTEGER NOT NULL, run TEXT, PRIMARY KEY (list, refresh)
+) WITHOUT ROWID;
+CREATE TABLE member (list INTEGER NOT NULL, person TEXT NOT NULL, since INTEGER NOT NULL, until INTEGER, PRIMARY KEY (list, person, since)) WITHOUT ROWID;
+CREATE TABLE changed (list INTEGER NOT NULL, refresh INTEGER NOT NULL, person TEXT NOT NULL, fields TEXT NOT NULL, PRIMARY KEY (list, refresh, person))
+  WITHOUT ROWID;
 ${INDEXES.map((columns) => `CREATE INDEX person_by_${columns.join("_")} ON person (${columns.join(", ")});`).join("\n")}
 `;
 

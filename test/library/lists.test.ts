@@ -1,0 +1,95 @@
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { Library } from "../../src/library/library.ts";
+import { importRecords } from "../../src/library/take-in.ts";
+import { tempDir } from "../support/client.ts";
+
+const VIEW = { format: "csv", fields: null, excel: false, raw: false };
+const LIST = {
+  output: "/home/ada/list.csv",
+  filters: { department: "Sales" },
+  canonical: '{"department":["Sales"]}',
+  view: VIEW,
+};
+const found = (more: { added?: string[]; removed?: string[]; changed?: Map<string, string[]> }) => ({
+  at: 5,
+  datasetVersion: null,
+  count: 3,
+  added: [],
+  removed: [],
+  changed: new Map<string, string[]>(),
+  calls: 7,
+  credits: 2_000_000n,
+  run: "r1",
+  ...more,
+});
+
+test("people as a refresh needs them: by filters, by identity, by run", async () => {
+  const library = await Library.open(join(tempDir(), "library.db"));
+  importRecords(library, {
+    name: "old.csv",
+    at: 1_000,
+    records: [
+      { id: "p1", name: "Ada  LOVELACE", network_url: "https://www.net.example/in/Ada/", department: "Sales" },
+      { id: "p2", name: "Bo", network_url: "bo", department: "Legal" },
+      { id: "p3", name: "Cy" },
+    ],
+  });
+  const all = library.members({ exact: {}, prefix: {}, range: {} });
+  expect(all.map(({ identity, address, name }) => [identity, address, name])).toEqual([
+    ["p1", "net.example/in/ada", "ada lovelace"],
+    ["p2", "bo", "bo"],
+    ["p3", undefined, "cy"],
+  ]);
+  expect(all[0]).toMatchObject({ boughtAt: 1_000, version: null, values: { department: "Sales" } });
+  expect(library.members({ exact: {}, prefix: {}, range: {}, department: ["Legal"] })).toHaveLength(1);
+  expect(library.membersBy(["p3", "nobody", "p1"]).map(({ identity }) => identity)).toEqual(["p1", "p3"]);
+  library.close();
+});
+
+test("any history of a list ends with those who are in it", async () => {
+  const library = await Library.open(join(tempDir(), "library.db"));
+  const { lists } = library;
+  expect(lists.at(LIST.output)).toBeUndefined();
+  let output = 0;
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.nat(12)),
+      fc.array(fc.tuple(fc.uniqueArray(fc.nat(12)), fc.boolean()), { minLength: 1, maxLength: 6 }),
+      (first, weeks) => {
+        const list = { ...LIST, output: `/list-${output++}.csv` };
+        let now = first.map(String);
+        for (const [next, elsewhere] of weeks) {
+          // Now and then the list begins with others than it ended with: its file was written by a search.
+          const before = elsewhere ? [...now].reverse().slice(1) : now;
+          const after = next.map(String);
+          const added = after.filter((person) => !before.includes(person));
+          const removed = before.filter((person) => !after.includes(person));
+          lists.record(
+            list,
+            before,
+            found({ added, removed, changed: new Map(before.slice(0, 1).map((id) => [id, ["title"]])) }),
+          );
+          now = after;
+          expect(lists.members(lists.at(list.output)?.n ?? 0).sort()).toEqual([...now].sort());
+        }
+        expect(lists.history(lists.at(list.output)?.n ?? 0).map(({ refresh }) => refresh)).toEqual(
+          weeks.map((_, at) => at + 1),
+        );
+      },
+    ),
+    { numRuns: 60 },
+  );
+  library.close();
+});
+
+test("a list says what it is, and what each refresh found and cost", async () => {
+  const library = await Library.open(join(tempDir(), "library.db"));
+  library.lists.record(LIST, ["a", "b"], found({ added: ["c"], removed: ["a"] }));
+  expect(library.lists.at(LIST.output)).toMatchObject({ ...LIST, refreshes: 1, at: 5 });
+  expect(library.lists.history(1)).toEqual([
+    { refresh: 1, at: 5, count: 3, added: 1, removed: 1, changed: 0, calls: 7, credits: 2_000_000n, run: "r1" },
+  ]);
+  library.close();
+});
