@@ -40,7 +40,7 @@ export async function printParts(found: Breakdown, format: "table" | "csv" | "js
   else {
     const rows = parts.map(({ value, count }) => [value, count]);
     // A plain count loads nothing that writes CSV.
-    const { csvDocument } = await import("../output/csv.ts");
+    const { csvDocument } = await import("../render/csv.ts");
     printer.text(csvDocument([by.key, "count"], rows));
   }
   const text = remainderText(explained);

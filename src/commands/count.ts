@@ -247,7 +247,7 @@ async function countFiles(
     });
     printer.document(documents);
   } else if (format === "csv") {
-    const { csvDocument } = await import("../output/csv.ts");
+    const { csvDocument } = await import("../render/csv.ts");
     printer.text(
       csvDocument(
         ["file", "count"],

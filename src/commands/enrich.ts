@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { harmlessJson } from "../contract/text.ts";
-import { cellOf, type JsonRecord, type JsonValue, parseExact } from "../output/values.ts";
 import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purchase.ts";
+import { cellOf, type JsonRecord, type JsonValue, parseExact } from "../render/values.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Printer } from "../terminal/printer.ts";
 import { buy, type Purchase } from "./buy.ts";

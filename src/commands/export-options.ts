@@ -5,11 +5,11 @@ import { type Credits, parseCredits } from "../contract/money.ts";
 import { echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
-import { checkFields, parseFields, publishedFields } from "../output/columns.ts";
 import { chooseFormat, FORMATS } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
-import type { RecordKind } from "../output/values.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
+import { checkFields, parseFields, publishedFields } from "../render/columns.ts";
+import type { RecordKind } from "../render/values.ts";
 import { shellWord } from "../usage.ts";
 
 export interface ViewFlags extends GlobalOptions {

@@ -10,7 +10,7 @@ import {
 } from "../contract/money.ts";
 import { grouped, spanMs } from "../contract/text.ts";
 import type { GlobalOptions } from "../options.ts";
-import { csvDocument } from "../output/csv.ts";
+import { csvDocument } from "../render/csv.ts";
 import { creditsOf, type DaySpend } from "../runs/journal.ts";
 import { type RunSpend, readSpend } from "../runs/spend.ts";
 import { Printer } from "../terminal/printer.ts";

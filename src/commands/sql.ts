@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import { type JsonValue, stringifyExact } from "../output/values.ts";
+import { type JsonValue, stringifyExact } from "../render/values.ts";
 import { Printer } from "../terminal/printer.ts";
 import { readInput } from "./input.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./owned/shelf.ts";
@@ -58,7 +58,7 @@ async function query(text: string, options: SqlOptions, context: Context): Promi
       );
       printer.text(`${stringifyExact(documents)}\n`);
     } else if (format === "csv") {
-      const { csvDocument } = await import("../output/csv.ts");
+      const { csvDocument } = await import("../render/csv.ts");
       printer.text(csvDocument(columns, rows));
     } else {
       await printer.table(

@@ -1,10 +1,10 @@
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import { checkFields, collectColumns, publishedFields } from "../output/columns.ts";
 import type { Rendering } from "../output/formats.ts";
 import { checkOutput, exists, type FileFacts, FileOutput, type Output, StreamOutput } from "../output/output.ts";
-import type { Page } from "../output/page.ts";
-import type { RecordKind } from "../output/values.ts";
+import { checkFields, collectColumns, publishedFields } from "../render/columns.ts";
+import type { Page } from "../render/page.ts";
+import type { RecordKind } from "../render/values.ts";
 import { Disk } from "../runs/disk.ts";
 import { Printer } from "../terminal/printer.ts";
 import { type GuardFlags, readGuard, type readView, type ViewFlags } from "./export-options.ts";

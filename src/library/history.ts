@@ -1,4 +1,4 @@
-import { isNested, type JsonRecord, type JsonValue, parseExact, stringifyExact } from "../output/values.ts";
+import { isNested, type JsonRecord, type JsonValue, parseExact, stringifyExact } from "../render/values.ts";
 
 export interface Purchase {
   /** Epoch milliseconds. */

@@ -1,8 +1,8 @@
 import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { identityOf, kindOf } from "../output/distinct.ts";
-import { Page } from "../output/page.ts";
-import { type JsonRecord, stringifyExact } from "../output/values.ts";
+import { Page } from "../render/page.ts";
+import { type JsonRecord, stringifyExact } from "../render/values.ts";
 import { creditsOf } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";

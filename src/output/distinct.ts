@@ -1,7 +1,7 @@
 import { canonicalAddress } from "../contract/normalise.ts";
+import { Page } from "../render/page.ts";
+import type { RecordKind } from "../render/values.ts";
 import type { RunReader } from "../runs/run.ts";
-import { Page } from "./page.ts";
-import type { RecordKind } from "./values.ts";
 
 const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
   person: ["network_url"],

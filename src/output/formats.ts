@@ -1,10 +1,10 @@
 import { nearest } from "../contract/suggest.ts";
 import { usageError } from "../errors.ts";
-import { CsvView } from "./csv.ts";
-import { JsonView, NdjsonView } from "./json.ts";
-import type { View } from "./page.ts";
+import { CsvView } from "../render/csv.ts";
+import { JsonView, NdjsonView } from "../render/json.ts";
+import type { View } from "../render/page.ts";
+import type { RecordKind } from "../render/values.ts";
 import { type DrawTable, TableView } from "./table.ts";
-import type { RecordKind } from "./values.ts";
 
 export const FORMATS = ["csv", "ndjson", "json", "parquet", "table"] as const;
 export type Format = (typeof FORMATS)[number];

@@ -5,10 +5,10 @@ import { basename, dirname, join } from "node:path";
 import { getuid } from "node:process";
 import type { Writable } from "node:stream";
 import { CliError, EXIT, usageError } from "../errors.ts";
+import { AskedFields, collectColumns } from "../render/columns.ts";
+import type { Page, View } from "../render/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
-import { AskedFields, collectColumns } from "./columns.ts";
 import { createView, type Rendering } from "./formats.ts";
-import type { Page, View } from "./page.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
 
 export interface Output {

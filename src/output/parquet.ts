@@ -2,10 +2,10 @@ import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import type { DuckDBType, DuckDBValue } from "@duckdb/node-api";
 import { CliError, EXIT } from "../errors.ts";
+import { ColumnUnion, eachCell, publishedFields } from "../render/columns.ts";
+import type { Page } from "../render/page.ts";
+import { cellOf, fieldValue, type JsonValue, type RecordKind } from "../render/values.ts";
 import { FILE_MODE, FOLDER_MODE } from "../runs/disk.ts";
-import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
-import type { Page } from "./page.ts";
-import { cellOf, fieldValue, type JsonValue, type RecordKind } from "./values.ts";
 
 type DuckDb = typeof import("@duckdb/node-api");
 

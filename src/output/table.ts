@@ -1,5 +1,5 @@
-import type { Page, View } from "./page.ts";
-import { cellOf, fieldValue, type RecordKind } from "./values.ts";
+import type { Page, View } from "../render/page.ts";
+import { cellOf, fieldValue, type RecordKind } from "../render/values.ts";
 
 /** Draws rows for a person: handed in by the command, because `output/` knows no terminal. */
 export type DrawTable = (columns: readonly string[], always: number) => RowsTable;

@@ -4,7 +4,7 @@ import type { Pacer } from "../client/pacing.ts";
 import type { ServiceClient } from "../client/types.ts";
 import { affordableRows, credits, ZERO } from "../contract/money.ts";
 import { kindOf } from "../output/distinct.ts";
-import { Page } from "../output/page.ts";
+import { Page } from "../render/page.ts";
 import { freeBytes } from "../runs/disk.ts";
 import { creditsOf, creditText, newUnit, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";

@@ -1,9 +1,9 @@
 import type { CompanyQuery } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
-import { noRowHas } from "../output/columns.ts";
 import { type Distinct, distinctPages } from "../output/distinct.ts";
 import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
+import { noRowHas } from "../render/columns.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, notComplete } from "./failures.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";

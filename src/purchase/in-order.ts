@@ -1,4 +1,4 @@
-import { Page } from "../output/page.ts";
+import { Page } from "../render/page.ts";
 import { byPosition, type Unit } from "../runs/journal.ts";
 import type { Flight } from "./flight.ts";
 

@@ -1,5 +1,5 @@
 import { crc32 } from "node:zlib";
-import type { Page } from "../output/page.ts";
+import type { Page } from "../render/page.ts";
 import type { Unit } from "../runs/journal.ts";
 
 /** Whether a service turns its pages, or gives the same rows again and again and is paid for them each time. */

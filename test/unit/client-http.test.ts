@@ -12,7 +12,7 @@ import { type ClientOptions, createClient, type RequestLog } from "../../src/cli
 import { isTransient } from "../../src/client/retry.ts";
 import { DEFAULT_DIALECT, type Dialect, type ServiceClient } from "../../src/client/types.ts";
 import { CliError } from "../../src/errors.ts";
-import { Page } from "../../src/output/page.ts";
+import { Page } from "../../src/render/page.ts";
 import { answerEnvelope, answerError, type RawServer, rawServer, tempDir } from "../support/client.ts";
 
 const KEY = "svc_live_0123456789abcdef";

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { collectColumns } from "../../src/output/columns.ts";
 import { createView, type Rendering } from "../../src/output/formats.ts";
-import { Page } from "../../src/output/page.ts";
+import { collectColumns } from "../../src/render/columns.ts";
+import { Page } from "../../src/render/page.ts";
 
 /*
  * Rows that look like the first one of their page are copied from its bytes; all others are parsed. Here the same rows go both

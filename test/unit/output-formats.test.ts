@@ -7,13 +7,13 @@ import fc from "fast-check";
 import { afterAll, describe, expect, test } from "vitest";
 import { PERSON_FIELDS } from "../../src/contract/records.ts";
 import { CliError } from "../../src/errors.ts";
-import { checkFields, collectColumns, parseFields } from "../../src/output/columns.ts";
-import { csvDocument } from "../../src/output/csv.ts";
 import { Distinct } from "../../src/output/distinct.ts";
 import { chooseFormat, createView, type Format, type Rendering } from "../../src/output/formats.ts";
-import { Page } from "../../src/output/page.ts";
 import { writeParquet } from "../../src/output/parquet.ts";
-import type { Cell } from "../../src/output/values.ts";
+import { checkFields, collectColumns, parseFields } from "../../src/render/columns.ts";
+import { csvDocument } from "../../src/render/csv.ts";
+import { Page } from "../../src/render/page.ts";
+import type { Cell } from "../../src/render/values.ts";
 
 const folder = mkdtempSync(join(tmpdir(), "headcount-views-"));
 afterAll(() => rmSync(folder, { recursive: true, force: true }));

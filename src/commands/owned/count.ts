@@ -3,7 +3,7 @@ import { checkFilters, type FilterKeySpec, type Filters } from "../../contract/f
 import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import type { Library } from "../../library/library.ts";
-import { csvDocument } from "../../output/csv.ts";
+import { csvDocument } from "../../render/csv.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { type Part, printParts } from "../count-parts.ts";
 import { type ShelfOptions, withLibrary } from "./shelf.ts";

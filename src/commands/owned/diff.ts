@@ -4,7 +4,7 @@ import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import { changedFields, fieldsOf } from "../../library/history.ts";
 import type { Library } from "../../library/library.ts";
-import { type JsonRecord, type JsonValue, stringifyExact } from "../../output/values.ts";
+import { type JsonRecord, type JsonValue, stringifyExact } from "../../render/values.ts";
 import type { RunStore } from "../../runs/run-store.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";

@@ -6,7 +6,7 @@ import { NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { counted, echo, grouped, whole } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import { importRecords } from "../../library/take-in.ts";
-import { isNested, type JsonRecord, parseExact } from "../../output/values.ts";
+import { isNested, type JsonRecord, parseExact } from "../../render/values.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { parseCsv } from "../company-args.ts";
 import { readInput } from "../input.ts";

@@ -4,7 +4,7 @@ import { credits, creditsToNumber, formatCreditsGrouped } from "../../contract/m
 import { echo } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
 import { changedFields, fieldsOf, type Purchase, statesOf } from "../../library/history.ts";
-import { type JsonValue, stringifyExact } from "../../output/values.ts";
+import { type JsonValue, stringifyExact } from "../../render/values.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 

@@ -4,7 +4,7 @@ import type { Context } from "../../context.ts";
 import { creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import { type GlobalOptions, wholeNumber } from "../../options.ts";
-import { csvDocument } from "../../output/csv.ts";
+import { csvDocument } from "../../render/csv.ts";
 import { describeTarget, spokenTarget } from "../../runs/plan.ts";
 import type { RunSummary } from "../../runs/run-store.ts";
 import { ago } from "../../terminal/numbers.ts";
