@@ -6,6 +6,7 @@ $headcountTree = @{
       'count' = 'count the people in a segment (free)'
       'account' = 'show balance, plan, limits and prices (free)'
       'filters' = 'list filter keys and their values (offline)'
+      'segment' = 'save a segment under a name, list, show, remove'
       'search' = 'export the people of a segment'
       'enrich' = 'look companies up'
       'employees' = 'export the people of a company'
@@ -50,7 +51,8 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--by' = @{ Text = 'break the segment down by this filter key, with one free count a value'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
       '--values' = @{ Text = 'a value to break down by; again for more (department and seniority-level need none)'; Value = @{ Kind = 'text' } }
-      '--format' = @{ Text = 'of a breakdown or of several files: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
+      '--format' = @{ Text = 'of a breakdown or of several segments: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
+      '--union' = @{ Text = 'one count of several segments: whoever is in at least one of them'; Value = $null }
       '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
       '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
@@ -77,8 +79,11 @@ $headcountTree = @{
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
       '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--except' = @{ Text = 'leave out who is in this saved segment or filter file; again for more'; Value = @{ Kind = 'segments' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -107,6 +112,93 @@ $headcountTree = @{
     }
     Arguments = @(@{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') })
     Many = $false
+  }
+  'segment' = @{
+    Commands = [ordered]@{
+      'list' = 'list the saved segments'
+      'save' = 'keep filters under a name'
+      'show' = 'print a segment''s filters, as -f reads them'
+      'remove' = 'forget segments'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'segment list' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'segment save' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--overwrite' = @{ Text = 'replace the segment of this name'; Value = $null }
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
+      '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
+      '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry-prefix' = @{ Text = 'industry begins with this text'; Value = @{ Kind = 'text' } }
+      '--connections-min' = @{ Text = 'at least this many connections'; Value = @{ Kind = 'text' } }
+      '--connections-max' = @{ Text = 'at most this many connections'; Value = @{ Kind = 'text' } }
+      '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
+      '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
+      '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'connections' })
+    Many = $false
+  }
+  'segment show' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'segments' })
+    Many = $false
+  }
+  'segment remove' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'segments' })
+    Many = $true
   }
   'search' = @{
     Commands = [ordered]@{
@@ -137,8 +229,11 @@ $headcountTree = @{
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
       '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--except' = @{ Text = 'leave out who is in this saved segment or filter file; again for more'; Value = @{ Kind = 'segments' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
@@ -475,8 +570,10 @@ $headcountTree = @{
       '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
       '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
       '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
-      '-f' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
-      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
@@ -908,7 +1005,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'search', 'enrich', 'employees', 'runs', 'resume', 'spend', 'owned', 'sql', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'segment', 'search', 'enrich', 'employees', 'runs', 'resume', 'spend', 'owned', 'sql', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }
@@ -971,7 +1068,7 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
         if ($typed.Contains(',')) { $head = $typed.Substring(0, $typed.LastIndexOf(',') + 1) }
         foreach ($item in $value.Values) { $offers += , @("$head$item", $item) }
       }
-      { $_ -in 'connections', 'runs' } {
+      { $_ -in 'connections', 'runs', 'segments' } {
         $program = $commandAst.CommandElements[0].Extent.Text
         foreach ($line in @(& $program completion --list $value.Kind 2> $null)) {
           $parts = "$line".Split([char]9)

@@ -24,7 +24,7 @@ export type Values =
   | { readonly kind: "list"; readonly values: readonly string[] }
   /** Several values of the list in one word, parted by commas. */
   | { readonly kind: "commas"; readonly values: readonly string[] }
-  | { readonly kind: "connections" | "runs" }
+  | { readonly kind: "connections" | "runs" | "segments" }
   | { readonly kind: "file" | "directory" }
   | { readonly kind: "text" };
 

@@ -17,6 +17,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry("Look", "count", "count the people in a segment (free)", () => import("./commands/count.ts")),
   entry("Look", "account", "show balance, plan, limits and prices (free)", () => import("./commands/account.ts")),
   entry("Look", "filters", "list filter keys and their values (offline)", () => import("./commands/filters.ts")),
+  entry("Look", "segment", "save a segment under a name, list, show, remove", () => import("./commands/segment.ts")),
   entry("Buy", "search", "export the people of a segment", () => import("./commands/search.ts")),
   entry("Buy", "enrich", "look companies up", () => import("./commands/enrich.ts")),
   entry("Buy", "employees", "export the people of a company", () => import("./commands/employees.ts")),

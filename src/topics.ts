@@ -115,11 +115,17 @@ ${wrapped(DEPARTMENTS, "  ")}
 Seniority levels:
 ${wrapped(SENIORITY_LEVELS, "  ")}
 
-Values are never split at commas. A file holds the same keys with underscores,
-and a flag replaces the file's value for its key:
+Values are never split at commas; --country @FILE takes them from a file, one a
+line (@- is stdin, @@x the value @x). A filter file holds the same keys with
+underscores, and a flag replaces the file's value for its key:
 
   echo '{"department": ["Sales", "Legal"], "country": "france"}' > segment.json
   headcount -c sample count -f segment.json --country germany
+
+headcount segment save NAME keeps filters under a name, and -s NAME uses them.
+Several of -f and -s are several segments: count gives a row each, or with
+--union one number; search buys whoever is in at least one of them, once.
+--except SEGMENT leaves people out.
 
 headcount filters lists the keys with examples; headcount filters --schema
 prints a JSON Schema for such files: an editor completes and checks by it.

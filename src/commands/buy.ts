@@ -85,8 +85,11 @@ async function bought(
 ): Promise<ExportResult> {
   const explain = async (): Promise<void> => {
     if (target.kind !== "search" || printer.quiet) return;
-    if ((await session.client.count(target.filters, context.interrupted)).count > 0) return;
-    for (const hint of await whyEmpty(target.filters, session, context.interrupted)) printer.note(`hint: ${hint}`);
+    const { filters, union = [filters] } = target;
+    for (const segment of union) {
+      if ((await session.client.count(segment, context.interrupted)).count > 0) continue;
+      for (const hint of await whyEmpty(segment, session, context.interrupted)) printer.note(`hint: ${hint}`);
+    }
   };
   try {
     const result = await purchase(deps);
@@ -235,6 +238,12 @@ function quoteEntries(
     ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}`],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
     ["price", `${amount(quote.unitPrice)} a ${one}`],
+    [
+      "paid twice",
+      quote.overlap === undefined || quote.overlap === 0
+        ? undefined
+        : `up to ${grouped(quote.overlap)}, in more than one segment`,
+    ],
     ["cost", `${most}${amount(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : amount(quote.balance)],
     ["after", quote.balanceAfter === undefined ? undefined : amount(quote.balanceAfter)],
@@ -310,5 +319,7 @@ function wholeOf(target: Target, receipt: Receipt, quote: Quote): number | undef
   if (target.kind === "enrich") return target.companies.length;
   // The people of companies are counted roughly beforehand: an export that came to its end has all of them.
   if (target.kind === "employees" && receipt.complete) return undefined;
+  // Whoever is in two segments was counted in both.
+  if (target.kind === "search" && target.union !== undefined && receipt.complete) return undefined;
   return quote.matches ?? undefined;
 }

@@ -12,7 +12,7 @@ const FILES = {
 } as const;
 type Shell = keyof typeof FILES;
 
-const LISTS = ["connections", "runs"] as const;
+const LISTS = ["connections", "runs", "segments"] as const;
 type List = (typeof LISTS)[number];
 
 /** How many runs are offered, the newest first. */
@@ -24,7 +24,9 @@ export function register(program: Command, context: Context): void {
   program
     .command("completion")
     .summary("print a completion script")
-    .description("Print the completion script of a shell: commands, flags, departments, connections, runs, files.")
+    .description(
+      "Print the completion script of a shell: commands, flags, departments, connections, runs, segments, files.",
+    )
     .addArgument(new Argument("[shell]", "the shell").choices(Object.keys(FILES)))
     .addOption(new Option("--list <what>", "names for the scripts, one a line").choices(LISTS).hideHelp())
     .addHelpText(
@@ -63,7 +65,7 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
 
 /** `name TAB description` a line. What cannot be read in time offers nothing: a tab key is no place for an error. */
 async function printList(what: List, context: Context): Promise<void> {
-  const read = what === "connections" ? connectionLines(context) : runLines(context);
+  const read = { connections: connectionLines, runs: runLines, segments: segmentLines }[what](context);
   const late = context.sleep(DEADLINE_MS).then(() => []);
   const lines = await Promise.race([read.catch(() => []), late]);
   context.stdout.write(lines.map((line) => `${line}\n`).join(""));
@@ -75,6 +77,16 @@ async function connectionLines(context: Context): Promise<readonly string[]> {
   const { connections } = readConfig(findFolder("config", context));
   const own = Object.entries(connections).map(([name, { baseUrl }]) => line(name, baseUrl));
   return [line(SAMPLE, "built in, synthetic people"), ...own];
+}
+
+async function segmentLines(context: Context): Promise<readonly string[]> {
+  const { savedSegments } = await import("./segment-store.ts");
+  const { spokenFilters } = await import("../runs/plan.ts");
+  const lines = (await savedSegments(context)).map(async ({ name, file }) => {
+    const text = await readFile(file, "utf8").then((read) => spokenFilters(JSON.parse(read) as never));
+    return line(name, text.slice(0, 80));
+  });
+  return Promise.all(lines.map((each) => each.catch(() => "")));
 }
 
 async function runLines(context: Context): Promise<readonly string[]> {

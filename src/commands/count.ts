@@ -19,11 +19,13 @@ import { collect, type GlobalOptions, offering } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { type Part, printParts, words } from "./count-parts.ts";
 import {
+  addExceptOption,
   addFilterOptions,
   type FilterOptions,
   invalidFilter,
   type NamedFilters,
-  readFilterSets,
+  readSegmentSet,
+  type SegmentSet,
 } from "./filter-options.ts";
 import { type Session, withSession } from "./session.ts";
 
@@ -33,6 +35,7 @@ export interface CountOptions extends GlobalOptions {
   readonly by?: string;
   readonly values?: readonly string[];
   readonly format?: (typeof FORMATS)[number];
+  readonly union?: boolean;
   readonly owned?: boolean;
   readonly test?: boolean;
 }
@@ -40,6 +43,8 @@ export interface CountOptions extends GlobalOptions {
 export type CountRequest =
   | { readonly kind: "one"; readonly segment: NamedFilters; readonly options: CountOptions }
   | { readonly kind: "files"; readonly segments: readonly NamedFilters[]; readonly options: CountOptions }
+  /** One number of several: whoever is in at least one of them, without those of others. */
+  | { readonly kind: "set"; readonly set: SegmentSet; readonly options: CountOptions }
   | {
       readonly kind: "parts";
       readonly segment: NamedFilters;
@@ -65,11 +70,12 @@ export function register(program: Command, context: Context, run = runCount): vo
       ).argParser(collect),
     )
     .addOption(
-      new Option("--format <format>", "of a breakdown or of several files: table, csv or json").choices(FORMATS),
+      new Option("--format <format>", "of a breakdown or of several segments: table, csv or json").choices(FORMATS),
     )
+    .option("--union", "one count of several segments: whoever is in at least one of them")
     .option("--owned", "count who you own instead: offline, and --by needs no values")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }));
-  addFilterOptions(command)
+  addExceptOption(addFilterOptions(command))
     .addHelpText(
       "after",
       `
@@ -79,8 +85,9 @@ Examples:
   $ headcount -c sample count --seniority-level director --by department
   $ headcount -c sample count --owned --by country
   $ echo '{"department": "Legal"}' | headcount -c sample count -f -
+  $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
 
-A pipe gets the bare number. With several -f files there is one row for each.`,
+A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union or --except one number.`,
     )
     .action(async (_: unknown, self: Command) => {
       await run(await parse(self.optsWithGlobals<CountOptions & FilterOptions>(), context), context);
@@ -88,10 +95,17 @@ A pipe gets the bare number. With several -f files there is one row for each.`,
 }
 
 async function parse(options: CountOptions & FilterOptions, context: Context): Promise<CountRequest> {
-  const segments = await readFilterSets(context, options);
+  const set = await readSegmentSet(context, options);
+  const { segments, except } = set;
   const [segment, ...others] = segments;
+  if (options.union === true || except.length > 0) {
+    const wrong = (["by", "values", "format", "owned"] as const).find((name) => options[name] !== undefined);
+    if (wrong === undefined) return { kind: "set", set, options };
+    throw usageError(`--${wrong} does not go with --union and --except`, "these make one number");
+  }
   if (options.by !== undefined) {
-    if (segment === undefined || others.length > 0) throw usageError("--by breaks one segment down; give one -f file");
+    if (segment === undefined || others.length > 0)
+      throw usageError("--by breaks one segment down; name one with -f or -s");
     const by = breakdownKey(options.by);
     const isKnown = options.owned === true && options.values === undefined;
     const values = isKnown ? [] : breakdownValues(by, segment.filters, options.values);
@@ -101,7 +115,7 @@ async function parse(options: CountOptions & FilterOptions, context: Context): P
     throw usageError("--values goes with --by", "for example --by country --values france");
   if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
   if (options.format !== undefined) {
-    throw usageError("--format goes with --by or several -f files", "--json prints the count as a JSON document");
+    throw usageError("--format goes with --by or several segments", "--json prints the count as a JSON document");
   }
   return { kind: "one", segment, options };
 }
@@ -149,16 +163,17 @@ function breakdownValues(spec: FilterKeySpec, filters: Filters, given: readonly 
 
 async function runCount(request: CountRequest, context: Context): Promise<void> {
   const { options } = request;
-  if (options.owned === true) return countOwnedAs(request, context);
+  if (options.owned === true && request.kind !== "set") return countOwnedAs(request, context);
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
-    if (request.kind === "one") await countOne(request.segment.filters, session, printer, context);
+    if (request.kind === "set") await countSet(request.set, session, printer, context);
+    else if (request.kind === "one") await countOne(request.segment.filters, session, printer, context);
     else if (request.kind === "files") await countFiles(request.segments, options, session, printer, context);
     else await countParts(request, session, printer, context);
   });
 }
 
-async function countOwnedAs(request: CountRequest, context: Context): Promise<void> {
+async function countOwnedAs(request: Exclude<CountRequest, { kind: "set" }>, context: Context): Promise<void> {
   const segments = request.kind === "files" ? request.segments : [request.segment];
   const { by, values } = request.kind === "parts" ? request : { by: undefined, values: [] };
   const { countOwned } = await import("./owned/count.ts");
@@ -180,6 +195,25 @@ async function countOne(filters: Filters, session: Session, printer: Printer, co
   for (const hint of await whyEmpty(filters, session, context.interrupted)) printer.note(`hint: ${hint}`);
 }
 
+async function countSet(
+  { segments, except }: SegmentSet,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { countJoined, isSet, searchTarget } = await import("../purchase/joined.ts");
+  const target = searchTarget(segments, except);
+  if (!isSet(target)) return countOne(target.filters, session, printer, context);
+  const people = await countJoined(target, { count: (filters) => session.client.count(filters, context.interrupted) });
+  const account = printer.json || printer.terminal ? await session.client.account(context.interrupted) : undefined;
+  const { filters, union = [filters], except: without = [] } = target;
+  if (account === undefined) return printer.text(`${people}\n`);
+  const count = { count: people, cached: undefined, asOf: undefined, meta: account.meta };
+  if (printer.json) printer.document(countDocument(count, account, { union, except: without }));
+  else await printCount(count, account, printer);
+  noticeUnknownCost(account, session);
+}
+
 function noticeUnknownCost(account: AccountView | undefined, session: Session): void {
   if (account?.unknownCosts.some((call) => call.includes("search"))) {
     session.notice("warning: the account does not say what a profile costs; 1 credit is assumed");
@@ -187,7 +221,7 @@ function noticeUnknownCost(account: AccountView | undefined, session: Session): 
 }
 
 /** `count --json`. Credits are JSON numbers; what the service does not tell is null. */
-function countDocument(count: CountView, account: AccountView, filters: Filters) {
+function countDocument(count: CountView, account: AccountView, filters: unknown) {
   const unit = account.costs.personSearch;
   const balance = account.balance ?? count.meta.creditsRemaining;
   return {
@@ -238,31 +272,31 @@ async function countFiles(
     options,
     context,
   );
-  const rows = segments.map(({ name, filters }, index) => ({ file: name, filters, count: counts[index] ?? 0 }));
+  const rows = segments.map(({ name, filters }, index) => ({ segment: name, filters, count: counts[index] ?? 0 }));
   const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
   if (format === "json") {
     const unitCost = unit === undefined ? null : creditsToNumber(unit);
-    const documents = rows.map(({ file, count, filters }) => {
-      return { file, count, filters, unit_cost: unitCost, max_cost: cost(count) };
+    const documents = rows.map(({ segment, count, filters }) => {
+      return { segment, count, filters, unit_cost: unitCost, max_cost: cost(count) };
     });
     printer.document(documents);
   } else if (format === "csv") {
     const { csvDocument } = await import("../render/csv.ts");
     printer.text(
       csvDocument(
-        ["file", "count"],
-        rows.map(({ file, count }) => [file, count]),
+        ["segment", "count"],
+        rows.map(({ segment, count }) => [segment, count]),
       ),
     );
   } else {
     const price = (count: number): string => (unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)));
     await printer.rows(
       [
-        { title: "file" },
+        { title: "segment" },
         { title: "people", align: "right", fixed: true, show: (count) => grouped(Number(count)) },
         { title: "credits at most", align: "right", fixed: true, only: "terminal" },
       ],
-      rows.map(({ file, count }) => [file, count, price(count)]),
+      rows.map(({ segment, count }) => [segment, count, price(count)]),
     );
   }
   noticeUnknownCost(account, session);

@@ -87,8 +87,8 @@ const listed = (key: string): boolean => FILTER_SPECS.some((spec) => spec.key ==
 function misread(filters: Filters): string[] {
   return Object.entries(filters).flatMap(([key, value]) =>
     [value].flat().flatMap((text) => {
-      if (text === "-" || /^@./.test(String(text)))
-        return [`${shown(key, text)} is taken literally: only -f reads files (-f FILE, or -f - for stdin)`];
+      if (text === "-")
+        return [`${shown(key, text)} is taken literally: ${flagOf(key)} @- reads values from stdin, one a line`];
       const known = knownValues(key as FilterKey);
       if (key !== "seniority_level" || known.includes(normalForm(String(text)))) return [];
       return [`${shown(key, text)} is none of the usual levels: ${known.join(", ")}`];

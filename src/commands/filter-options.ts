@@ -8,15 +8,16 @@ import {
   type FilterIssue,
   type Filters,
 } from "../contract/filters.ts";
-import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { echo, whole } from "../contract/text.ts";
 import { type CliError, usageError } from "../errors.ts";
 import { collect, offering } from "../options.ts";
-import { inputName, readInput } from "./input.ts";
+import { inputName } from "./input.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
 export interface FilterOptions {
   readonly filters?: readonly string[];
+  readonly segment?: readonly string[];
+  readonly except?: readonly string[];
   readonly [key: string]: unknown;
 }
 
@@ -25,8 +26,15 @@ export interface CheckedFilters {
   readonly canonical: CanonicalFilters;
 }
 
+/** A segment with what it is called: a saved name, a file, or nothing where only flags describe it. */
 export interface NamedFilters extends CheckedFilters {
   readonly name: string;
+}
+
+/** Some segments, and those whose people are left out. */
+export interface SegmentSet {
+  readonly segments: readonly NamedFilters[];
+  readonly except: readonly NamedFilters[];
 }
 
 const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
@@ -41,12 +49,31 @@ export function addFilterOptions(command: Command): Command {
     command.addOption(values.length === 0 ? option : offering(option, { kind: "list", values }));
   }
   command.addOption(
-    new Option("-f, --filters <file>", "filters as JSON from a file (- for stdin); flags replace its values").argParser(
-      collect,
+    new Option(
+      "-f, --filters <file>",
+      "filters as JSON from a file (- for stdin, or a pattern); flags replace its values",
+    ).argParser(collect),
+  );
+  command.addOption(
+    offering(
+      new Option("-s, --segment <name>", "a saved segment (or a pattern); flags replace its values").argParser(collect),
+      { kind: "segments" },
     ),
   );
   return command.optionsGroup("Options:");
 }
+
+/** For commands that can leave the people of another segment out. */
+export const addExceptOption = (command: Command): Command =>
+  command.addOption(
+    offering(
+      new Option(
+        "--except <segment>",
+        "leave out who is in this saved segment or filter file; again for more",
+      ).argParser(collect),
+      { kind: "segments" },
+    ),
+  );
 
 /**
  * The filters of a command that takes one segment: of the file, each value replaced by its flag where that is given.
@@ -55,34 +82,89 @@ export function addFilterOptions(command: Command): Command {
 export async function readFilters(context: Context, options: FilterOptions): Promise<CheckedFilters> {
   const [only, second] = await readFilterSets(context, options);
   if (only === undefined || second !== undefined) {
-    throw usageError("-f was given more than once; only count takes several filter files");
+    throw usageError(
+      "this command takes one segment, and more than one -f or -s was given",
+      "count and search take several",
+    );
   }
   return only;
 }
 
+/** The segments that are named: saved ones, then those of files; one that is only flags where none is. */
 export async function readFilterSets(context: Context, options: FilterOptions): Promise<readonly NamedFilters[]> {
-  const flags = flagValues(options);
-  const files = options.filters ?? [];
-  if (files.filter((file) => file === "-").length > 1)
+  const flags = await flagValues(context, options);
+  const sources = [
+    ...(await savedSources(context, options.segment ?? [])),
+    ...(await fileSources(context, options.filters ?? [])),
+  ];
+  if (sources.length === 0) return [{ name: "", ...check(flags) }];
+  return readSources(context, sources, flags);
+}
+
+/** As {@link readFilterSets}, with the segments of --except. Flags change nothing in those. */
+export async function readSegmentSet(context: Context, options: FilterOptions): Promise<SegmentSet> {
+  const words = options.except ?? [];
+  const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
+  const except = [
+    ...(await savedSources(
+      context,
+      words.filter((word) => !isFile(word)),
+    )),
+    ...(await fileSources(context, words.filter(isFile))),
+  ];
+  const segments = await readFilterSets(context, options);
+  return { segments, except: await readSources(context, except, {}) };
+}
+
+interface Source {
+  readonly name: string;
+  readonly file: string;
+}
+
+async function savedSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
+  if (words.length === 0) return [];
+  const { namedSegments } = await import("./segment-store.ts");
+  return namedSegments(context, words);
+}
+
+async function fileSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
+  if (words.length === 0) return [];
+  if (words.filter((word) => word === "-").length > 1)
     throw usageError("-f - was given twice; stdin is read only once");
-  if (files.length === 0) return [{ name: "", ...check(flags) }];
+  const { filterFiles } = await import("./filter-files.ts");
+  return (await filterFiles(context, words)).map((file) => ({ name: file, file }));
+}
+
+async function readSources(
+  context: Context,
+  sources: readonly Source[],
+  flags: Readonly<Record<string, unknown>>,
+): Promise<readonly NamedFilters[]> {
   const sets: NamedFilters[] = [];
-  for (const file of files) {
+  for (const { name, file } of sources) {
+    const { readFilterFile } = await import("./filter-files.ts");
     const values = await readFilterFile(context, file);
-    sets.push({ name: file, ...check({ ...values, ...flags }, `${inputName(file)}: `) });
+    sets.push({ name, ...check({ ...values, ...flags }, `${inputName(name)}: `) });
   }
   return sets;
 }
 
-function flagValues(options: FilterOptions): Record<string, unknown> {
+async function flagValues(context: Context, options: FilterOptions): Promise<Record<string, unknown>> {
   const values: Record<string, unknown> = {};
   for (const { key, match } of FILTER_SPECS) {
     const given = options[camelCase(key)] as readonly string[] | undefined;
     if (given === undefined) continue;
-    const typed = match === "range" ? given.map((text) => integer(flagOf(key), text)) : given;
+    const typed =
+      match === "range" ? given.map((text) => integer(flagOf(key), text)) : await texts(context, flagOf(key), given);
     values[key] = typed.length === 1 ? typed[0] : typed;
   }
   return values;
+}
+
+async function texts(context: Context, flag: string, given: readonly string[]): Promise<readonly string[]> {
+  if (!given.some((value) => value.startsWith("@"))) return given;
+  const { listedValues } = await import("./filter-files.ts");
+  return listedValues(context, flag, given);
 }
 
 function integer(flag: string, text: string): number {
@@ -105,48 +187,4 @@ function check(values: Readonly<Record<string, unknown>>, where?: string): Check
   const checked = checkFilters(values);
   if (!checked.ok) throw invalidFilter(checked.issues, where);
   return { filters: checked.filters, canonical: checked.canonical };
-}
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
-/** Where a text is no JSON, as `line 2, column 5: ...`; undefined where it is. */
-async function syntaxError(text: string): Promise<string | undefined> {
-  const { parse } = await import("lossless-json");
-  try {
-    parse(text, undefined, { onDuplicateKey: ({ newValue }) => newValue });
-    return undefined;
-  } catch (error) {
-    const [message = "", at] = (error as Error).message.split(" at position ");
-    const before = text.slice(0, Number(at ?? 0)).split("\n");
-    return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}: ${echo(message)}`;
-  }
-}
-
-async function readFilterFile(context: Context, file: string): Promise<Readonly<Record<string, unknown>>> {
-  const name = inputName(file);
-  const refuse = (message: string, hint?: string): CliError => usageError(message, hint, "invalid_filters_file");
-  const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
-  // By the service's own rules: what it would refuse, such as a key that is there twice, is no segment to count and buy.
-  const { parseStrictJson } = await import("../contract/strict-json.ts");
-  const strict = parseStrictJson(Buffer.from(text));
-  if (!strict.ok) {
-    const broken = strict.message.includes("not valid JSON");
-    const why = text.trim() === "" ? "it is empty" : broken ? await syntaxError(text) : undefined;
-    throw refuse(
-      why === undefined ? strict.message.replaceAll("the body", name) : `${name} is not JSON: ${why}`,
-      'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
-    );
-  }
-  const parsed = strict.value;
-  if (!isObject(parsed)) throw refuse(`${name} must hold one JSON object of filters`);
-  if (!Object.hasOwn(parsed, "filters")) return parsed;
-  const { filters: inner, ...others } = parsed;
-  const [other] = Object.keys(others);
-  if (other !== undefined) {
-    // Dropping it in silence could turn a narrow purchase into a wide one.
-    throw refuse(`${name} has "${echo(other)}" beside "filters"; move it into "filters" or take it out`);
-  }
-  if (!isObject(inner)) throw refuse(`"filters" in ${name} must be a JSON object`);
-  return inner;
 }

@@ -1,12 +1,18 @@
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
-import { canonicalJson, isUnfiltered } from "../contract/filters.ts";
+import { isUnfiltered } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
+import { searchTarget } from "../purchase/joined.ts";
 import { runExport } from "../purchase/purchase.ts";
-import type { Target } from "../runs/plan.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addExportOptions, type ExportFlags, readExportOptions, sameCommand } from "./export-options.ts";
-import { addFilterOptions, type FilterOptions, readFilters } from "./filter-options.ts";
+import {
+  addExceptOption,
+  addFilterOptions,
+  type FilterOptions,
+  readFilters,
+  readSegmentSet,
+} from "./filter-options.ts";
 
 /** The options of `search`, filters aside. */
 export interface SearchOptions extends ExportFlags {
@@ -24,7 +30,7 @@ export function register(program: Command, context: Context, run = buy): void {
     .description(
       "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
     );
-  addFilterOptions(command);
+  addExceptOption(addFilterOptions(command));
   addExportOptions(command, "person")
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .option("--owned", "write who you own of the segment instead: offline, 0 credits")
@@ -36,7 +42,12 @@ Examples:
   $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
   $ headcount -c sample search --department Sales --seniority-level vp --dry-run
   $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields name,title,company_name | head -3
-  $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json`,
+  $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json
+  $ echo '{"country": "france"}' > fr.json
+  $ echo '{"department": "Legal"}' > legal.json
+  $ headcount -c sample search -f fr.json --except legal.json --dry-run
+
+Of several segments (-s, -f) everybody is bought once.`,
     )
     .action(async (_: unknown, self: Command) => {
       const flags = self.optsWithGlobals<SearchOptions & FilterOptions>();
@@ -54,13 +65,15 @@ async function searchOwned(flags: SearchOptions & FilterOptions, context: Contex
     const flag = `--${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
     throw usageError(`${flag} is about buying, and --owned buys nothing`, `leave one of them out`);
   }
+  if (flags.except !== undefined)
+    throw usageError("--except goes with buying, not with --owned", "leave one of them out");
   const { exportOwned } = await import("./owned/export.ts");
   await exportOwned((await readFilters(context, flags)).canonical, flags, context);
 }
 
 async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<Purchase> {
-  const { filters, canonical } = await readFilters(context, flags);
-  if (isUnfiltered(canonical) && flags.all !== true) {
+  const { segments, except } = await readSegmentSet(context, flags);
+  if (segments.some(({ canonical }) => isUnfiltered(canonical)) && flags.all !== true) {
     throw usageError(
       "no filter is given, so this would buy the whole dataset",
       `give a filter (headcount filters lists them), or agree with: ${sameCommand(context, "--all")}`,
@@ -68,6 +81,6 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
     );
   }
   const view = readExportOptions(context, flags, "person");
-  const target: Target = { kind: "search", filters, canonical: canonicalJson(canonical) };
+  const target = searchTarget(segments, except);
   return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
 }

@@ -13,6 +13,7 @@ function valueWords(values: Values): string {
       return `-x -a ${quote(`(__headcount_commas ${values.values.join(" ")})`)}`;
     case "connections":
     case "runs":
+    case "segments":
       return `-x -k -a ${quote(`(__headcount_list ${values.kind})`)}`;
     case "file":
       return "-r -F";

@@ -40,6 +40,7 @@ function action(values: Values, lists: Lists): string {
       return lists.name(values);
     case "connections":
     case "runs":
+    case "segments":
       return `_headcount_known_${values.kind}`;
     case "file":
       return "_files";

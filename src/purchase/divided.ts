@@ -2,23 +2,54 @@ import type { Filters } from "../contract/filters.ts";
 import { counted, grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { divide, UnsoundCountsError } from "../planning/parts.ts";
-import type { Plan } from "../runs/plan.ts";
-import type { ExportDeps } from "./order.ts";
+import type { Plan, Target } from "../runs/plan.ts";
+import type { ExportDeps, Offer } from "./order.ts";
 
 /** Free counts that dividing a segment may take. */
 const MAX_COUNTS = 5_000;
+
+type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap">;
+type Deps = Pick<ExportDeps, "seller" | "interrupted" | "onNotice">;
+
+/** What a run is to ask for one after the other: the parts of several segments, of one that is larger than the service gives, companies. */
+export async function divisionOf(
+  target: Target,
+  { matches, counts, parts, overlap }: Offer,
+  wall: number | undefined,
+  deps: Deps,
+): Promise<Divided> {
+  if (target.kind === "search" && parts !== undefined) {
+    const each = await Promise.all(
+      parts.map((part, index) => {
+        const total = counts?.[index] ?? 0;
+        return wall === undefined || total <= wall
+          ? { parts: [part], counts: [total] }
+          : divided(part, total, wall, deps);
+      }),
+    );
+    const unreached = each.flatMap((one: Divided) => one.unreached ?? []);
+    return {
+      parts: each.flatMap((one) => one.parts ?? []),
+      counts: each.flatMap((one) => one.counts ?? []),
+      ...(unreached.length === 0 ? {} : { unreached }),
+      ...(overlap === undefined || overlap === 0 ? {} : { overlap }),
+    };
+  }
+  if (target.kind === "search" && wall !== undefined) return divided(target.filters, matches ?? 0, wall, deps);
+  return counts === undefined ? {} : { counts };
+}
 
 /**
  * The parts of a segment that is larger than what the service gives of one, found by free counts (docs/runs.md, "Large segments").
  * Nothing is bought.
  * @throws CliError exit 2 where it takes too many counts, exit 8 where the counts do not add up
  */
-export async function divided(
+async function divided(
   segment: Filters,
   total: number,
   wall: number,
-  { seller, interrupted, onNotice }: Pick<ExportDeps, "seller" | "interrupted" | "onNotice">,
-): Promise<Pick<Plan, "parts" | "counts" | "unreached">> {
+  { seller, interrupted, onNotice }: Deps,
+): Promise<Divided> {
   onNotice(`the service gives at most ${grouped(wall)} rows of one segment: dividing ${grouped(total)} by free counts`);
   let counts = 0;
   const count = async (filters: Filters): Promise<number> => {

@@ -4,7 +4,8 @@ import { PER_PAGE_MAX } from "../contract/records.ts";
 import type { RunState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
-import type { ExportDeps, ExportOptions, Seller } from "./order.ts";
+import { isSet, joinedOffer } from "./joined.ts";
+import type { ExportDeps, ExportOptions, Offer, Seller } from "./order.ts";
 import { makeQuote, type Quote } from "./quote.ts";
 
 /** The call that a target buys by, as the account names it, and its price there. */
@@ -16,18 +17,14 @@ const PAID_CALLS = {
 
 const MAX_COUNTS = 100;
 
-export interface Offer {
-  /** Rows that a target has, or has at most; null where no free count tells. */
-  readonly matches: number | null;
-  /** What the free counts told of each company; undefined where not all of them were counted. */
-  readonly counts?: readonly number[] | undefined;
-  readonly datasetVersion: string | null;
-}
-
 export async function offerOf(target: Target, account: AccountView, deps: ExportDeps): Promise<Offer> {
   const { seller, interrupted } = deps;
   if (target.kind !== "search") {
     return { ...(await countCompanies(target, deps)), datasetVersion: account.datasetVersion ?? null };
+  }
+  if (isSet(target)) {
+    const offer = await joinedOffer(target, deps);
+    return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
   }
   const { count, meta } = await seller.client.count(target.filters, interrupted);
   return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };

@@ -1,6 +1,7 @@
 import type { Writable } from "node:stream";
 import type { Pacer } from "../client/pacing.ts";
 import type { ServiceClient } from "../client/types.ts";
+import type { Filters } from "../contract/filters.ts";
 import type { Credits } from "../contract/money.ts";
 import type { Format } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
@@ -51,6 +52,17 @@ export interface BuyResult {
 export interface Doubled extends BuyResult {
   /** Rows of one target that came twice. */
   readonly doubled: number;
+}
+
+export interface Offer {
+  /** Rows that a target has, or has at most; null where no free count tells. */
+  readonly matches: number | null;
+  /** What the free counts told of each company; undefined where not all of them were counted. */
+  readonly counts?: readonly number[] | undefined;
+  readonly datasetVersion: string | null;
+  /** Of several segments: what is bought, and how many people more than one part holds. */
+  readonly parts?: readonly Filters[];
+  readonly overlap?: number;
 }
 
 export interface Seller {

@@ -15,12 +15,12 @@ import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
-import { divided } from "./divided.ts";
+import { divisionOf } from "./divided.ts";
 import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf } from "./offer.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
-import { consentedCap, type Quote, requireBalance } from "./quote.ts";
+import { consentedCap, overlapWarning, type Quote, requireBalance } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 import { sourceOf } from "./source.ts";
 
@@ -59,21 +59,18 @@ export async function runExport(
         if (path !== undefined && (await exists(path))) throw fileExists(path);
       }
     }
-    const { matches, counts, datasetVersion } = await offerOf(target, account, deps);
+    const offer = await offerOf(target, account, deps);
+    const { matches, datasetVersion } = offer;
     const spent = open === undefined ? undefined : spentOf((await store.open(open.id)).state);
-    const quote = quoteFor(target, matches, account, options, deps, spent);
+    const quote = { ...quoteFor(target, matches, account, options, deps, spent), overlap: offer.overlap ?? 0 };
     if (options.dryRun) return { kind: "quoted", quote };
     requireBalance(quote, target);
     await checkRows(quote.rows, output, options, "; nothing was spent");
     const earlier = quote.credits > 0n ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
     if (earlier !== undefined) deps.onNotice(`notice: ${earlier}`);
+    if (quote.overlap > 0) deps.onWarning(overlapWarning(quote));
     if (quote.credits > 0n) await deps.consent(quote, false);
-    const division =
-      target.kind === "search" && quote.depth !== undefined
-        ? await divided(target.filters, matches ?? 0, quote.depth, deps)
-        : counts === undefined
-          ? {}
-          : { counts };
+    const division = await divisionOf(target, offer, quote.depth, deps);
     const plan = {
       command,
       ...identity,
@@ -347,7 +344,8 @@ async function buy(
       }
       return sink.write(distinct.take(page));
     },
-    enough: () => target.kind === "search" && distinct.repeatedPages > 0,
+    // Parts that nothing takes apart have pages in common, which is no failure of the service.
+    enough: () => target.kind === "search" && run.plan.overlap === undefined && distinct.repeatedPages > 0,
   });
   return { ...(await buyer.buy()), doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }

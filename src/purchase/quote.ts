@@ -36,6 +36,8 @@ export interface Quote {
   readonly requests: number;
   /** How long the rate limit alone makes it take, in milliseconds; 0 where it does not bind. */
   readonly durationMs: number;
+  /** People of several segments that are in more than one of their parts, and paid for each time. */
+  readonly overlap?: number;
   /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
   readonly depth: number | undefined;
 }
@@ -151,6 +153,12 @@ export function requireBalance(quote: Quote, target: Target): void {
   });
 }
 
+/** What has to be known before buying where segments overlap and nothing takes them apart. */
+export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
+  const price = formatCreditsGrouped(priceOf(overlap, unitPrice));
+  return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} credits more), written once`;
+}
+
 export const quoteJson = (quote: Quote, target: Target): Record<string, unknown> => ({
   target: describeTarget(target),
   matches: quote.matches,
@@ -164,4 +172,5 @@ export const quoteJson = (quote: Quote, target: Target): Record<string, unknown>
   requests: quote.requests,
   rate_limited_seconds: quote.durationMs / 1000,
   max_depth: quote.depth ?? null,
+  overlap: quote.overlap ?? 0,
 });

@@ -1,6 +1,7 @@
 import { type Credits, credits, creditsToNumber, formatCredits, priceOf } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
+import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Doubled } from "./order.ts";
 import type { Bound, Quote } from "./quote.ts";
@@ -13,6 +14,7 @@ export interface Receipt {
   readonly service: string;
   readonly account_id: string | null;
   readonly key_mode: string | null;
+  /** Of several segments `{union: [...], except: [...]}`. */
   readonly filters: unknown;
   readonly companies: readonly string[] | null;
   /** Rows that matched when it was quoted; null where nobody could tell. */
@@ -69,7 +71,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     service: plan.base_url,
     account_id: plan.account_id,
     key_mode: plan.key_mode,
-    filters: target.kind === "search" ? target.filters : null,
+    filters: filtersOf(target),
     companies: target.kind === "search" ? null : target.companies.map(({ value }) => value),
     count: plan.matches,
     wanted: quote.rows,
@@ -90,6 +92,12 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     finished: new Date(finishedAt).toISOString(),
     output: null,
   };
+}
+
+function filtersOf(target: Target): unknown {
+  if (target.kind !== "search") return null;
+  const { filters, union, except } = target;
+  return union === undefined && except === undefined ? filters : { union: union ?? [filters], except: except ?? [] };
 }
 
 /** As many rows are missing as the first page has: it may be that the service counts pages from 0. */
@@ -136,11 +144,15 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
 }
 
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
-  const pages = Math.max(plan.target.kind === "search" ? distinct.repeatedPages : 0, Number(bought.repeated));
+  const { overlap = 0 } = plan;
+  const pages = Math.max(
+    plan.target.kind === "search" && overlap === 0 ? distinct.repeatedPages : 0,
+    Number(bought.repeated),
+  );
   if (pages > 0) {
     return `the service gave ${pages === 1 ? "a page" : `${pages} pages`} twice: ${distinct.distinct} different profiles in ${state.rows} rows; the repeated ones are paid for, and written once; headcount doctor tells how the service pages`;
   }
-  if (bought.doubled === 0) return null;
+  if (bought.doubled <= overlap) return null;
   return `${bought.doubled} of ${state.rows} rows came twice and were paid for: ${distinct.distinct} different profiles of ${quote.rows}`;
 }
 

@@ -5,7 +5,17 @@ import type { CreditText } from "./journal.ts";
 export type RunCommand = "search" | "employees" | "enrich";
 
 export type Target =
-  | { readonly kind: "search"; readonly filters: Filters; readonly canonical: string }
+  | {
+      readonly kind: "search";
+      /** Of several segments, those of the first. */
+      readonly filters: Filters;
+      /** Equal for the same people wanted. */
+      readonly canonical: string;
+      /** Several segments, each person of which is bought once. */
+      readonly union?: readonly Filters[];
+      /** Segments whose people are left out. */
+      readonly except?: readonly Filters[];
+    }
   | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
   | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[] };
 
@@ -36,6 +46,8 @@ export interface Plan {
   readonly counts?: readonly number[];
   /** Filters of the parts of a segment that is larger than what the service gives of one; bought one after the other. */
   readonly parts?: readonly Filters[];
+  /** People in more than one of the parts, at most: paid for each time, as no filter takes the parts of a union apart. */
+  readonly overlap?: number;
   /** People of such a segment whom no part holds: in words, and how many. */
   readonly unreached?: readonly { readonly where: string; readonly count: number }[];
   readonly paging: Dialect["paging"];
@@ -64,6 +76,8 @@ export interface RunIdentity {
   readonly output: string | null;
 }
 
+const EVERYBODY = "everybody";
+
 /** A target as one line of text, equal where the same thing is bought. */
 export function targetText(target: Target): string {
   if (target.kind === "search") return `search ${target.canonical}`;
@@ -75,16 +89,25 @@ export function targetText(target: Target): string {
 /** A target as people speak: the values of a search alone where they say what they are, `Legal · germany`. */
 export function spokenTarget(target: Target): string {
   if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
-  const parts = Object.entries(target.filters).map(([key, value]) => {
-    const values = (Array.isArray(value) ? value : [value]).join(", ");
-    if (key.endsWith("_prefix")) return `${values}…`;
-    return typeof value === "number" ? `${key} ${values}` : values;
+  const { filters, union = [filters], except = [] } = target;
+  const without = except.length === 0 ? "" : ` without ${except.map(spokenFilters).join(" or ")}`;
+  return `${union.map(spokenFilters).join(" or ")}${without}`;
+}
+
+/** Filters as people speak: their values, where those say what they are. */
+export function spokenFilters(filters: Filters): string {
+  const parts = Object.entries(filters).map(([key, value]) => {
+    const values = [value].flat();
+    const some =
+      values.length > 5 ? `${values.slice(0, 4).join(", ")} and ${values.length - 4} more` : values.join(", ");
+    if (key.endsWith("_prefix")) return `${some}…`;
+    return typeof value === "number" ? `${key} ${some}` : some;
   });
-  return parts.join(" · ") || describeTarget(target);
+  return parts.join(" · ") || EVERYBODY;
 }
 
 export function describeTarget(target: Target): string {
-  if (target.kind === "search") return target.canonical === "{}" ? "everybody" : target.canonical;
+  if (target.kind === "search") return target.canonical === "{}" ? EVERYBODY : target.canonical;
   const [first] = target.companies;
   const more = target.companies.length - 1;
   return `${first?.value ?? "nothing"}${more > 0 ? ` and ${more} more` : ""}`;

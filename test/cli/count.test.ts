@@ -133,7 +133,7 @@ describe("count", () => {
     expect(await hints("--country", "germany,france")).toBe(
       `hint: --country germany --country france counts ${people(both)}\n`,
     );
-    expect(await hints("--country", "@list.txt")).toMatch(/only -f reads files/);
+    expect(await hints("--country", "-")).toMatch(/--country @- reads values from stdin/);
     expect(await hints("--title", "chief")).toMatch(/^hint: --title-prefix chief counts \d+ people\n$/);
     // Several filters: which of them matches nobody, else what is there without each.
     expect(await hints("--country", "atlantis", "--department", "Sales")).toBe(
@@ -248,16 +248,16 @@ describe("several files", () => {
       stderr: "",
     });
     expect((await run([...argv, "--format", "csv"], { files })).stdout).toBe(
-      `file,count\na.json,${sales}\nb b.json,${legal}\n`,
+      `segment,count\na.json,${sales}\nb b.json,${legal}\n`,
     );
     expect(JSON.parse((await run([...argv, "--json"], { files })).stdout)).toEqual([
-      { file: "a.json", count: sales, filters: { department: "Sales" }, unit_cost: 1, max_cost: sales },
-      { file: "b b.json", count: legal, filters: { department: "Legal" }, unit_cost: 1, max_cost: legal },
+      { segment: "a.json", count: sales, filters: { department: "Sales" }, unit_cost: 1, max_cost: sales },
+      { segment: "b b.json", count: legal, filters: { department: "Legal" }, unit_cost: 1, max_cost: legal },
     ]);
     const { stdout, stderr } = await run(argv, { files, tty: true, env: { NO_COLOR: "1" } });
     expect(stderr).toBe("");
     expect(stdout.split("\n").map((line) => line.replace(/ {2,}/g, "|"))).toEqual([
-      "file|people|credits at most",
+      "segment|people|credits at most",
       `a.json|${sales}|${sales}`,
       `b b.json|${legal}|${legal}`,
       "",

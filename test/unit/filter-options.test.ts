@@ -157,7 +157,7 @@ describe("files", () => {
       ["a.json", { city: "a", title: "x" }],
       ["b.json", { city: "b", title: "x" }],
     ]);
-    expect((await refusal(["-f", "a.json", "-f", "b.json"], context)).message).toContain("more than once");
+    expect((await refusal(["-f", "a.json", "-f", "b.json"], context)).message).toContain("more than one -f or -s");
     await expect(readFilterSets(context, parse("-f", "-", "-f", "-"))).rejects.toThrow("twice");
   });
 });

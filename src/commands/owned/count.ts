@@ -35,7 +35,7 @@ export async function countOwned(
           : known(library, by, filters);
       return printParts({ by, whole: count(filters), parts, filters }, chosen, printer);
     }
-    const rows = segments.map(({ name, filters }) => ({ file: name, count: count(filters), filters }));
+    const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
     if (first !== undefined && rows.length === 1) {
       const { count: people, filters } = rows[0] ?? { count: 0, filters: {} };
       if (printer.json) printer.document({ count: people, owned: true, filters });
@@ -44,8 +44,8 @@ export async function countOwned(
     else
       printer.text(
         csvDocument(
-          ["file", "count"],
-          rows.map(({ file, count: people }) => [file, people]),
+          ["segment", "count"],
+          rows.map(({ segment, count: people }) => [segment, people]),
         ),
       );
   });

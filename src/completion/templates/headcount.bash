@@ -97,7 +97,7 @@ _headcount() {
   directory)
     compopt +o bashdefault +o default -o dirnames 2>/dev/null
     return ;;
-  connections | runs)
+  connections | runs | segments)
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")
     done < <(__headcount_ask "${COMP_WORDS[0]}" "$source") ;;

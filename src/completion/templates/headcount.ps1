@@ -62,7 +62,7 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
         if ($typed.Contains(',')) { $head = $typed.Substring(0, $typed.LastIndexOf(',') + 1) }
         foreach ($item in $value.Values) { $offers += , @("$head$item", $item) }
       }
-      { $_ -in 'connections', 'runs' } {
+      { $_ -in 'connections', 'runs', 'segments' } {
         $program = $commandAst.CommandElements[0].Extent.Text
         foreach ($line in @(& $program completion --list $value.Kind 2> $null)) {
           $parts = "$line".Split([char]9)
