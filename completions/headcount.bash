@@ -51,18 +51,18 @@ __headcount_tree() {
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt --all --owned --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt --all --owned --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company -o --output --format --fields --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --per-company -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
@@ -96,8 +96,8 @@ __headcount_tree() {
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-o --output --format --fields --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
+    flags='-o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
     many='' ;;
   'resume')
     commands=''
@@ -126,8 +126,8 @@ __headcount_tree() {
     many='' ;;
   'owned export')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --excel --raw --overwrite --allow-empty --min-rows --max-shrink --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
     many='' ;;
   'owned import')
     commands=''
@@ -303,7 +303,7 @@ __headcount_values() {
   'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'owned export -s' | 'owned export --segment')
     source='segments' ;;
   'search --format' | 'enrich --format' | 'employees --format' | 'runs export --format' | 'owned export --format')
-    source='list'; values=('csv' 'ndjson' 'json' 'parquet' 'table') ;;
+    source='list'; values=('csv' 'tsv' 'ndjson' 'json' 'xlsx' 'parquet' 'template' 'table') ;;
   'search --fields' | 'employees --fields' | 'owned export --fields')
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at') ;;
   'search --on-new-dataset' | 'enrich --on-new-dataset' | 'employees --on-new-dataset')

@@ -236,9 +236,10 @@ $headcountTree = @{
       '--except' = @{ Text = 'leave out who is in this saved segment or filter file; again for more'; Value = @{ Kind = 'segments' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
@@ -278,9 +279,10 @@ $headcountTree = @{
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'name', 'domain', 'company_network_url', 'industry', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'country', 'state', 'city', 'location', 'followers', 'specialties', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
@@ -318,9 +320,10 @@ $headcountTree = @{
       '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
@@ -446,9 +449,10 @@ $headcountTree = @{
     Flags = [ordered]@{
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'domain', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'specialties') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
@@ -576,9 +580,10 @@ $headcountTree = @{
       '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--format' = @{ Text = 'csv, ndjson, json, parquet, table (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'ndjson', 'json', 'parquet', 'table') } }
+      '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
       '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
       '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
       '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }

@@ -4,6 +4,7 @@ import { type Context, canPrompt, written } from "../context.ts";
 import { type Credits, formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
 import { CliError, EXIT, systemFailure, usageError } from "../errors.ts";
+import { formName } from "../output/formats.ts";
 import { type ExportDeps, type ExportOptions, type ExportResult, quoteJson } from "../purchase/purchase.ts";
 import type { Quote } from "../purchase/quote.ts";
 import type { Receipt } from "../purchase/receipt.ts";
@@ -21,7 +22,7 @@ import { type Session, withSession } from "./session.ts";
 export interface Purchase {
   readonly target: Target;
   readonly flags: ExportFlags;
-  readonly view: Pick<ExportOptions, "output" | "format" | "fields">;
+  readonly view: Pick<ExportOptions, "output" | "format" | "packing" | "fields">;
   readonly buy: (deps: ExportDeps) => Promise<ExportResult>;
   /** Whether it needs no asking as long as it costs at most HEADCOUNT_ASK_ABOVE (1 credit): one company that was named. */
   readonly small?: boolean;
@@ -134,7 +135,7 @@ async function worldOf(
   let plan = { rows: 0, cap: "" };
   const deps: ExportDeps = {
     ...{ now, sleep, random, pid, interrupted },
-    stdout: rows ?? printer.dataStream(purchase.view.format),
+    stdout: rows ?? printer.dataStream(formName(purchase.view)),
     seller: session,
     stateDir: stateDir(context),
     disk: new Disk(failpoint(context.env)),

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
@@ -5,7 +6,7 @@ import { type Credits, parseCredits } from "../contract/money.ts";
 import { echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
-import { chooseFormat, FORMATS } from "../output/formats.ts";
+import { chooseForm, FORMATS } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 import { checkFields, parseFields, publishedFields } from "../render/columns.ts";
@@ -19,6 +20,7 @@ export interface ViewFlags extends GlobalOptions {
   readonly allFields?: boolean;
   readonly excel?: boolean;
   readonly raw?: boolean;
+  readonly template?: string;
 }
 
 export interface GuardFlags {
@@ -100,15 +102,22 @@ export const addViewOptions = (command: Command, fields: readonly string[]): Com
   command
     .option("-o, --output <file>", "write a file (default: stdout)")
     .addOption(
-      offering(new Option("--format <format>", `${FORMATS.join(", ")} (default: by the file's ending)`), {
-        kind: "list",
-        values: FORMATS,
-      }),
+      offering(
+        new Option(
+          "--format <format>",
+          `${FORMATS.join(", ")}; csv.gz, ndjson.zst and the like compress (default: by the file's ending)`,
+        ),
+        {
+          kind: "list",
+          values: FORMATS,
+        },
+      ),
     )
     .addOption(
       offering(new Option("--fields <a,b,c>", "only these fields, in this order"), { kind: "commas", values: fields }),
     )
     .option("--all-fields", "all fields in a table too")
+    .option("--template <text>", "a text for every row: a Mustache template such as '{{name}}, {{title}}', or @FILE")
     .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
     .option("--raw", "CSV without the guard against formulas");
 
@@ -127,17 +136,37 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
 export function readView(
   context: Context,
   flags: ViewFlags,
-): Pick<ExportOptions, "output" | "format" | "fields" | "excel" | "raw"> {
+): Pick<ExportOptions, "output" | "format" | "packing" | "fields" | "excel" | "raw" | "template"> {
   const output = flags.output === undefined || flags.output === "-" ? undefined : resolve(context.cwd, flags.output);
-  const named = flags.format ?? (flags.json === true && output === undefined ? "json" : undefined);
-  const format = chooseFormat(named, output, context.stdout.isTTY === true);
+  const implied = flags.json === true && output === undefined ? "json" : undefined;
+  const named = flags.format ?? (flags.template === undefined ? implied : "template");
+  const { format, packing } = chooseForm(named, output, context.stdout.isTTY === true);
+  const template = readTemplate(flags, format, context.cwd);
   if (flags.fields !== undefined && flags.allFields === true)
     throw usageError("--fields and --all-fields exclude each other");
-  if (format !== "csv" && (flags.excel === true || flags.raw === true)) {
+  if (format !== "csv" && format !== "tsv" && (flags.excel === true || flags.raw === true)) {
     throw usageError(`--${flags.excel === true ? "excel" : "raw"} is about CSV, not ${format}`, "add --format csv");
   }
   const fields = flags.fields === undefined ? undefined : parseFields(flags.fields);
-  return { output, format, fields, excel: flags.excel === true, raw: flags.raw === true };
+  return { output, format, packing, fields, excel: flags.excel === true, raw: flags.raw === true, template };
+}
+
+/** The text of `--template`. @throws CliError exit 2 where one is missing, or of no use */
+function readTemplate({ template, fields, allFields }: ViewFlags, format: string, cwd: string): string | undefined {
+  if (template === undefined) {
+    if (format !== "template") return undefined;
+    throw usageError("--format template needs a template", "for example --template '{{name}} <{{network_url}}>'");
+  }
+  if (format !== "template") throw usageError(`--template is its own format, not ${format}`, "leave one of them out");
+  if (fields !== undefined || allFields === true)
+    throw usageError(`--template says itself which fields it has`, "leave --fields and --all-fields out");
+  if (!template.startsWith("@")) return template;
+  const file = resolve(cwd, template.slice(1));
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw usageError(`--template ${template} cannot be read: ${(error as Error).message}`, "@FILE names a file");
+  }
 }
 
 /** The flags as an export wants them, checked before any request. @throws CliError exit 2 */

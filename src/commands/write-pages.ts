@@ -1,7 +1,8 @@
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import type { Rendering } from "../output/formats.ts";
-import { checkOutput, exists, type FileFacts, FileOutput, type Output, StreamOutput } from "../output/output.ts";
+import { formName, type Rendering } from "../output/formats.ts";
+import { checkOutput, exists, type Facts } from "../output/output.ts";
+import { checkForm, openSink, templateOf } from "../output/sinks/sink.ts";
 import { checkFields, collectColumns, publishedFields } from "../render/columns.ts";
 import type { Page } from "../render/page.ts";
 import type { RecordKind } from "../render/values.ts";
@@ -14,7 +15,7 @@ import { type GuardFlags, readGuard, type readView, type ViewFlags } from "./exp
  * @param pages all of them; asked for again where a file has to be written again
  * @param target absolute path; undefined: stdout
  * @param name keeps two unfinished files apart
- * @returns `missing`: fields that were asked for and that no row has
+ * @returns `notices`: what is to be said of it
  * @throws CliError exit 2 where the file exists and is not to be replaced
  */
 export async function writePages(
@@ -24,19 +25,22 @@ export async function writePages(
   flags: GuardFlags,
   name: string,
   context: Context,
-): Promise<{ readonly rows: number; readonly file: FileFacts | undefined; readonly missing: readonly string[] }> {
+): Promise<{ readonly rows: number; readonly file: Facts | undefined; readonly notices: readonly string[] }> {
   const guard = readGuard(flags);
-  let output: Output;
-  if (target === undefined) {
-    const stdout = new Printer(context, {}).dataStream(rendering.format);
-    output = new StreamOutput(stdout, rendering, guard, context.interrupted);
-  } else {
-    const path = await checkOutput(target);
-    if (flags.overwrite !== true && (await exists(path))) {
-      throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
-    }
-    output = await FileOutput.open(path, `${name}-${context.pid}`, rendering, guard, new Disk());
+  const path = target === undefined ? undefined : await checkOutput(target);
+  if (path !== undefined && flags.overwrite !== true && (await exists(path))) {
+    throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
   }
+  await checkForm({ ...rendering, template: undefined }, rendering.kind);
+  const output = await openSink({
+    output: path,
+    stream: new Printer(context, {}).dataStream(formName(rendering)),
+    name: `${name}-${context.pid}`,
+    rendering,
+    guard,
+    disk: new Disk(),
+    interrupted: context.interrupted,
+  });
   let rows = 0;
   try {
     for await (const page of pages()) {
@@ -46,7 +50,7 @@ export async function writePages(
     }
     const file = await output.prepare(pages);
     await output.publish();
-    return { rows, file, missing: output.missing };
+    return { rows, file, notices: output.notices };
   } catch (error) {
     await output.abort();
     throw error;
@@ -67,10 +71,12 @@ export async function renderingOf(
   const table = view.format === "table";
   const columns = (): Promise<string[]> => collectColumns(pages(), kind);
   let { fields } = view;
+  const template = await templateOf(view);
+  if (template !== undefined) fields = [...template.fields];
   if (fields === undefined) fields = table && flags.allFields === true ? await columns() : undefined;
   else {
     const published = new Set(publishedFields(kind));
     checkFields(fields, kind, fields.every((field) => published.has(field)) ? published : new Set(await columns()));
   }
-  return { ...view, kind, fields, table: table ? await printer.rowsTable() : undefined };
+  return { ...view, kind, fields, template, table: table ? await printer.rowsTable() : undefined };
 }

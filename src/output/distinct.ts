@@ -122,7 +122,7 @@ export function identityOf(page: Page, index: number, kind: RecordKind): string 
   return address === undefined ? undefined : `@${canonicalAddress(address) ?? address}`;
 }
 
-export const kindOf = (run: Pick<RunReader, "plan">): RecordKind =>
+export const kindOf = (run: { readonly plan: Pick<RunReader["plan"], "command"> }): RecordKind =>
   run.plan.command === "enrich" ? "company" : "person";
 
 /** The pages of a run in the order of the output, every row once: what each format is made from. */

@@ -4,26 +4,32 @@ import { access, constants, type FileHandle, lstat, open, realpath, stat } from 
 import { basename, dirname, join } from "node:path";
 import { getuid } from "node:process";
 import type { Writable } from "node:stream";
+import { counted } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
-import { AskedFields, collectColumns } from "../render/columns.ts";
+import { AskedFields, collectColumns, noRowHas } from "../render/columns.ts";
 import type { Page, View } from "../render/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
-import { createView, type Rendering } from "./formats.ts";
+import { createView, isWhole, type Rendering } from "./formats.ts";
+import { openPacker, type Packer } from "./packing.ts";
 import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
 
 export interface Output {
   write(page: Page): Promise<void>;
-  readonly missing: readonly string[];
+  /** What is to be said of what was written, once it is. */
+  readonly notices: readonly string[];
   /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
-  prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts | undefined>;
+  prepare(pages: () => AsyncIterable<Page>): Promise<Facts | undefined>;
   publish(): Promise<void>;
   abort(): Promise<void>;
 }
 
-export interface FileFacts {
+/** What was written. Of a file its size and digest, of a table how many rows are new in it. */
+export interface Facts {
+  /** The file, or `duckdb:FILE#TABLE`, or the address of a database with `#TABLE`. */
   readonly path: string;
-  readonly bytes: number;
-  readonly sha256: string;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly added: number | null;
 }
 
 /**
@@ -95,6 +101,8 @@ export class FileOutput implements Output {
   #view: View | undefined;
   #hash: Hash = createHash("sha256");
   #bytes = 0;
+  #cut = 0;
+  #packer: Packer | undefined;
   readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
   #filled = 0;
 
@@ -112,7 +120,6 @@ export class FileOutput implements Output {
     await clearLeftovers(path);
     const part = join(dirname(path), `.${basename(path)}.${name}.part`);
     const output = new FileOutput(path, part, rendering, guard, disk);
-    if (rendering.format === "parquet") await (await import("./parquet.ts")).loadParquet();
     await output.#begin(rendering.fields);
     return output;
   }
@@ -125,7 +132,8 @@ export class FileOutput implements Output {
     this.#hash = createHash("sha256");
     this.#bytes = 0;
     this.#filled = 0;
-    this.#view = this.#rendering.format === "parquet" ? undefined : createView({ ...this.#rendering, fields });
+    this.#packer = await openPacker(this.#rendering.packing);
+    this.#view = isWhole(this.#rendering.format) ? undefined : createView({ ...this.#rendering, fields });
   }
 
   /** Collects small pages, so that each write, which another thread does, is worth handing over. */
@@ -142,16 +150,24 @@ export class FileOutput implements Output {
   async #drain(): Promise<void> {
     const bytes = this.#buffer.subarray(0, this.#filled);
     this.#filled = 0;
-    this.#hash.update(bytes);
-    this.#bytes += bytes.length;
-    for (let done = 0; done < bytes.length; ) {
-      const written = await this.#file?.write(bytes, done, bytes.length - done);
-      done += written?.bytesWritten ?? 0;
+    await this.#store(this.#packer === undefined ? [bytes] : await this.#packer.push(bytes));
+  }
+
+  async #store(chunks: readonly Uint8Array[]): Promise<void> {
+    for (const chunk of chunks) {
+      this.#hash.update(chunk);
+      this.#bytes += chunk.length;
+      for (let done = 0; done < chunk.length; ) {
+        const written = await this.#file?.write(chunk, done, chunk.length - done);
+        done += written?.bytesWritten ?? 0;
+      }
     }
   }
 
-  get missing(): readonly string[] {
-    return this.#asked.missing;
+  get notices(): readonly string[] {
+    const cut =
+      this.#cut === 0 ? [] : [`notice: ${counted(this.#cut, "text")} longer than a cell of a spreadsheet: cut`];
+    return [...this.#asked.missing.map(noRowHas), ...cut];
   }
 
   async write(page: Page): Promise<void> {
@@ -159,27 +175,35 @@ export class FileOutput implements Output {
     if (this.#view !== undefined) await this.#put(this.#view.page(page));
   }
 
-  async prepare(pages: () => AsyncIterable<Page>): Promise<FileFacts> {
+  async prepare(pages: () => AsyncIterable<Page>): Promise<Facts> {
     await checkRows(this.#asked.rows, this.#path, this.#guard);
-    if (this.#view === undefined) return this.#parquet(pages);
-    if (this.#view.unseen.size > 0) {
-      await this.#begin(await collectColumns(pages(), this.#rendering.kind));
+    const { format, kind, fields } = this.#rendering;
+    if (format === "parquet") return this.#parquet(pages);
+    if (format === "xlsx") {
+      const { openSheet } = await import("./whole/xlsx.ts");
+      const sheet = await openSheet({ pages, kind, columns: fields });
+      for await (const chunk of sheet.bytes) await this.#put(chunk);
+      this.#cut = sheet.cut();
+    }
+    if (this.#view !== undefined && this.#view.unseen.size > 0) {
+      await this.#begin(await collectColumns(pages(), kind));
       for await (const page of pages()) await this.#put(this.#view.page(page));
     }
-    await this.#put(this.#view.end());
+    if (this.#view !== undefined) await this.#put(this.#view.end());
     await this.#drain();
+    if (this.#packer !== undefined) await this.#store(await this.#packer.end());
     await this.#file?.sync();
     await this.#close();
-    return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.digest("hex") };
+    return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.digest("hex"), added: null };
   }
 
-  async #parquet(pages: () => AsyncIterable<Page>): Promise<FileFacts> {
+  async #parquet(pages: () => AsyncIterable<Page>): Promise<Facts> {
     await this.#close();
-    const { writeParquet } = await import("./parquet.ts");
+    const { writeParquet } = await import("./whole/parquet.ts");
     const { kind, fields } = this.#rendering;
     await writeParquet({ pages, kind, columns: fields, file: this.#part });
     const { size } = await stat(this.#part);
-    return { path: this.#path, bytes: size, sha256: (await sha256Of(this.#part)) ?? "" };
+    return { path: this.#path, bytes: size, sha256: (await sha256Of(this.#part)) ?? "", added: null };
   }
 
   async #close(): Promise<void> {
@@ -223,12 +247,20 @@ export class StreamOutput implements Output {
   readonly #guard: Guard;
   readonly #interrupted: AbortSignal;
   readonly #asked: AskedFields;
+  readonly #packer: Packer | undefined;
   #failure: unknown;
   readonly #onError = (error: unknown): void => {
     this.#failure ??= error;
   };
 
-  constructor(stream: Writable, rendering: Rendering, guard: Guard, interrupted: AbortSignal) {
+  private constructor(
+    stream: Writable,
+    rendering: Rendering,
+    guard: Guard,
+    interrupted: AbortSignal,
+    packer: Packer | undefined,
+  ) {
+    this.#packer = packer;
     this.#stream = stream;
     this.#asked = new AskedFields(rendering.fields);
     this.#guard = guard;
@@ -237,16 +269,30 @@ export class StreamOutput implements Output {
     stream.on("error", this.#onError);
   }
 
-  get missing(): readonly string[] {
-    return this.#asked.missing;
+  static async open(
+    stream: Writable,
+    rendering: Rendering,
+    guard: Guard,
+    interrupted: AbortSignal,
+  ): Promise<StreamOutput> {
+    return new StreamOutput(stream, rendering, guard, interrupted, await openPacker(rendering.packing));
+  }
+
+  get notices(): readonly string[] {
+    return this.#asked.missing.map(noRowHas);
   }
 
   async write(page: Page): Promise<void> {
     this.#asked.look(page);
-    await this.#put(this.#view.page(page));
+    await this.#pack(this.#view.page(page));
   }
 
-  #put(data: Buffer | string): Promise<void> {
+  async #pack(data: Buffer | string): Promise<void> {
+    if (this.#packer === undefined) return this.#put(data);
+    for (const chunk of await this.#packer.push(Buffer.from(data))) await this.#put(chunk);
+  }
+
+  #put(data: Uint8Array | string): Promise<void> {
     if (this.#failure !== undefined) return Promise.reject(failureOf(this.#failure));
     if (this.#stream.destroyed) return Promise.reject(pipeClosed());
     if (data.length === 0) return Promise.resolve();
@@ -262,7 +308,8 @@ export class StreamOutput implements Output {
   }
 
   async prepare(): Promise<undefined> {
-    await this.#put(this.#view.end());
+    await this.#pack(this.#view.end());
+    for (const chunk of (await this.#packer?.end()) ?? []) await this.#put(chunk);
     await checkRows(this.#asked.rows, undefined, this.#guard);
     return undefined;
   }

@@ -1,10 +1,10 @@
-import { createReadStream } from "node:fs";
-import { readdir, readFile, stat } from "node:fs/promises";
+import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { kill } from "node:process";
 import { counted, grouped } from "../contract/text.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
+import { type Packing, unpacked } from "./packing.ts";
 
 /** What a new file must be to take the place of the one that is there. */
 export interface Guard {
@@ -51,32 +51,37 @@ export async function checkRows(rows: number, path: string | undefined, guard: G
 async function rowsIn(path: string): Promise<number | undefined> {
   const size = (await stat(path).catch(() => undefined))?.size ?? 0;
   if (size === 0) return 0;
-  const ending = path.slice(path.lastIndexOf(".") + 1).toLowerCase();
+  const [, ending = "", packed] = /\.([a-z]+)(?:\.(gz|zst))?$/.exec(path.toLowerCase()) ?? [];
+  const bytes = (): AsyncIterable<Uint8Array> => unpacked(path, packed as Packing | undefined);
   try {
-    if (ending === "parquet") return await (await import("./parquet.ts")).countParquet(path);
-    if (ending === "json") return await recordsIn(path);
-    if (ending === "csv") return Math.max(0, (await countLines(path, true)) - 1);
-    return ending === "ndjson" || ending === "jsonl" ? await countLines(path, false) : undefined;
+    if (ending === "parquet") return await (await import("./whole/parquet.ts")).countParquet(path);
+    if (ending === "xlsx") return await (await import("./whole/xlsx.ts")).countSheet(path);
+    if (ending === "json") return await recordsIn(bytes);
+    if (ending === "csv" || ending === "tsv") return Math.max(0, (await countLines(bytes(), true)) - 1);
+    return ending === "ndjson" || ending === "jsonl" ? await countLines(bytes(), false) : undefined;
   } catch {
     return undefined;
   }
 }
 
 /** Our own arrays have a record a line; others are parsed. */
-async function recordsIn(path: string): Promise<number> {
-  for await (const head of createReadStream(path, { end: 2 })) {
-    if (String(head) === "[\n{") return (await countLines(path, false)) - 2;
+async function recordsIn(bytes: () => AsyncIterable<Uint8Array>): Promise<number> {
+  for await (const head of bytes()) {
+    if (Buffer.from(head.subarray(0, 3)).toString() === "[\n{") return (await countLines(bytes(), false)) - 2;
+    break;
   }
-  return (JSON.parse(await readFile(path, "utf8")) as unknown[]).length;
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes()) chunks.push(chunk);
+  return (JSON.parse(Buffer.concat(chunks).toString()) as unknown[]).length;
 }
 
 /** Lines that hold something. @param csv whether a line break inside quotes ends none */
-async function countLines(path: string, csv: boolean): Promise<number> {
+async function countLines(bytes: AsyncIterable<Uint8Array>, csv: boolean): Promise<number> {
   let lines = 0;
   let quoted = false;
   let filled = false;
-  for await (const chunk of createReadStream(path)) {
-    for (const byte of chunk as Buffer) {
+  for await (const chunk of bytes) {
+    for (const byte of chunk) {
       if (byte === 0x22 && csv) quoted = !quoted;
       if (byte === 0x0a && !quoted) {
         if (filled) lines++;

@@ -1,9 +1,9 @@
 import type { CompanyQuery } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
 import { type Distinct, distinctPages } from "../output/distinct.ts";
+import { formName } from "../output/formats.ts";
 import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
-import { noRowHas } from "../render/columns.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, notComplete } from "./failures.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
@@ -30,7 +30,10 @@ export interface Bought {
 /** Writes receipt, misses and output. @throws CliError exit 5 where the run fell short, exit 6 where its one company is not known */
 export async function deliver(
   { run, quote, distinct, bought, sink }: Bought,
-  options: Pick<ExportOptions, "receipt" | "misses" | "format" | "requireComplete" | "overwrite" | "maxCredits">,
+  options: Pick<
+    ExportOptions,
+    "receipt" | "misses" | "format" | "packing" | "requireComplete" | "overwrite" | "maxCredits"
+  >,
   /** Whether an earlier session of the run may have written the files beside the output. */
   continued: boolean,
   { disk, now, onNotice }: Pick<ExportDeps, "disk" | "now" | "onNotice">,
@@ -51,9 +54,9 @@ export async function deliver(
     throw shortfall === null ? notComplete(received, count, bound) : incomplete("incomplete", shortfall);
   }
   const file = await sink.prepare(() => distinctPages(run));
-  for (const field of sink.missing) onNotice(noRowHas(field));
-  const { format } = options;
-  const output = file === undefined ? null : { file: file.path, format, ...file };
+  for (const notice of sink.notices) onNotice(notice);
+  const { path = "", bytes = 0, sha256 = "" } = file ?? {};
+  const output = file === undefined ? null : { file: path, format: formName(options), bytes, sha256 };
   const whole: Receipt = { ...receipt, output };
   // Before the file appears: a crash between the two leaves a file that the run knows as its own.
   await run.writeReceipt(whole);

@@ -3,7 +3,7 @@ import type { Pacer } from "../client/pacing.ts";
 import type { ServiceClient } from "../client/types.ts";
 import type { Filters } from "../contract/filters.ts";
 import type { Credits } from "../contract/money.ts";
-import type { Format } from "../output/formats.ts";
+import type { Form } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
 import type { DrawTable } from "../output/table.ts";
 import type { Disk } from "../runs/disk.ts";
@@ -74,13 +74,14 @@ export interface Seller {
   readonly maxWaitMs: number;
 }
 
-export interface ExportOptions extends Guard {
+export interface ExportOptions extends Guard, Form {
   /** Absolute path, or undefined: stdout. */
   readonly output: string | undefined;
-  readonly format: Format;
   readonly fields: readonly string[] | undefined;
   readonly excel: boolean;
   readonly raw: boolean;
+  /** The text of `--format template`. */
+  readonly template?: string | undefined;
   readonly maxCredits: Credits | undefined;
   readonly limit: number | undefined;
   readonly perPage: number | undefined;

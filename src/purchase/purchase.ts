@@ -5,9 +5,10 @@ import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
-import { FORMATS } from "../output/formats.ts";
-import { checkOutput, exists, FileOutput, type Output, StreamOutput, sha256Of } from "../output/output.ts";
+import { formOf } from "../output/formats.ts";
+import { checkOutput, exists, type Output, sha256Of } from "../output/output.ts";
 import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
+import { checkForm, checkRoom, openSink, savedView, templateOf } from "../output/sinks/sink.ts";
 import { creditsOf, creditText, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
 import type { Plan, RunCommand, Target } from "../runs/plan.ts";
@@ -40,6 +41,7 @@ export async function runExport(
   deps: ExportDeps,
 ): Promise<ExportResult> {
   const output = options.output === undefined ? undefined : await checkOutput(options.output);
+  await checkForm(options, kindOf({ plan: { command } }));
   await checkBeside(options, output);
   const outputLock = output === undefined || options.dryRun ? undefined : await lockOutput(output, options.wait, deps);
   try {
@@ -63,6 +65,7 @@ export async function runExport(
     const { matches, datasetVersion } = offer;
     const spent = open === undefined ? undefined : spentOf((await store.open(open.id)).state);
     const quote = { ...quoteFor(target, matches, account, options, deps, spent), overlap: offer.overlap ?? 0 };
+    await checkRoom(options, quote.rows);
     if (options.dryRun) return { kind: "quoted", quote };
     requireBalance(quote, target);
     await checkRows(quote.rows, output, options, "; nothing was spent");
@@ -80,7 +83,7 @@ export async function runExport(
       ...division,
       paging: seller.client.dialect.paging,
       ...(pagingName(seller.client.dialect) === "page0" ? { first_page: 0 as const } : {}),
-      view: { format: options.format, fields: options.fields ?? null, excel: options.excel, raw: options.raw },
+      view: savedView(options),
       per_page: options.perPage ?? null,
       overwrite: options.overwrite,
       few: {
@@ -126,10 +129,11 @@ export async function resumeExport(
       minRows: options.minRows ?? plan.few?.min_rows ?? undefined,
       maxShrink: options.maxShrink ?? plan.few?.max_shrink ?? undefined,
       output,
-      format: FORMATS.find((known) => known === plan.view.format) ?? "ndjson",
+      ...(formOf(plan.view.format) ?? { format: "ndjson" }),
       fields: plan.view.fields ?? undefined,
       excel: plan.view.excel,
       raw: plan.view.raw,
+      template: plan.view.template,
       dryRun: false,
       fresh: false,
       onNewDataset: "fail",
@@ -230,7 +234,7 @@ async function checkBeside({ receipt, misses }: ExportOptions, output: string | 
 async function isOwnOutput(run: Run, output: string): Promise<boolean> {
   const receipt = (await run.receipt()) as Partial<Receipt> | undefined;
   const expected = receipt?.output?.sha256;
-  return expected !== undefined && expected === (await sha256Of(output));
+  return typeof expected === "string" && expected === (await sha256Of(output));
 }
 
 /** Failures after which nobody is to go on with a run by itself. */
@@ -292,12 +296,21 @@ async function buyAndWrite(
 }
 
 async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {
-  const { format, fields, excel, raw, output } = options;
+  const { format, packing, excel, raw, output } = options;
+  const { disk, interrupted, stdout: stream } = deps;
   const table = format === "table" ? await deps.table?.() : undefined;
-  const rendering = { format, kind: kindOf(run), fields, excel, raw, table };
-  return output === undefined
-    ? new StreamOutput(deps.stdout, rendering, options, deps.interrupted)
-    : FileOutput.open(output, run.id, rendering, options, deps.disk);
+  const template = await templateOf(options);
+  const rendering = {
+    format,
+    packing,
+    kind: kindOf(run),
+    fields: template?.fields ?? options.fields,
+    excel,
+    raw,
+    table,
+    template,
+  };
+  return openSink({ output, stream, name: run.id, rendering, guard: options, disk, interrupted });
 }
 
 interface Order {

@@ -42,8 +42,8 @@ export interface Receipt {
   readonly output: {
     readonly file: string;
     readonly format: string;
-    readonly bytes: number;
-    readonly sha256: string;
+    readonly bytes: number | null;
+    readonly sha256: string | null;
   } | null;
 }
 

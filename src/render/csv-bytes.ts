@@ -12,15 +12,18 @@ for (const [from, to] of [
   [0xef, 0xf4],
 ] as const)
   LOOK.fill(1, from, to + 1);
-const NEEDS_QUOTES = /[",\r\n]/;
+export type Separator = "," | "\t";
+
+const NEEDS_QUOTES: Readonly<Record<Separator, RegExp>> = { ",": /[",\r\n]/, "\t": /["\t\r\n]/ };
 const NULL = 0x6c6c756e; // little-endian
 const BOOLEANS = ["true", "false"].map((word) => Buffer.from(word));
 const SEMICOLON = 0x3b;
+const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
 
 /** Whether a spreadsheet might run a text as a formula. Checks one character for nearly every text. */
-function isFormula(text: string): boolean {
+export function isFormula(text: string): boolean {
   const first = text.charCodeAt(0);
   if ((first > 0x40 && first < 0x7f) || (first > 0x2f && first < 0x3d)) return false;
   return FORMULA.test(text);
@@ -42,18 +45,24 @@ function guarded(text: string, guard: FormulaGuard): string {
 }
 
 /** One cell of a row that is copied, as csv-stringify writes it: called once a cell, that would cost more than the whole row. */
-function cellText(cell: Cell, guard: FormulaGuard): string {
+function cellText(cell: Cell, guard: FormulaGuard, separator: Separator): string {
   if (cell === null) return "";
   if (typeof cell !== "string") return String(cell);
   const text = guarded(cell, guard);
-  return NEEDS_QUOTES.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  return NEEDS_QUOTES[separator].test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }
 
 /** Rows as CSV. A number is never guarded, a lone empty cell is quoted: readers skip empty lines, and the row would be lost. */
-export const linesText = (rows: readonly (readonly Cell[])[], guard: FormulaGuard, lineBreak: string): string =>
+export const linesText = (
+  rows: readonly (readonly Cell[])[],
+  guard: FormulaGuard,
+  lineBreak: string,
+  separator: Separator = ",",
+): string =>
   stringify(
     rows.map((row) => row.map((cell) => (typeof cell === "string" ? guarded(cell, guard) : cell))) as Cell[][],
     {
+      delimiter: separator,
       record_delimiter: lineBreak,
       // Also the line break that is not this document's own: readers disagree on which of them ends a row.
       quote_record_delimiter: true,
@@ -66,13 +75,15 @@ export const linesText = (rows: readonly (readonly Cell[])[], guard: FormulaGuar
 export class CsvBytes {
   readonly #guard: FormulaGuard;
   readonly #lineBreak: string;
+  readonly #separator: Separator;
   #out = Buffer.allocUnsafeSlow(1 << 16);
   #view = viewOf(this.#out);
   #length = 0;
 
-  constructor(guard: FormulaGuard, lineBreak: string) {
+  constructor(guard: FormulaGuard, lineBreak: string, separator: Separator = ",") {
     this.#guard = guard;
     this.#lineBreak = lineBreak;
+    this.#separator = separator;
   }
 
   begin(): void {
@@ -89,7 +100,7 @@ export class CsvBytes {
   }
 
   lines(rows: readonly (readonly Cell[])[]): void {
-    this.text(linesText(rows, this.#guard, this.#lineBreak));
+    this.text(linesText(rows, this.#guard, this.#lineBreak, this.#separator));
   }
 
   /**
@@ -101,6 +112,7 @@ export class CsvBytes {
     const base = at * keys.length * 2;
     const width = sources.length;
     const guard = this.#guard;
+    const separator = this.#separator === "," ? COMMA : TAB;
     if (marks[base] === -1 || width === 0) return false;
     // No plain cell is longer than its JSON.
     const room = size + width + 4;
@@ -110,7 +122,7 @@ export class CsvBytes {
     let outView = this.#view;
     let to = begin;
     for (let column = 0; column < width; column++) {
-      if (column > 0) out[to++] = COMMA;
+      if (column > 0) out[to++] = separator;
       const source = sources[column] as number;
       const start = source < 0 ? 0 : (marks[base + source * 2] as number);
       if (start === 0) continue;
@@ -123,7 +135,7 @@ export class CsvBytes {
         if (guard === "inside" && bytes.subarray(start, end).includes(SEMICOLON)) plain = false;
         if (plain) {
           // With a comma in it the JSON string, quotes and all, is the cell.
-          const quoted = (mark & HAS_COMMA) !== 0;
+          const quoted = (mark & HAS_COMMA) !== 0 && separator === COMMA;
           if (quoted) out[to++] = QUOTE;
           const after = to + end - start - 2;
           // Reads and writes up to three bytes too many: the reply goes on for that long, and the next cell writes over them.
@@ -145,7 +157,7 @@ export class CsvBytes {
         continue;
       }
       this.#length = to;
-      this.text(cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), guard));
+      this.text(cellText(cellOf(parseExact(bytes.toString("utf8", start, end))), guard, this.#separator));
       this.#reserve(room);
       out = this.#out;
       outView = this.#view;

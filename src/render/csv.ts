@@ -1,5 +1,5 @@
 import { ColumnUnion, eachCell, publishedFields } from "./columns.ts";
-import { CsvBytes, type FormulaGuard, linesText } from "./csv-bytes.ts";
+import { CsvBytes, type FormulaGuard, linesText, type Separator } from "./csv-bytes.ts";
 import type { Page, View } from "./page.ts";
 import type { Cells } from "./scan.ts";
 import {
@@ -39,6 +39,7 @@ export interface CsvOptions extends CsvStyle {
   readonly columns?: readonly string[] | undefined;
   /** To a pipe: a last column holds, as JSON, what a row brings beyond the columns of the first page. */
   readonly extra?: boolean | undefined;
+  readonly separator?: Separator | undefined;
 }
 
 /** CSV page by page. Rows of which a page knows where their values stand are copied from its bytes, all others are parsed. */
@@ -53,7 +54,7 @@ export class CsvView implements View {
 
   constructor(options: CsvOptions) {
     this.#options = options;
-    this.#out = new CsvBytes(guardOf(options), lineBreakOf(options));
+    this.#out = new CsvBytes(guardOf(options), lineBreakOf(options), options.separator);
     if (options.columns !== undefined) this.#fix(options.columns);
   }
 

@@ -20,10 +20,12 @@ export type Target =
   | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[] };
 
 export interface SavedView {
+  /** `csv`, `csv.gz`. */
   readonly format: string;
   readonly fields: readonly string[] | null;
   readonly excel: boolean;
   readonly raw: boolean;
+  readonly template?: string;
 }
 
 /** `plan.json` of a run: everything that must be the same when it is continued. */

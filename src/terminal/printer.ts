@@ -40,7 +40,8 @@ export interface Column extends TableColumn {
   readonly only?: "terminal" | "pipe";
 }
 
-const harmlessLines = (text: string): string => text.split("\n").map(harmless).join("\n");
+// Tabs stay: they part the columns of TSV.
+const harmlessLines = (text: string): string => text.replace(/[^\n\t]+/g, harmless);
 
 type Entries = readonly (readonly [label: string, value: string | undefined])[];
 
@@ -87,7 +88,7 @@ export class Printer {
   dataStream(format: string): Writable {
     const { stdout } = this.#paper;
     if (!this.terminal || format === "table") return stdout;
-    const clean = format === "csv" ? harmlessLines : harmlessJson;
+    const clean = /json$/.test(format) ? harmlessJson : harmlessLines;
     const decoder = new StringDecoder("utf8");
     return new Writable({
       write: (chunk: Buffer, _encoding, done) => void stdout.write(clean(decoder.write(chunk)), done),

@@ -306,12 +306,12 @@ describe("runs export", () => {
       [["--fields", "titel"], "did you mean title?"],
       [["--fields", "emial"], "unknown field: emial"],
       [["--fields", "id", "--all-fields"], "exclude each other"],
-      [["--format", "xlsx"], "unknown format: xlsx"],
+      [["--format", "xlsy"], "unknown format: xlsy"],
       [["--format", "parquet"], "Parquet needs a file"],
       [["--format", "json", "--excel"], "--excel is about CSV, not json"],
       [["-o", "people.txt"], "does not tell the format"],
       [["-o", "people.csv.gz"], "nothing is compressed here"],
-      [["-o", "people.xlsx"], "a .csv written with --excel opens in Excel"],
+      [["-o", "people.xls"], "name it .xlsx"],
       [["-o", "nowhere/people.csv"], "does not exist"],
     ] as const) {
       const { code, stdout, stderr } = await run("export", "last", ...argv);

@@ -8,8 +8,8 @@ import { afterAll, describe, expect, test } from "vitest";
 import { PERSON_FIELDS } from "../../src/contract/records.ts";
 import { CliError } from "../../src/errors.ts";
 import { Distinct } from "../../src/output/distinct.ts";
-import { chooseFormat, createView, type Format, type Rendering } from "../../src/output/formats.ts";
-import { writeParquet } from "../../src/output/parquet.ts";
+import { chooseForm, createView, type Format, formName, type Rendering } from "../../src/output/formats.ts";
+import { writeParquet } from "../../src/output/whole/parquet.ts";
 import { checkFields, collectColumns, parseFields } from "../../src/render/columns.ts";
 import { csvDocument } from "../../src/render/csv.ts";
 import { Page } from "../../src/render/page.ts";
@@ -464,7 +464,7 @@ describe("parquet", () => {
   test("columns are typed by every value of the run", async () => {
     const pages = [
       raw(
-        '[{"id":"a","connections":5,"big":1,"half":1,"mixed":1,"x":{"y":1.5},"ok":true,"specialties":["a","b"],"Name":1}]',
+        '[{"id":"a","connections":5,"big":1,"half":1,"mixed":1,"born":"2000-02-29","list":[{"a":1},"b"],"x":{"y":1.5},"ok":true,"specialties":["a","b"],"Name":1}]',
       ),
       raw(
         '[{"id":"b","big":9007199254740993,"half":0.5,"mixed":"=x","updated_at":"2026-01-01T00:00:00.123456+01:00","name":"\\ud800"}]',
@@ -477,9 +477,11 @@ describe("parquet", () => {
       "name",
       "connections",
       "updated_at",
-      "Name",
+      "Name_2",
       "big",
+      "born",
       "half",
+      "list",
       "mixed",
       "ok",
       "specialties",
@@ -496,7 +498,9 @@ describe("parquet", () => {
       updated_at: "TIMESTAMP WITH TIME ZONE",
       Name_2: "BIGINT",
       big: "BIGINT",
+      born: "DATE",
       half: "DOUBLE",
+      list: "VARCHAR",
       mixed: "VARCHAR",
       ok: "BOOLEAN",
       specialties: "VARCHAR[]",
@@ -507,6 +511,7 @@ describe("parquet", () => {
       { id: "a", connections: "5", big: "1", half: 1, mixed: "1", ok: true, specialties: ["a", "b"], "x.y": 1.5 },
       { id: "b", big: "9007199254740993", half: 0.5, mixed: "=x", name: "\ufffd", connections: null },
     ]);
+    expect(rows[0]).toMatchObject({ born: "2000-02-29", list: '[{"a":1},"b"]' });
     expect(rows[1]?.updated_at).toBe("2025-12-31 23:00:00.123456+00");
     expect(readdirSync(folder)).toEqual(["people's.parquet"]);
   });
@@ -542,15 +547,42 @@ describe("choices", () => {
   });
 
   test("the format follows the name, the ending, then the stream", () => {
-    expect(chooseFormat(undefined, undefined, true)).toBe("table");
-    expect(chooseFormat(undefined, undefined, false)).toBe("ndjson");
-    expect(chooseFormat(undefined, "a.CSV", true)).toBe("csv");
-    expect(chooseFormat(undefined, "b.c/x.jsonl", false)).toBe("ndjson");
-    expect(chooseFormat("JSON", "x.csv", false)).toBe("json");
-    expect(chooseFormat("parquet", "x", false)).toBe("parquet");
-    expect(usage(() => chooseFormat("cvs", undefined, true)).message).toContain("did you mean csv?");
-    expect(usage(() => chooseFormat(undefined, "people.txt", true)).message).toContain("people.txt");
-    expect(usage(() => chooseFormat(undefined, "people", true)).hint).toContain("--format csv");
-    expect(usage(() => chooseFormat("parquet", undefined, false)).message).toContain("file");
+    const cases: readonly (readonly [named: string | undefined, file: string | undefined, form: string])[] = [
+      [undefined, undefined, "ndjson"],
+      [undefined, "a.CSV", "csv"],
+      [undefined, "b.c/x.jsonl", "ndjson"],
+      ["JSON", "x.csv", "json"],
+      ["parquet", "x", "parquet"],
+      [undefined, "a.tsv", "tsv"],
+      [undefined, "a.b.xlsx", "xlsx"],
+      [undefined, "a.csv.gz", "csv.gz"],
+      [undefined, "A.NDJSON.ZST", "ndjson.zst"],
+      // What the name says of packing holds where the format alone is named; what is named wins.
+      ["csv", "a.json.gz", "csv.gz"],
+      ["csv.gz", "a.csv", "csv.gz"],
+      ["csv.zst", "a.csv.gz", "csv.zst"],
+      ["Template", "mail.txt.gz", "template.gz"],
+      ["csv.gz", undefined, "csv.gz"],
+    ];
+    for (const [named, file, form] of cases) expect(formName(chooseForm(named, file, false))).toBe(form);
+    expect(chooseForm(undefined, undefined, true).format).toBe("table");
+    for (const [named, file, said, hint] of [
+      [undefined, "a.gz", "does not tell the format", "--format csv"],
+      [undefined, "csv", "does not tell the format", "--format csv"],
+      [undefined, "a.zip", "does not tell the format", ".csv.gz"],
+      [undefined, "a.xlsx.gz", "compressed in itself", "leave .gz out"],
+      ["parquet.zst", "a", "compressed in itself", "leave .zst out"],
+      ["xlsx", undefined, "needs a file", "-o people.xlsx"],
+      ["csv.gz", undefined, "nothing for a terminal", "-o people.csv.gz"],
+      ["cs.gz", undefined, "unknown format: cs.gz", undefined],
+    ] as const) {
+      const refused = usage(() => chooseForm(named, file, true));
+      expect(refused.message).toContain(said);
+      if (hint !== undefined) expect(refused.hint).toContain(hint);
+    }
+    expect(usage(() => chooseForm("cvs", undefined, true)).message).toContain("did you mean csv?");
+    expect(usage(() => chooseForm(undefined, "people.txt", true)).message).toContain("people.txt");
+    expect(usage(() => chooseForm(undefined, "people", true)).hint).toContain("--format csv");
+    expect(usage(() => chooseForm("parquet", undefined, false)).message).toContain("file");
   });
 });

@@ -4,7 +4,7 @@ import type { CanonicalFilters } from "../../contract/filters.ts";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
 import type { Library } from "../../library/library.ts";
-import { noRowHas } from "../../render/columns.ts";
+import { formName } from "../../output/formats.ts";
 import { Page } from "../../render/page.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addGuardOptions, addViewOptions, type GuardFlags, readView, type ViewFlags } from "../export-options.ts";
@@ -62,12 +62,12 @@ export async function exportOwned(
     }
     const view = readView(context, options);
     const rendering = await renderingOf(pages, "person", view, options, printer);
-    const { rows, file, missing } = await writePages(pages, view.output, rendering, options, "owned", context);
-    for (const field of missing) printer.note(noRowHas(field));
+    const { rows, file, notices } = await writePages(pages, view.output, rendering, options, "owned", context);
+    for (const notice of notices) printer.note(notice);
     if (file === undefined) return;
     const { path, bytes, sha256 } = file;
     if (printer.json)
-      printer.document({ rows, credits: 0, output: { file: path, format: view.format, bytes, sha256 } });
+      printer.document({ rows, credits: 0, output: { file: path, format: formName(view), bytes, sha256 } });
     printer.note(`Wrote ${counted(rows, "profile")} that you own to ${options.output} at 0 credits`);
   });
 }

@@ -4,7 +4,7 @@ import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
-import { noRowHas } from "../../render/columns.ts";
+import { formName } from "../../output/formats.ts";
 import type { Page } from "../../render/page.ts";
 import type { RunReader } from "../../runs/run.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -29,7 +29,9 @@ export function register(runs: Command, context: Context): void {
       `
 Examples:
   $ headcount runs export last --format csv --fields id,name,location | head -3
-  $ headcount runs export last -o again.csv --excel --overwrite
+  $ headcount runs export last -o again.xlsx --overwrite
+  $ headcount runs export last --format csv.gz > again.csv.gz
+  $ headcount runs export last --template '{{name}}, {{title}}' | head -3
   $ headcount runs export last --json | jq length
 
 A run that is not finished gives what it has so far, and says so.`,
@@ -54,9 +56,9 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   const written = await writePages(pages, view.output, rendering, options, `${id}-export`, context).catch(
     orSalvage(id),
   );
-  const { rows, file, missing } = written;
+  const { rows, file, notices } = written;
   for (const what of run.lost ?? []) printer.say(`warning: ${what}`);
-  for (const field of missing) printer.note(noRowHas(field));
+  for (const notice of notices) printer.note(notice);
   if (!finished) {
     const { ended } = run.state;
     printer.say(
@@ -73,7 +75,7 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
       finished,
       rows,
       credits: 0,
-      output: { file: path, format: view.format, bytes, sha256 },
+      output: { file: path, format: formName(view), bytes, sha256 },
     });
   }
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");

@@ -1,0 +1,185 @@
+import { execFileSync } from "node:child_process";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { gunzipSync, gzipSync } from "node:zlib";
+import { parse } from "csv-parse/sync";
+import { decompress } from "fzstd";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { modeOf, readCsv, type User, user } from "../support/export.ts";
+import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// Formats that are made to be handed on: compressed, tab-separated, spreadsheets, templates.
+
+let service: ForeignService;
+let u: User;
+beforeEach(async () => {
+  service = await startForeignService({ people: 300, tellsCosts: true });
+  u = user(service.url, service.key);
+});
+afterEach(() => service.close());
+
+const search = (...more: string[]) => u.run(["search", "--country", "x", "--yes", "--quiet", ...more]);
+const bytes = (name: string): Buffer => readFileSync(u.file(name));
+const unpack = { gz: (packed: Buffer) => gunzipSync(packed), zst: (packed: Buffer) => Buffer.from(decompress(packed)) };
+const sheetOf = (name: string): string =>
+  execFileSync("unzip", ["-p", u.file(name), "xl/worksheets/sheet1.xml"], { encoding: "utf8" });
+
+describe("compressed", () => {
+  test("files and streams hold what the plain ones hold, whole, and for their owner alone", async () => {
+    expect((await search("-o", "people.csv")).code).toBe(0);
+    const spent = service.charged();
+    for (const format of ["csv", "tsv", "ndjson", "json"]) {
+      await u.run(["runs", "export", "last", "-o", `plain.${format}`]);
+      for (const packing of ["gz", "zst"] as const) {
+        const file = `${format}.${format}.${packing}`;
+        const ran = await u.run(["runs", "export", "last", "-o", file]);
+        expect(ran, ran.stderr).toMatchObject({ code: 0 });
+        expect(unpack[packing](bytes(file)).equals(bytes(`plain.${format}`)), file).toBe(true);
+        expect(modeOf(u.file(file))).toBe("600");
+        expect(bytes(file).length).toBeLessThan(bytes(`plain.${format}`).length);
+      }
+    }
+    expect((await u.run(["runs", "export", "last", "-o", "x.csv", "--format", "csv.gz", "--json"])).stdout).toContain(
+      '"format":"csv.gz"',
+    );
+    expect(gunzipSync(bytes("x.csv")).equals(bytes("people.csv"))).toBe(true);
+    expect(service.charged()).toBe(spent);
+  });
+
+  test("a purchase writes them too, and resume the same", async () => {
+    const ran = await search("-o", "people.ndjson.zst", "--limit", "120", "--per-page", "20");
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(unpack.zst(bytes("people.ndjson.zst")).toString().split("\n")).toHaveLength(121);
+    const [run] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as { id: string; format: string }[];
+    expect(run?.format).toBe("ndjson.zst");
+    const more = await u.run(["resume", run?.id ?? "", "--limit", "200", "--max-credits", "200", "--yes"]);
+    expect(more.code, more.stderr).toBe(0);
+    expect(unpack.zst(bytes("people.ndjson.zst")).toString().split("\n")).toHaveLength(201);
+    expect(service.charged()).toBe(200);
+  });
+
+  test("the rows of the old file are counted inside", async () => {
+    for (const file of ["a.csv.gz", "a.tsv.zst", "a.json.gz", "a.ndjson.zst", "a.xlsx"]) {
+      service.options.people = 300;
+      expect((await search("-o", file, "--fresh", "--overwrite")).code).toBe(0);
+      const before = bytes(file);
+      const spent = service.charged();
+      service.options.people = 149;
+      const shrunk = await search("-o", file, "--overwrite", "--max-shrink", "50%");
+      expect(shrunk.code, file).toBe(5);
+      expect(shrunk.stderr).toContain("149 rows instead of the 300");
+      expect(bytes(file).equals(before)).toBe(true);
+      expect(service.charged()).toBe(spent);
+    }
+    writeFileSync(u.file("b.csv.gz"), gzipSync("id\n1\n2\n").subarray(0, 20));
+    service.options.people = 0;
+    expect((await search("-o", "b.csv.gz", "--overwrite")).stderr).toContain("a file whose rows cannot be counted");
+  });
+});
+
+describe("TSV", () => {
+  test("is CSV with tabs", async () => {
+    await search("-o", "a.csv", "--limit", "40");
+    await u.run(["runs", "export", "last", "-o", "a.tsv"]);
+    expect(parse(u.read("a.tsv"), { columns: true, delimiter: "\t" })).toEqual(readCsv(u.read("a.csv")));
+  });
+});
+
+describe("spreadsheets", () => {
+  test("cells are typed, formulas are texts, nothing is cut without a word", async () => {
+    service.options.shape = () => [
+      {
+        id: "1",
+        name: "=cmd()",
+        connections: 5,
+        followers: 12_345_678_901_234_567n.toString().length,
+        headline: "a<b>&\u0001_x0041_\r",
+        title: "x".repeat(40_000),
+        open: true,
+        born: "2000-02-29",
+        updated_at: "2026-01-01T12:00:00Z",
+      },
+    ];
+    service.options.people = 1;
+    const ran = await u.run(["search", "--country", "x", "--yes", "-o", "a.xlsx"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(ran.stderr).toContain("notice: 1 text longer than a cell of a spreadsheet: cut");
+    const sheet = sheetOf("a.xlsx");
+    expect(sheet).toContain('s="4" t="inlineStr"><is><t xml:space="preserve">=cmd()</t>');
+    expect(sheet).toContain("<v>5</v>");
+    expect(sheet).toContain("a&lt;b&gt;&amp;_x0001__x005F_x0041__x000D_");
+    expect(sheet).toContain('t="b"><v>1</v>');
+    expect(sheet).toContain('s="3"><v>36585</v>');
+    expect(sheet).toContain('s="2"><v>46023.5</v>');
+    expect(sheet).not.toContain("<f>");
+    expect(sheet).toContain('<dimension ref="A1:I2"/>');
+  });
+
+  test("rows beyond what a sheet holds are refused before anything is bought", async () => {
+    service.options.people = 1_048_576;
+    service.options.balance = 10_000_000;
+    const ran = await search("-o", "a.xlsx");
+    expect(ran.code).toBe(2);
+    expect(ran.stderr).toContain("a spreadsheet holds 1,048,575 rows");
+    expect(ran.stderr).toContain("nothing was spent");
+    expect(service.charged()).toBe(0);
+    expect(readdirSync(u.dir).filter((name) => name.includes("a.xlsx"))).toEqual([]);
+  });
+});
+
+describe("templates", () => {
+  const TEMPLATE = "{{name}}\t{{{id}}}{{#headline}} open{{/headline}}";
+
+  test("make a text of every row, and values are written as they are", async () => {
+    service.options.shape = () => [
+      { id: 9_007_199_254_740_993n.toString(), name: "A & <B>", tags: ["x", "y"] },
+      { id: "2", name: null, headline: "yes" },
+    ];
+    service.options.people = 2;
+    const ran = await search("--template", TEMPLATE);
+    expect(ran, ran.stderr).toMatchObject({ code: 0, stdout: "A & <B>\t9007199254740993\n\t2 open\n" });
+    writeFileSync(u.file("t.txt"), "{{#tags}}[{{.}}]{{/tags}}\n\n");
+    const again = await u.run(["runs", "export", "last", "--template", "@t.txt", "-o", "out.txt"]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(u.read("out.txt")).toBe("[x][y]\n\n\n\n");
+    expect((await u.run(["runs", "export", "last", "--template", "{{tags}} {{.}}"])).stdout).toContain("x; y {");
+  });
+
+  test("are continued by resume as they were", async () => {
+    await search("--template", "{{id}}", "-o", "ids.txt", "--limit", "10");
+    expect(u.read("ids.txt").split("\n")).toHaveLength(11);
+    const [run] = JSON.parse((await u.run(["runs", "list", "--json"])).stdout) as { id: string }[];
+    await u.run(["resume", run?.id ?? "", "--limit", "20", "--max-credits", "20", "--yes"]);
+    expect(u.read("ids.txt").split("\n")).toHaveLength(21);
+  });
+
+  test("what cannot be filled is refused before anything is bought", async () => {
+    for (const [more, said] of [
+      [["--template", "{{nmae}}"], "did you mean name?"],
+      [["--template", "{{#a}}"], "cannot be read"],
+      [["--template", "{{> other}}"], "nothing to include"],
+      [["--template", "{{name.constructor}}"], "no record has"],
+      [["--template", "@nowhere"], "cannot be read"],
+      [["--template", "{{name}}", "--format", "csv"], "not csv"],
+      [["--template", "{{name}}", "--fields", "id"], "--fields"],
+      [["--format", "template"], "needs a template"],
+    ] as const) {
+      const ran = await search(...more);
+      expect(ran, ran.stderr).toMatchObject({ code: 2, stdout: "" });
+      expect(ran.stderr).toContain(said);
+    }
+    expect(service.charged()).toBe(0);
+    expect(existsSync(u.file("state/runs"))).toBe(false);
+  });
+
+  test("cannot act on a terminal", async () => {
+    service.options.shape = () => [{ id: "1", name: "a\u001b[31m\u202eb" }];
+    service.options.people = 1;
+    const ran = await u.run(
+      ["search", "--country", "x", "--max-credits", "1", "--yes", "--template", "{{name}}\t{{id}}"],
+      {
+        tty: { stdout: true },
+      },
+    );
+    expect(ran.stdout).toBe("a\ufffd[31m\ufffdb\t1\n");
+  });
+});
