@@ -6,6 +6,13 @@ export const COMPANY_COLUMNS: readonly string[] = [
   ...["country", "state", "city", "department", "functional_area", "seniority", "seniority_level", "title"],
 ];
 
-/** Columns with an index in the row store, in normal form: what people look up to find one person. */
-export const TEXT_INDEXES = ["name", "headline"] as const;
-export type TextIndex = (typeof TEXT_INDEXES)[number];
+/** Long texts, in normal form. The filter table also holds each one's place in the order of all, so that a beginning is a range of numbers. */
+export const PLACED_COLUMNS = ["name", "headline"] as const;
+export type PlacedColumn = (typeof PLACED_COLUMNS)[number];
+
+/** What the row store has an index of: what people look up to find one person. */
+export const ROW_INDEXES = [...PLACED_COLUMNS, "address"] as const;
+export type RowIndex = (typeof ROW_INDEXES)[number];
+
+/** The column of the filter table with the places of a text. */
+export const placeOf = (column: PlacedColumn): string => `${column}_place`;

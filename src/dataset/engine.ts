@@ -31,6 +31,11 @@ export interface FoundCompany {
   readonly record: string;
 }
 
+/** A question took longer than it may, and was stopped. */
+export class OutOfTimeError extends Error {
+  override readonly name = "OutOfTimeError";
+}
+
 /**
  * People and companies behind the service. A count is the number of rows that `people` pages through, on every engine. Where data cannot be
  * read completely all methods reject: never a short answer.

@@ -13,7 +13,7 @@ import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite"
 
 export const FILES = {
   people: "people.duckdb",
-  /** DuckDB: small tables sorted by name, headline, slug and company. */
+  /** DuckDB: people sorted by the address and the position of their company. */
   lookups: "lookups.duckdb",
   counts: "counts.bin",
   /** SQLite: records by position, and companies with their look-up keys. */
@@ -23,7 +23,7 @@ export const FILES = {
 } as const;
 
 /** Raised when the stored form changes: a folder of another format is refused, and imported again. */
-export const FORMAT = 3;
+export const FORMAT = 4;
 
 export interface DatasetMeta {
   readonly format: number;

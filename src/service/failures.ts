@@ -1,4 +1,5 @@
 import type { FastifyError } from "fastify";
+import { OutOfTimeError } from "../dataset/engine.ts";
 import { OutcomeUnknownError, VanishedError } from "./billing.ts";
 import { DeadlineError } from "./deadline.ts";
 import { bodyTooLarge, unsupportedMediaType } from "./incoming.ts";
@@ -14,7 +15,9 @@ export function problemOf(error: unknown): Problem {
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
     return invalid("the body cannot be read");
   }
-  if (error instanceof DeadlineError) return new Problem(500, [`${error.message}; nothing was charged, try again`]);
+  if (error instanceof DeadlineError || error instanceof OutOfTimeError) {
+    return new Problem(500, [`${error.message}; nothing was charged, try again`]);
+  }
   if (error instanceof OutcomeUnknownError) {
     return new Problem(500, ["internal error; ask again with the same Idempotency-Key to learn the outcome"]);
   }

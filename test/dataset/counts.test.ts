@@ -137,9 +137,26 @@ test("names and headlines are counted by marks as they are found one by one", as
   writer.finish();
   const store = new RecordStore(folder);
   const ask = async (wanted: KeyRange): Promise<void> => {
-    for (const index of ["name", "headline"] as const) {
-      const found = (await store.find(index, wanted, 10_000))?.length;
-      expect(await store.count(index, wanted, 1_000), `${index} ${JSON.stringify(wanted)}`).toBe(found);
+    const isWanted = (key: string): boolean => {
+      if ("values" in wanted) return wanted.values.includes(key);
+      return byBytes(key, wanted.from) >= 0 && (wanted.before === undefined || byBytes(key, wanted.before) < 0);
+    };
+    for (const [index, entries] of [["name", keys] as const, ["headline", keys.slice(0, 256)] as const]) {
+      const what = `${index} ${JSON.stringify(wanted)}`;
+      const found: number[] = [];
+      for await (const piece of store.find(index, wanted)) found.push(...piece);
+      const expected = entries.flatMap((key, rid) => (isWanted(key) ? [rid] : []));
+      expect(
+        found.sort((a, b) => a - b),
+        what,
+      ).toEqual(expected);
+      expect(await store.count(index, wanted, 1_000), what).toBe(expected.length);
+      if ("values" in wanted) continue;
+      const [first = 0] = expected;
+      const places = await store.places(index, wanted);
+      expect(expected.length === 0 ? places[1] - places[0] : places, what).toEqual(
+        expected.length === 0 ? 0 : [first, first + expected.length],
+      );
     }
   };
   const edges = [

@@ -107,6 +107,32 @@ test(
   TIMEOUT_MS,
 );
 
+test("long lists of addresses, whole and bare, with and without more: as a naive matcher finds them", async () => {
+  const random = seededRandom(SEED + 4);
+  const everyone = { exact: {}, prefix: {}, range: {} };
+  const known = hostile.map(({ network_url }) => network_url).filter((url) => url !== null);
+  const form = (url: string): string => {
+    const address = canonicalAddress(url) ?? "";
+    return random() < 0.2 ? slugOf(address) : address;
+  };
+  for (let set = 0; set < 24; set++) {
+    const length = [5, 150, 1_000][set % 3] ?? 1;
+    const wanted = Array.from({ length }, () => form(known[Math.floor(random() * known.length)] ?? ""));
+    // A person may be wanted twice, by the whole address and by the slug.
+    const network_url = [...new Set([...wanted, slugOf(wanted[0] ?? ""), "nobody", "other.example/nobody"])].sort();
+    const others = set < 6 ? everyone : randomFilters(hostile, random);
+    const company = set % 5 === 4 ? { company_network_url: "co-4" } : {};
+    const filters = { ...others, ...company, exact: { ...others.exact, network_url } };
+    const expected = hostile.filter((person) => matches(person, filters)).map((person) => person.id);
+    for (const engine of [hostileEngine, hostileOnDisk]) {
+      expect(await engine.count(filters), `set ${set}`).toBe(expected.length);
+      expect(idsOf((await engine.people(filters, { offset: 0, limit: 10_000 })).records), `set ${set}`).toEqual(
+        expected,
+      );
+    }
+  }
+});
+
 test("the pages of a segment are its people once each, whatever the page size", async () => {
   const random = seededRandom(SEED + 2);
   const segments = [

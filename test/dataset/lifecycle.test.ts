@@ -11,6 +11,7 @@ import {
   SAMPLE_PEOPLE,
   SAMPLE_VERSION,
 } from "../../src/dataset/build/sample.ts";
+import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
@@ -238,6 +239,24 @@ test("verify finds what is wrong with the files", async () => {
   const changed = await openDataset(other, { resources: SMALL });
   expect(await changed.verify()).toEqual(["of 1000 records those unlike their filter columns: 1, expected 0"]);
   await changed.close();
+  const third = await smallDatasetFolder(130, 79);
+  const version = join(third, (await readPointer(third))?.folder ?? "");
+  const thirdDb = new DatabaseSync(join(version, "records.db"));
+  thirdDb.exec("DELETE FROM people_by_address WHERE rid = 5; UPDATE people_by_headline SET rid = 900 WHERE rid = 6");
+  thirdDb.close();
+  const duckdb = await startDuckDb(SMALL);
+  const connection = await duckdb.connect();
+  await connection.run(`ATTACH '${join(version, "people.duckdb")}' AS filters`);
+  await connection.run("UPDATE filters.people SET name_place = name_place + 1 WHERE rid = 8");
+  await connection.run("DETACH filters");
+  duckdb.closeSync();
+  const misled = await openDataset(third, { resources: SMALL });
+  expect(await misled.verify()).toEqual([
+    "places of name that are not those of its order: 1, expected 0",
+    "entries of headline for people that it has twice or that there are not: 1, expected 0",
+    "of 1000 records those unlike their filter columns: 1, expected 0",
+  ]);
+  await misled.close();
   // A page that cannot be read whole is an error, never a short page.
   await expect(engine.people(ALL, { offset: 0, limit: 20 })).rejects.toThrow(/19 of 20 records/);
   await engine.close();

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { FILTER_COLUMNS, NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
-import { COMPANY_COLUMNS, SORT_KEYS, TEXT_INDEXES } from "../columns.ts";
+import { COMPANY_COLUMNS, PLACED_COLUMNS, placeOf, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
 import {
   literal,
   machineResources,
@@ -96,6 +96,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     await keyCompanies(connection);
     await linkCompanies(connection);
     await sortPeople(connection, people, options);
+    await sortKeys(connection);
     await writeRecords(connection, draft, people, options);
     options.onProgress?.({ phase: "lookups", done: 0, total: people });
     await writeFilterTable(connection, join(draft, FILES.people));
@@ -249,6 +250,18 @@ SELECT * FROM normal`;
   await connection.run("DROP TABLE unsorted_people; DROP TABLE parts");
 }
 
+/** Slug first, with what comes before it behind a character that it cannot hold: a bare slug is then a range of keys. */
+const ADDRESS_KEY = "concat(slug_of(address), '/', left(address, length(address) - length(slug_of(address))))";
+const KEYS: Readonly<Record<RowIndex, string>> = { name: "name", headline: "headline", address: ADDRESS_KEY };
+
+/** What the row store has indexes of, each in the order of its index. */
+async function sortKeys(connection: DuckDBConnection): Promise<void> {
+  for (const kind of ROW_INDEXES) {
+    await connection.run(`CREATE TABLE by_${kind} AS
+      SELECT ${KEYS[kind]} AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE ${kind} IS NOT NULL ORDER BY key, rid`);
+  }
+}
+
 async function writeRecords(
   connection: DuckDBConnection,
   draft: string,
@@ -282,10 +295,8 @@ async function writeRecords(
       options.onProgress?.({ phase: "records", done, total: people });
     }
     if (done !== people) throw new Error(`sorted ${done} of ${people} people`);
-    for (const kind of TEXT_INDEXES) {
-      const sorted = await connection.stream(
-        `SELECT ${kind}, rowid::UINTEGER FROM sorted_people WHERE ${kind} IS NOT NULL ORDER BY 1, 2`,
-      );
+    for (const kind of ROW_INDEXES) {
+      const sorted = await connection.stream(`SELECT key, rid FROM by_${kind}`);
       for await (const chunk of sorted) {
         const keys = chunk.getColumnVector(0);
         const rids = chunk.getColumnVector(1);
@@ -305,9 +316,15 @@ const textOrNull = (value: unknown): string | null => (typeof value === "string"
 
 async function writeFilterTable(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run(`ATTACH ${literal(path)} AS filters (STORAGE_VERSION 'latest')`);
+  const columns = FILTER_COLUMNS.map((column) => `p.${column}`).join(", ");
+  const places = PLACED_COLUMNS.map((column) => `${column}.rowid::UINTEGER AS ${placeOf(column)}`).join(", ");
+  const joins = PLACED_COLUMNS.map((column) => `LEFT JOIN by_${column} AS ${column} ON ${column}.rid = p.rowid`).join(
+    " ",
+  );
   await connection.run(`CREATE TABLE filters.people AS
-    SELECT rowid::UINTEGER AS rid, ${FILTER_COLUMNS.join(", ")} FROM sorted_people ORDER BY rowid`);
+    SELECT p.rowid::UINTEGER AS rid, ${columns}, ${places} FROM sorted_people AS p ${joins} ORDER BY p.rowid`);
   await connection.run("CHECKPOINT filters; DETACH filters");
+  for (const kind of ROW_INDEXES) await connection.run(`DROP TABLE by_${kind}`);
 }
 
 async function writeLookups(connection: DuckDBConnection, draft: string, people: number): Promise<void> {
@@ -315,9 +332,6 @@ async function writeLookups(connection: DuckDBConnection, draft: string, people:
     `ATTACH ${literal(join(draft, FILES.lookups))} AS lookups (STORAGE_VERSION 'latest', ROW_GROUP_SIZE 16384)`,
   );
   const tables = {
-    by_name: "name AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE name IS NOT NULL",
-    by_headline: "headline AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE headline IS NOT NULL",
-    by_address: "slug_of(address) AS key, address, rowid::UINTEGER AS rid FROM sorted_people WHERE address IS NOT NULL",
     by_company: `slug_of(company_address) AS key, company_address AS address, rowid::UINTEGER AS rid, ${COMPANY_COLUMNS.join(", ")}
       FROM sorted_people WHERE company_address IS NOT NULL`,
     by_employer: "company AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE company IS NOT NULL",

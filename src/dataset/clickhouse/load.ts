@@ -1,6 +1,7 @@
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
+import { canonicalAddress, slugOf } from "../../contract/normalise.ts";
 import { literal, machineResources, startDuckDb } from "../duckdb.ts";
 import { RecordStore } from "../embedded/record-store.ts";
 import { type DatasetMeta, FILES } from "../layout.ts";
@@ -106,10 +107,10 @@ async function copyPeople(
     await connection.run(`ATTACH ${literal(join(options.folder, FILES.lookups))} AS lookups (READ_ONLY)`);
     const text = TEXT_COLUMNS.map((column) => `coalesce(p.${column}, '') AS ${column}`).join(", ");
     const result = await connection.stream(`
-SELECT p.rid, ${text}, coalesce(a.key, '') AS network_slug, coalesce(a.address, '') AS network_address,
+SELECT p.rid, ${text},
   coalesce(c.key, '') AS company_slug, coalesce(c.address, '') AS company_address, coalesce(e.key::BIGINT, -1) AS company,
   ${NUMBER_COLUMNS.map((column) => `p.${column}::BIGINT AS ${column}`).join(", ")}
-FROM filters.people p LEFT JOIN lookups.by_address a ON a.rid = p.rid LEFT JOIN lookups.by_company c ON c.rid = p.rid
+FROM filters.people p LEFT JOIN lookups.by_company c ON c.rid = p.rid
 LEFT JOIN lookups.by_employer e ON e.rid = p.rid ORDER BY p.rid`);
     const names = result.columnNames();
     let done = 0;
@@ -127,7 +128,9 @@ LEFT JOIN lookups.by_employer e ON e.rid = p.rid ORDER BY p.rid`);
       const docs = await records.people(Uint32Array.from(rows, (row) => Number(row[0])));
       rows.forEach((row, index) => {
         const record = docs[index] ?? "";
-        const value: Record<string, unknown> = { id: (JSON.parse(record) as { id: string }).id, record };
+        const { id, network_url } = JSON.parse(record) as { readonly id: string; readonly network_url: string | null };
+        const address = (network_url === null ? undefined : canonicalAddress(network_url)) ?? "";
+        const value: Record<string, unknown> = { id, record, network_address: address, network_slug: slugOf(address) };
         names.forEach((name, column) => {
           const cell = row[column];
           value[name] = typeof cell === "bigint" ? Number(cell) : cell;

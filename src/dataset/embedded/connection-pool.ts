@@ -1,14 +1,23 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { type OpenDuckDb, type Resources, releaseDuckDb } from "../duckdb.ts";
+import { OutOfTimeError } from "../engine.ts";
 
 export const ATTACHED = ["filters", "lookups"];
+
+/** An interrupt that comes between two statements is lost, so it is repeated. */
+const INTERRUPT_EVERY_MS = 20;
+
+interface Waiting {
+  readonly resolve: (connection: DuckDBConnection) => void;
+  readonly reject: (error: Error) => void;
+}
 
 /** Connections of one DuckDB; a query that finds none free waits in line. */
 export class ConnectionPool {
   readonly #duckdb: OpenDuckDb;
   readonly #resources: Resources;
   readonly #free: DuckDBConnection[];
-  readonly #waiting: ((connection: DuckDBConnection) => void)[] = [];
+  readonly #waiting = new Set<Waiting>();
   readonly #most: number;
   #made = 1;
 
@@ -19,14 +28,34 @@ export class ConnectionPool {
     this.#most = most;
   }
 
-  async use<Result>(work: (connection: DuckDBConnection) => Promise<Result>): Promise<Result> {
-    const connection = await this.#take();
+  /**
+   * @param limitMs for waiting and working together; undefined for as long as it takes. @throws OutOfTimeError where it took longer;
+   * the statement has ended by then
+   */
+  async use<Result>(
+    limitMs: number | undefined,
+    work: (connection: DuckDBConnection) => Promise<Result>,
+  ): Promise<Result> {
+    const late = new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
+    const place: { connection?: DuckDBConnection; waiting?: Waiting; interrupting?: NodeJS.Timeout } = {};
+    const stop = (): void => {
+      const { connection, waiting } = place;
+      if (waiting && this.#waiting.delete(waiting)) waiting.reject(late);
+      connection?.interrupt();
+      place.interrupting = setTimeout(stop, INTERRUPT_EVERY_MS);
+    };
+    const timer = limitMs === undefined ? undefined : setTimeout(stop, limitMs);
     try {
-      return await work(connection);
+      place.connection = await this.#take((waiting) => {
+        place.waiting = waiting;
+      });
+      return await work(place.connection);
+    } catch (error) {
+      throw place.interrupting ? late : error;
     } finally {
-      const next = this.#waiting.shift();
-      if (next) next(connection);
-      else this.#free.push(connection);
+      clearTimeout(timer);
+      clearTimeout(place.interrupting);
+      if (place.connection) this.#give(place.connection);
     }
   }
 
@@ -36,13 +65,27 @@ export class ConnectionPool {
     await releaseDuckDb(this.#resources, this.#duckdb, ATTACHED);
   }
 
-  async #take(): Promise<DuckDBConnection> {
+  async #take(inLine: (waiting: Waiting) => void): Promise<DuckDBConnection> {
     const free = this.#free.pop();
     if (free) return free;
     if (this.#made < this.#most) {
       this.#made++;
       return this.#duckdb.instance.connect();
     }
-    return new Promise((resolve) => this.#waiting.push(resolve));
+    return new Promise((resolve, reject) => {
+      const waiting = { resolve, reject };
+      this.#waiting.add(waiting);
+      inLine(waiting);
+    });
+  }
+
+  #give(connection: DuckDBConnection): void {
+    const [next] = this.#waiting;
+    if (!next) {
+      this.#free.push(connection);
+      return;
+    }
+    this.#waiting.delete(next);
+    next.resolve(connection);
   }
 }

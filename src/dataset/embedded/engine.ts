@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { DuckDBResult } from "@duckdb/node-api";
-import { type Condition, conditionsOf, joinSql, type Sql, whereSql } from "../../contract/conditions.ts";
+import { type Condition, conditionsOf, type Sql } from "../../contract/conditions.ts";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
 import { verifyFiles } from "../build/verify.ts";
 import {
@@ -25,14 +25,15 @@ import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, type ReadMark,
 import { BitmapSegment, ListSegment, type Segment, type SegmentCache, segmentCache, WholeDataset } from "../segment.ts";
 import { ATTACHED, ConnectionPool } from "./connection-pool.ts";
 import { Counts } from "./counts.ts";
-import { type Cube, cubeCount, findCubes } from "./cubes.ts";
-import { DIALECT, intersect, isIndexed, meets, planOf, scan } from "./plan.ts";
-import { RecordStore } from "./record-store.ts";
+import { hasPlaces, intersect, isIndexed, keysOf, listed, meets, planOf, scan } from "./plan.ts";
+import { type FieldsOf, RecordStore } from "./record-store.ts";
 import { TimeSlices } from "./time-slices.ts";
 
 export interface DuckDbEngineOptions {
   readonly resources?: Resources;
   readonly segmentBytes?: number;
+  /** A statement that takes longer, waiting in line included, is stopped: the call rejects with OutOfTimeError. Default 30 s. */
+  readonly statementMs?: number;
   /** Whether small tables of counts are kept in memory. Default true; without them DuckDB counts. */
   readonly countsInMemory?: boolean;
   readonly connections?: number;
@@ -43,14 +44,17 @@ export interface DuckDbEngineOptions {
 }
 
 const SEGMENT_BYTES = 128 * 2 ** 20;
+const STATEMENT_MS = 30_000;
 /** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
 const RECORDS_AT_ONCE = 25;
 const READING_MS = 5;
-/** Candidates that are checked on their records, 10 us each; beyond, one pass with a semi-join is cheaper (docs/dataset.md). */
-const mostCandidates = (people: number): number => Math.min(1_000, Math.max(200, Math.floor(people / 10_000)));
+/** A record without fields meets no condition. */
+const NOBODY: FieldsOf = () => null;
+/** Candidates that are checked on their records, 5 us each; beyond, one pass with a semi-join is cheaper (docs/dataset.md). */
+const mostCandidates = (people: number): number => Math.min(1_000, Math.max(200, Math.floor(people / 1_000)));
 
-/** Entries of an index of the row store that are read at once, on this thread: about 0.3 ms. */
-const FOUND_AT_ONCE = 1_000;
+/** Entries of an index that are found one by one where nothing else is asked: a third of a millisecond. More are scanned for. */
+const FOUND_ALONE = 1_000;
 
 /** DuckDB for counts and selection, SQLite for records. See docs/dataset.md for the layout. */
 export class DuckDbEngine implements Engine {
@@ -59,7 +63,7 @@ export class DuckDbEngine implements Engine {
   readonly #mark: ReadMark;
   readonly #pool: ConnectionPool;
   readonly #counts: Counts | undefined;
-  readonly #cubes: readonly Cube[];
+  readonly #statementMs: number;
   readonly #segments: SegmentCache;
   readonly #slices: TimeSlices;
   readonly #running = new Map<string, Promise<Segment | number>>();
@@ -73,7 +77,6 @@ export class DuckDbEngine implements Engine {
     mark: ReadMark,
     pool: ConnectionPool,
     counts: Counts | undefined,
-    cubes: readonly Cube[],
     options: DuckDbEngineOptions,
   ) {
     this.#meta = meta;
@@ -81,7 +84,7 @@ export class DuckDbEngine implements Engine {
     this.#mark = mark;
     this.#pool = pool;
     this.#counts = counts;
-    this.#cubes = cubes;
+    this.#statementMs = options.statementMs ?? STATEMENT_MS;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#slices = new TimeSlices(READING_MS, options.monotonic ?? (() => performance.now()));
   }
@@ -98,7 +101,6 @@ export class DuckDbEngine implements Engine {
       const { connection } = duckdb;
       await connection.run(`ATTACH ${literal(join(folder, FILES.people))} AS filters (READ_ONLY)`);
       await connection.run(`ATTACH ${literal(join(folder, FILES.lookups))} AS lookups (READ_ONLY)`);
-      const cubes = await findCubes(connection);
       const inMemory = options.countsInMemory !== false;
       const counts = inMemory ? await Counts.load(join(folder, FILES.counts), meta.people) : undefined;
       store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
@@ -107,7 +109,7 @@ export class DuckDbEngine implements Engine {
         resources,
         options.connections ?? Math.min(8, Math.max(4, resources.threads)),
       );
-      return new DuckDbEngine(meta, store, mark, pool, counts, cubes, options);
+      return new DuckDbEngine(meta, store, mark, pool, counts, options);
     } catch (error) {
       await store?.close();
       if (duckdb) await releaseDuckDb(resources, duckdb, ATTACHED);
@@ -168,7 +170,9 @@ export class DuckDbEngine implements Engine {
   verify(): Promise<readonly string[]> {
     return this.#call(async () => {
       try {
-        return await this.#pool.use((connection) => verifyFiles(connection, this.#store, this.#counts, this.#meta));
+        return await this.#pool.use(undefined, (connection) =>
+          verifyFiles(connection, this.#store, this.#counts, this.#meta),
+        );
       } catch (error) {
         return [`the files cannot be read to their end: ${error instanceof Error ? error.message : String(error)}`];
       }
@@ -225,7 +229,8 @@ export class DuckDbEngine implements Engine {
   }
 
   async #page(segment: Segment, slice: Slice): Promise<RecordPage> {
-    const records = await this.#records(segment.slice(slice.offset, slice.limit));
+    const rids = segment.slice(slice.offset, slice.limit);
+    const records = await this.#inPieces(rids, (piece) => this.#store.people(piece));
     return { records, total: segment.count };
   }
 
@@ -233,17 +238,14 @@ export class DuckDbEngine implements Engine {
     const conditions = conditionsOf(filters);
     const known = this.#counts?.count(conditions) ?? (await this.#countIndexed(conditions));
     if (known !== undefined) return known;
-    const cube = cubeCount(this.#cubes, conditions, DIALECT);
-    const few = cube ? undefined : await this.#selectFew(conditions);
+    const few = await this.#selectFew(conditions);
     if (few) return few.count;
     const { lookups, rest } = planOf(conditions);
-    if (!cube && lookups.length > 0 && rest.length > 0) {
-      return (await this.#narrow(lookups, rest)).count;
-    }
-    const source = lookups.length > 0 ? intersect(lookups) : scan(rest);
-    const sql = cube ?? { text: `SELECT count(*) FROM (${source.text})`, values: source.values };
-    return this.#pool.use(async (connection) => {
-      const reader = await connection.runAndReadAll(sql.text, [...sql.values]);
+    if (lookups.length > 0 && rest.length > 0) return (await this.#narrow(lookups, rest)).count;
+    const source = lookups.length > 0 ? intersect(lookups) : await this.#scan(rest);
+    const text = `SELECT count(*) FROM (${source.text})`;
+    return this.#pool.use(this.#statementMs, async (connection) => {
+      const reader = await connection.runAndReadAll(text, [...source.values]);
       return toNumber(reader.getRowsJS()[0]?.[0]);
     });
   }
@@ -253,66 +255,91 @@ export class DuckDbEngine implements Engine {
     const few = await this.#selectFew(conditions);
     if (few) return few;
     const { lookups, rest } = planOf(conditions);
-    if (lookups.length === 0) return this.#bitmap(scan(rest));
-    if (rest.length > 0) return this.#narrow(lookups, rest);
-    // A beginning may match most of the people, a name or an address never does.
-    if (conditions.every(({ kind }) => kind === "prefix")) return this.#bitmap(intersect(lookups));
-    const found = intersect(lookups);
-    if (lookups.length === 1) return this.#sorted(found);
-    return this.#ordered({ text: `SELECT rid FROM (${found.text}) ORDER BY rid`, values: found.values });
+    if (lookups.length === 0) return this.#bitmap(await this.#scan(rest));
+    return rest.length > 0 ? this.#narrow(lookups, rest) : this.#sorted(intersect(lookups));
+  }
+
+  /** A scan of the filter table; long texts are scanned by their places, which the row store's index knows. */
+  async #scan(conditions: readonly Condition[], lookups: readonly Sql[] = []): Promise<Sql> {
+    const places = new Map<Condition, readonly [number, number]>();
+    for (const condition of conditions) {
+      if (hasPlaces(condition)) places.set(condition, await this.#store.places(condition.column, condition));
+    }
+    return scan(conditions, places, lookups);
   }
 
   /** How many people have one of some names or headlines, or a beginning of them, from the row store's index. */
   async #countIndexed(conditions: readonly Condition[]): Promise<number | undefined> {
     const [condition] = conditions;
-    if (conditions.length !== 1 || !condition || !isIndexed(condition)) return undefined;
-    return this.#store.count(condition.column, condition, FOUND_AT_ONCE);
+    // One person may be found by two of the addresses.
+    if (conditions.length !== 1 || !condition || !isIndexed(condition) || condition.kind === "address")
+      return undefined;
+    return this.#store.count(condition.column, condition, FOUND_ALONE);
   }
 
-  /** Few people of a name, a headline or a beginning: the row store finds them in a tenth of a statement; the rest is checked on records. */
+  /** People of some addresses, or few of a name, a headline or a beginning: the row store finds them, what else is asked is checked of them. */
   async #selectFew(conditions: readonly Condition[]): Promise<Segment | undefined> {
-    // Addresses have tables of their own.
-    if (conditions.some(({ kind }) => kind === "address")) return undefined;
-    const most = conditions.length === 1 ? FOUND_AT_ONCE : mostCandidates(this.#meta.people);
-    for (const condition of conditions) {
-      const found = isIndexed(condition) && (await this.#store.find(condition.column, condition, most));
+    const candidates = mostCandidates(this.#meta.people);
+    const most = conditions.length === 1 ? FOUND_ALONE : candidates;
+    for (const condition of conditions.toSorted(
+      (a, b) => Number(b.kind === "address") - Number(a.kind === "address"),
+    )) {
+      // Addresses are nowhere else.
+      const found = await this.#find(condition, condition.kind === "address" ? Number.POSITIVE_INFINITY : most);
       if (!found) continue;
       const rest = conditions.filter((other) => other !== condition);
-      return rest.length === 0 ? new ListSegment(found.sort()) : this.#filtered(found, rest);
+      if (rest.length === 0) return new ListSegment(found);
+      if (found.length <= candidates) return this.#filtered(found, rest);
+      const plan = planOf(rest);
+      return this.#ordered(await this.#scan(plan.rest, [listed(found), ...plan.lookups]));
     }
     return undefined;
   }
 
+  /** The positions in order; undefined where there is no index, or where there are more than `most`. */
+  async #find(condition: Condition, most: number): Promise<Uint32Array | undefined> {
+    if (!isIndexed(condition)) return undefined;
+    const { index, wanted } = keysOf(condition);
+    if (condition.kind === "prefix" && ((await this.#store.count(index, condition, 0)) ?? 0) > most) return undefined;
+    const rids = new Set<number>();
+    for (const keys of wanted) {
+      for await (const piece of this.#store.find(index, keys)) {
+        for (const rid of piece) rids.add(rid);
+        if (rids.size > most) return undefined;
+        await this.#slices.take();
+      }
+    }
+    return Uint32Array.from(rids).sort();
+  }
+
   async #filtered(rids: Uint32Array, conditions: readonly Condition[]): Promise<Segment> {
-    const records = await this.#records(rids);
-    return new ListSegment(rids.filter((_, index) => meets(records[index] ?? "", conditions)).sort());
+    const records = await this.#inPieces(rids, (piece) => this.#store.fields(piece));
+    return new ListSegment(rids.filter((_, index) => meets(records[index] ?? NOBODY, conditions)));
   }
 
   async #narrow(lookups: readonly Sql[], rest: readonly Condition[]): Promise<Segment> {
     const candidates = intersect(lookups);
     const most = mostCandidates(this.#meta.people);
-    const few = await this.#pool.use(async (connection) => {
+    const few = await this.#pool.use(this.#statementMs, async (connection) => {
       const text = `SELECT rid FROM (${candidates.text}) LIMIT ${most + 1}`;
       return collect(await connection.run(text, [...candidates.values]));
     });
-    if (few.length <= most) return this.#filtered(few, rest);
-    const source = { text: `rid IN (${candidates.text})`, values: candidates.values };
-    const joined = joinSql([whereSql(rest, DIALECT), source], " AND ");
-    return this.#ordered({ text: `SELECT rid FROM filters.people${joined.text} ORDER BY rid`, values: joined.values });
+    if (few.length <= most) return this.#filtered(few.sort(), rest);
+    return this.#ordered(await this.#scan(rest, lookups));
   }
 
-  async #records(rids: Uint32Array): Promise<string[]> {
-    const records: string[] = [];
+  async #inPieces<Item>(rids: Uint32Array, read: (piece: Uint32Array) => Promise<Item[]>): Promise<Item[]> {
+    const items: Item[] = [];
     for (let start = 0; start < rids.length; start += RECORDS_AT_ONCE) {
       await this.#slices.take();
-      records.push(...(await this.#store.people(rids.subarray(start, start + RECORDS_AT_ONCE))));
+      items.push(...(await read(rids.subarray(start, start + RECORDS_AT_ONCE))));
     }
-    return records;
+    return items;
   }
 
-  /** The positions that a statement gives in order. For one that may give many, since DuckDB sorts them in threads of its own. */
-  async #ordered(sql: Sql): Promise<Segment> {
-    return new ListSegment(await this.#rids(sql));
+  /** The positions that a statement gives, in order. For one that may give many, since DuckDB sorts them in threads of its own. */
+  async #ordered({ text, values }: Sql): Promise<Segment> {
+    return new ListSegment(await this.#rids({ text: `${text} ORDER BY rid`, values }));
   }
 
   /** The positions that a short statement gives: its ORDER BY would cost half as much again. */
@@ -321,14 +348,16 @@ export class DuckDbEngine implements Engine {
   }
 
   #rids(sql: Sql): Promise<Uint32Array> {
-    return this.#pool.use(async (connection) => collect(await connection.stream(sql.text, [...sql.values])));
+    return this.#pool.use(this.#statementMs, async (connection) =>
+      collect(await connection.stream(sql.text, [...sql.values])),
+    );
   }
 
   /** The positions as bits, aggregated inside DuckDB, so that nothing is copied or sorted row by row. */
   #bitmap(sql: Sql): Promise<Segment> {
     // A whole number of bytes, so that DuckDB puts no padding before the first bit.
     const bits = Math.ceil(this.#meta.people / 8) * 8;
-    return this.#pool.use(async (connection) => {
+    return this.#pool.use(this.#statementMs, async (connection) => {
       const text = `SELECT bitstring_agg(rid, 0::UINTEGER, ${Math.max(bits - 1, 1)}::UINTEGER) FROM (${sql.text})`;
       const value = (await connection.runAndReadAll(text, [...sql.values])).getRows()[0]?.[0];
       if (value === null || value === undefined) return new ListSegment(new Uint32Array());

@@ -1,25 +1,27 @@
 import {
-  type Address,
   type Condition,
+  conditionSql,
   joinSql,
   type Sql,
   type SqlDialect,
   whereSql,
 } from "../../contract/conditions.ts";
-import { normalForm } from "../../contract/normalise.ts";
-import { COMPANY_COLUMNS, TEXT_INDEXES, type TextIndex } from "../columns.ts";
+import { canonicalAddress, normalForm, slugOf } from "../../contract/normalise.ts";
+import { COMPANY_COLUMNS, PLACED_COLUMNS, type PlacedColumn, placeOf, type RowIndex } from "../columns.ts";
+import { addressKeys, type FieldsOf, type KeyRange } from "./record-store.ts";
 
-export const DIALECT: SqlDialect = {
+const LONG_LIST = 30;
+
+const DIALECT: SqlDialect = {
   // A JavaScript number is bound as a DOUBLE: compared with that, the column would be cast, and nothing could be skipped.
   placeholder: (type) => (type === "integer" ? "?::BIGINT" : "?"),
   addressColumns: () => ({ slug: "key", address: "address" }),
+  // As parameters of their own, long lists take longer to plan than to look for.
+  list: (column, values) =>
+    values.length < LONG_LIST
+      ? undefined
+      : { text: `${column} IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`, values: [JSON.stringify(values)] },
 };
-
-/** Where candidates come from, and what of the filters is still to be checked on the filter table. */
-export interface Plan {
-  readonly lookups: readonly Sql[];
-  readonly rest: readonly Condition[];
-}
 
 /** The order in which a scan checks columns: what leads the sort, then what is cheap to read and leaves few rows, long text last. */
 const SCAN_ORDER = [
@@ -41,68 +43,84 @@ const SCAN_ORDER = [
   "headline",
 ];
 
-export const isIndexed = (
-  condition: Condition,
-): condition is Extract<Condition, { kind: "in" | "prefix" }> & { column: TextIndex } =>
-  (condition.kind === "in" || condition.kind === "prefix") &&
-  (TEXT_INDEXES as readonly string[]).includes(condition.column);
+/** A condition that the row store has an index for. */
+type Indexed =
+  | (Extract<Condition, { kind: "in" | "prefix" }> & { column: PlacedColumn })
+  | Extract<Condition, { kind: "address" }>;
 
-/** Which table answers fastest; the crossing points were measured (docs/dataset.md). */
-export function planOf(given: readonly Condition[]): Plan {
-  const conditions = given.toSorted((a, b) => SCAN_ORDER.indexOf(a.column) - SCAN_ORDER.indexOf(b.column));
+const isPlaced = (column: string): column is PlacedColumn => (PLACED_COLUMNS as readonly string[]).includes(column);
+
+export const isIndexed = (condition: Condition): condition is Indexed =>
+  condition.kind === "address" ? condition.column === "network_url" : isPlaced(condition.column);
+
+export function keysOf(condition: Indexed): { readonly index: RowIndex; readonly wanted: readonly KeyRange[] } {
+  if (condition.kind === "address") return { index: "address", wanted: addressKeys(condition.values) };
+  return { index: condition.column, wanted: [condition] };
+}
+
+/** Of a long text that begins so: the range of its places, which is read in place of the text. */
+export type Placed = Extract<Condition, { kind: "prefix" }> & { column: PlacedColumn };
+export const hasPlaces = (condition: Condition): condition is Placed =>
+  condition.kind === "prefix" && isPlaced(condition.column);
+
+/** Where candidates come from, and what of the filters is still to be checked on the filter table. */
+export function planOf(conditions: readonly Condition[]): {
+  readonly lookups: readonly Sql[];
+  readonly rest: readonly Condition[];
+} {
   const company = conditions.find(({ column }) => column === "company_network_url");
-  const ofCompany = company ? conditions.filter(({ column }) => COMPANY_COLUMNS.includes(column)) : [];
-  const lookups: Sql[] = [];
-  const rest: Condition[] = [];
-  // The filter table is sorted by these: with one of them a scan reads little.
-  const narrow = conditions.some(({ column }) => column === "country" || column === "department");
-  for (const condition of conditions) {
-    if (ofCompany.includes(condition)) continue;
-    const table = lookupTable(condition, narrow);
-    if (table === undefined) rest.push(condition);
-    else {
-      const lookUp = (own: Condition): Sql => {
-        const where = whereSql([own, ...(condition === company ? ofCompany : [])], DIALECT);
-        return { text: `SELECT rid FROM lookups.${table}${where.text}`, values: where.values };
-      };
-      if (condition.kind !== "address") lookups.push(lookUp({ ...condition, column: "key" }));
-      else {
-        // Whole addresses and bare slugs by a look-up each: joined by OR they would be a scan.
-        const isBare = ({ address }: Address): boolean => address === undefined;
-        const parts = [condition.values.filter(isBare), condition.values.filter((value) => !isBare(value))];
-        const found = parts.filter((values) => values.length > 0).map((values) => lookUp({ ...condition, values }));
-        const union = joinSql(found, " UNION ");
-        lookups.push(found.length > 1 ? { text: `SELECT rid FROM (${union.text})`, values: union.values } : union);
-      }
-    }
-  }
-  return { lookups, rest };
+  if (!company) return { lookups: [], rest: conditions };
+  const beside = conditions.filter((other) => other === company || COMPANY_COLUMNS.includes(other.column));
+  const where = whereSql(beside, DIALECT);
+  return {
+    lookups: [{ text: `SELECT rid FROM lookups.by_company${where.text}`, values: where.values }],
+    rest: conditions.filter((other) => !beside.includes(other)),
+  };
 }
 
-function lookupTable(condition: Condition, narrow: boolean): string | undefined {
-  if (condition.kind === "address") return condition.column === "network_url" ? "by_address" : "by_company";
-  if (condition.column === "name" && !narrow) return "by_name";
-  if (condition.column === "headline" && !narrow) return "by_headline";
-  return undefined;
-}
+/** Positions that are known, as a table. */
+export const listed = (rids: Uint32Array): Sql => ({
+  text: "SELECT unnest(?::UINTEGER[]) AS rid",
+  values: [`[${rids.join(",")}]`],
+});
 
-export function scan(conditions: readonly Condition[]): Sql {
-  const where = whereSql(conditions, DIALECT);
-  return { text: `SELECT rid FROM filters.people${where.text}`, values: where.values };
+/** People of the filter table who meet conditions, among candidates where there are some. @param places of each {@link Placed} condition */
+export function scan(
+  conditions: readonly Condition[],
+  places: ReadonlyMap<Condition, readonly [from: number, before: number]>,
+  lookups: readonly Sql[] = [],
+): Sql {
+  const sorted = conditions.toSorted((a, b) => SCAN_ORDER.indexOf(a.column) - SCAN_ORDER.indexOf(b.column));
+  const parts = sorted.map((condition) => {
+    const range = places.get(condition);
+    if (!range || !isPlaced(condition.column)) return conditionSql(condition, DIALECT);
+    const column = placeOf(condition.column);
+    return { text: `${column} >= ?::UINTEGER AND ${column} < ?::UINTEGER`, values: range };
+  });
+  const found = intersect(lookups);
+  if (lookups.length > 0) parts.push({ text: `rid IN (${found.text})`, values: found.values });
+  const where = joinSql(parts, " AND ");
+  return { text: `SELECT rid FROM filters.people WHERE ${where.text}`, values: where.values };
 }
 
 export const intersect = (lookups: readonly Sql[]): Sql => joinSql(lookups, " INTERSECT ");
 
 /** Whether a record meets conditions on its own fields, as the filter table would: on the normal form. */
-export function meets(record: string, conditions: readonly Condition[]): boolean {
-  const fields = JSON.parse(record) as Readonly<Record<string, unknown>>;
+export function meets(fields: FieldsOf, conditions: readonly Condition[]): boolean {
   return conditions.every((condition) => {
-    const own = fields[condition.column];
+    const own = fields(condition.column);
     if (condition.kind === "range") {
       if (typeof own !== "number") return false;
       return own >= (condition.min ?? 0) && own <= (condition.max ?? Number.POSITIVE_INFINITY);
     }
-    if (typeof own !== "string" || condition.kind === "address") return false;
+    if (typeof own !== "string") return false;
+    if (condition.kind === "address") {
+      const address = canonicalAddress(own);
+      if (address === undefined) return false;
+      return condition.values.some((one) =>
+        one.address === undefined ? one.slug === slugOf(address) : one.address === address,
+      );
+    }
     const plain = condition.column === "department" ? own : normalForm(own);
     return condition.kind === "in" ? condition.values.includes(plain) : plain.startsWith(condition.from);
   });

@@ -1,7 +1,8 @@
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
+import type { Address } from "../../contract/conditions.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
-import type { TextIndex } from "../columns.ts";
+import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
@@ -11,14 +12,20 @@ export const SEPARATOR = "\x1f";
 
 const openings = (fields: readonly string[]): string[] =>
   fields.map((field, index) => `${index === 0 ? "{" : ","}${JSON.stringify(field)}:`);
+const PLACES: ReadonlyMap<string, number> = new Map(PERSON_FIELDS.map((field, place) => [field, place]));
 const PERSON_OPENINGS = openings(PERSON_FIELDS);
 const COMPANY_OPENINGS = openings(COMPANY_FIELDS);
 
-/** The record as JSON text, fields in published order. @throws Error where the stored row is damaged */
-function expand(packed: string, names: readonly string[]): string {
+/** The values of a record, each as JSON text. @throws Error where the stored row is damaged */
+function unpack(packed: string, fields: number): string[] {
   const values = packed.split(SEPARATOR);
-  if (values.length !== names.length)
-    throw new Error(`a stored record has ${values.length} values, not ${names.length}`);
+  if (values.length !== fields) throw new Error(`a stored record has ${values.length} values, not ${fields}`);
+  return values;
+}
+
+/** The record as JSON text, fields in published order. */
+function expand(packed: string, names: readonly string[]): string {
+  const values = unpack(packed, names.length);
   let text = "";
   for (let index = 0; index < names.length; index++) text += `${names[index]}${values[index]}`;
   return `${text}}`;
@@ -29,6 +36,10 @@ export const packedSql = (fields: readonly string[], column: (field: string) => 
 
 /** Every so many entries of an index are marked with the number before it: a count between two keys looks at two marks. */
 const MARK_EVERY = 256;
+
+/** Keys that are looked up in one statement, and entries that are read by one: about a millisecond each. */
+const KEYS_AT_ONCE = 250;
+const ENTRIES_AT_ONCE = 2_000;
 
 export interface CompanyRow {
   readonly id: string;
@@ -50,7 +61,7 @@ export class RecordWriter {
   readonly #db: DatabaseSyncInstance;
   readonly #person: StatementSyncInstance;
   readonly #company: StatementSyncInstance;
-  readonly #indexes: Readonly<Record<TextIndex, IndexWriter>>;
+  readonly #indexes: Readonly<Record<RowIndex, IndexWriter>>;
   #people = 0;
   #companies = 0;
 
@@ -63,10 +74,11 @@ export class RecordWriter {
       BEGIN`);
     this.#person = this.#db.prepare("INSERT INTO people VALUES (?, ?)");
     this.#company = this.#db.prepare("INSERT INTO companies VALUES (?, ?, ?, ?, ?, ?, ?)");
-    this.#indexes = { name: this.#index("name"), headline: this.#index("headline") };
+    const indexes = ROW_INDEXES.map((name) => [name, this.#index(name)] as const);
+    this.#indexes = Object.fromEntries(indexes) as Record<RowIndex, IndexWriter>;
   }
 
-  #index(name: TextIndex): IndexWriter {
+  #index(name: RowIndex): IndexWriter {
     this.#db.exec(`CREATE TABLE people_by_${name} (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
       CREATE TABLE marks_by_${name} (key TEXT, rid INTEGER, before INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID`);
     return {
@@ -84,7 +96,7 @@ export class RecordWriter {
     this.#company.run(this.#companies++, row.id, row.name, row.domain, row.address, row.slug, row.doc);
   }
 
-  addKey(index: TextIndex, key: string, rid: number): void {
+  addKey(index: RowIndex, key: string, rid: number): void {
     const writer = this.#indexes[index];
     if (writer.entries % MARK_EVERY === 0) writer.mark.run(key, rid, writer.entries);
     writer.entry.run(key, rid);
@@ -105,6 +117,9 @@ export class RecordWriter {
   }
 }
 
+/** A person's record by its fields: null where one is missing. */
+export type FieldsOf = (field: string) => unknown;
+
 export interface StoredCompany extends FoundCompany {
   /** Position in the order of ids; what employees refer to. */
   readonly seq: number;
@@ -120,10 +135,26 @@ const COMPANY_QUERIES = {
   address: "SELECT seq, id, address, doc FROM companies WHERE slug = ? AND address = ? ORDER BY seq LIMIT 1",
 } as const;
 
+/**
+ * Where the whole of an address stands in the index of addresses, or all with a slug. A slug holds no `/` and leads the key, so
+ * that a bare one is a range.
+ */
+export function addressKeys(addresses: readonly Address[]): KeyRange[] {
+  const values = addresses.flatMap(({ slug, address }) =>
+    address === undefined ? [] : [`${slug}/${address.slice(0, address.length - slug.length)}`],
+  );
+  const bare = addresses.filter(({ address }) => address === undefined);
+  // "0" comes right after "/".
+  return [{ values }, ...bare.map(({ slug }) => ({ from: `${slug}/`, before: `${slug}0` }))];
+}
+
 /** Values of a key, or a range of it by code points (SQLite compares the bytes of UTF-8). */
-export type KeyRange =
-  | { readonly values: readonly string[] }
-  | { readonly from: string; readonly before: string | undefined };
+export type KeyRange = { readonly values: readonly string[] } | RangeOfKeys;
+
+export interface RangeOfKeys {
+  readonly from: string;
+  readonly before: string | undefined;
+}
 
 /** Reads `records.db`. Every call is a few look-ups by key, on this thread while they are quick: see {@link RowReader}. */
 export class RecordStore {
@@ -135,9 +166,21 @@ export class RecordStore {
 
   /** The records at these positions, in this order. @throws Error where one is missing */
   async people(rids: Uint32Array): Promise<string[]> {
+    return (await this.#packed(rids)).map((packed) => expand(packed, PERSON_OPENINGS));
+  }
+
+  /** The same to look at a few fields, of which each is parsed by itself: reading all would take most of the time. */
+  async fields(rids: Uint32Array): Promise<FieldsOf[]> {
+    return (await this.#packed(rids)).map((packed) => {
+      const values = unpack(packed, PERSON_FIELDS.length);
+      return (field) => JSON.parse(values[PLACES.get(field) ?? -1] ?? "null");
+    });
+  }
+
+  async #packed(rids: Uint32Array): Promise<string[]> {
     const rows = await this.#rows.all(PEOPLE_QUERY, `[${rids.join(",")}]`);
     if (rows.length !== rids.length) throw new Error(`the row store has ${rows.length} of ${rids.length} records`);
-    return rows.map(({ doc }) => expand(String(doc), PERSON_OPENINGS));
+    return rows.map(({ doc }) => String(doc));
   }
 
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
@@ -172,38 +215,61 @@ export class RecordStore {
     }
   }
 
-  /** Positions in no order; undefined where there are more than `most`, of values too: that is for a table that is read in bulk. */
-  async find(index: TextIndex, wanted: KeyRange, most: number): Promise<Uint32Array | undefined> {
-    const table = `people_by_${index}`;
-    if ("values" in wanted && wanted.values.length > most) return undefined;
-    const rids: number[] = [];
-    const add = async (sql: string, ...values: readonly string[]): Promise<void> => {
-      for (const { rid } of await this.#rows.all(`${sql} LIMIT ${most + 1}`, ...values)) rids.push(Number(rid));
-    };
-    if ("values" in wanted) {
-      for (const value of wanted.values) {
-        await add(`SELECT rid FROM ${table} WHERE key = ?`, value);
-        if (rids.length > most) break;
-      }
-    } else if (wanted.before === undefined) await add(`SELECT rid FROM ${table} WHERE key >= ?`, wanted.from);
-    else await add(`SELECT rid FROM ${table} WHERE key >= ? AND key < ?`, wanted.from, wanted.before);
-    return rids.length > most ? undefined : Uint32Array.from(rids);
+  /** Positions in no order, in pieces of about a millisecond. The same one may come twice where it is wanted twice. */
+  async *find(index: RowIndex, wanted: KeyRange): AsyncGenerator<readonly number[]> {
+    if (!("values" in wanted)) {
+      yield* this.#between(index, wanted.from, "<", wanted.before);
+      return;
+    }
+    const sql = `SELECT p.rid AS rid FROM json_each(?) AS wanted CROSS JOIN people_by_${index} AS p ON p.key = wanted.value
+      LIMIT ${ENTRIES_AT_ONCE}`;
+    for (let start = 0; start < wanted.values.length; start += KEYS_AT_ONCE) {
+      const keys = wanted.values.slice(start, start + KEYS_AT_ONCE);
+      const rows = await this.#rows.all(sql, JSON.stringify(keys));
+      if (rows.length < ENTRIES_AT_ONCE) yield rows.map(({ rid }) => Number(rid));
+      else for (const key of keys) yield* this.#between(index, key, "<=", key);
+    }
+  }
+
+  /** Entries from a key on, up to (or below) another. */
+  async *#between(
+    index: RowIndex,
+    from: string,
+    below: "<" | "<=",
+    to: string | undefined,
+  ): AsyncGenerator<readonly number[]> {
+    const end = to === undefined ? [] : [to];
+    const sql = `SELECT key, rid FROM people_by_${index} WHERE (key, rid) > (?, ?)${to === undefined ? "" : ` AND key ${below} ?`}
+      ORDER BY key, rid LIMIT ${ENTRIES_AT_ONCE}`;
+    let after: readonly [string, number] = [from, -1];
+    for (;;) {
+      const rows = await this.#rows.all(sql, ...after, ...end);
+      yield rows.map(({ rid }) => Number(rid));
+      const last = rows.at(-1);
+      if (last === undefined || rows.length < ENTRIES_AT_ONCE) return;
+      after = [String(last.key), Number(last.rid)];
+    }
   }
 
   /** How many {@link find} would find, without looking at each; undefined for more values than `most`. */
-  async count(index: TextIndex, wanted: KeyRange, most: number): Promise<number | undefined> {
+  async count(index: RowIndex, wanted: KeyRange, most: number): Promise<number | undefined> {
     if ("values" in wanted) {
       if (wanted.values.length > most) return undefined;
       let sum = 0;
       for (const value of wanted.values) sum += await this.#countOf(index, value);
       return sum;
     }
-    const { from, before } = wanted;
-    const end = before === undefined ? await this.#entries(index) : await this.#countBelow(index, "<", before);
-    return end - (await this.#countBelow(index, "<", from));
+    const [first, end] = await this.places(index, wanted);
+    return end - first;
   }
 
-  async #countOf(index: TextIndex, value: string): Promise<number> {
+  /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */
+  async places(index: RowIndex, { from, before }: RangeOfKeys): Promise<readonly [number, number]> {
+    const end = before === undefined ? await this.#entries(index) : await this.#countBelow(index, "<", before);
+    return [await this.#countBelow(index, "<", from), end];
+  }
+
+  async #countOf(index: RowIndex, value: string): Promise<number> {
     const few = `SELECT count(*) AS n FROM (SELECT 1 FROM people_by_${index} WHERE key = ? LIMIT ${MARK_EVERY})`;
     const count = Number((await this.#rows.get(few, value))?.n);
     if (count < MARK_EVERY) return count;
@@ -211,7 +277,7 @@ export class RecordStore {
   }
 
   /** Entries below a key (or up to it): those before the last mark below it, and those from there on. */
-  async #countBelow(index: TextIndex, below: "<" | "<=", key: string): Promise<number> {
+  async #countBelow(index: RowIndex, below: "<" | "<=", key: string): Promise<number> {
     const row = await this.#rows.get(
       `SELECT before +
         (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid) AND p.key ${below} ?1) AS n
@@ -221,14 +287,20 @@ export class RecordStore {
     return Number(row?.n ?? 0);
   }
 
-  async #entries(index: TextIndex): Promise<number> {
+  async #entries(index: RowIndex): Promise<number> {
     const row = await this.#rows.get(`SELECT before +
         (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid)) AS n
       FROM (SELECT key, rid, before FROM marks_by_${index} ORDER BY key DESC, rid DESC LIMIT 1) AS m`);
     return Number(row?.n ?? 0);
   }
 
-  rows(table: "people" | "companies" | `people_by_${TextIndex}`): number {
+  /** Entries of an index for a person that it has twice, or that there is not. */
+  astray(index: RowIndex, people: number): number {
+    const sql = `SELECT count(*) - count(DISTINCT CASE WHEN rid < ? THEN rid END) AS n FROM people_by_${index}`;
+    return Number(this.#rows.db.prepare(sql).get(people).n);
+  }
+
+  rows(table: "people" | "companies" | `people_by_${RowIndex}`): number {
     return Number(this.#rows.db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
   }
 

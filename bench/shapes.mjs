@@ -1,0 +1,190 @@
+// C6: the filters that are slowest to count and to begin a page of, and long lists of addresses. Values come from the dataset itself;
+// every sample asks for others, so that nothing is answered from memory of an earlier one.
+import { join } from "node:path";
+import { median } from "./arithmetic.mjs";
+import { canonicaliser, generated } from "./datasets.mjs";
+import { note, ROOT, valueRow } from "./harness.mjs";
+
+const FIRST_PAGE = { offset: 0, limit: 25 };
+const EVERYBODY = {};
+
+export async function measure({ quick, people }) {
+  const size = Math.max(...(people ?? [quick ? 1_000_000 : 10_000_000]));
+  const { folder } = await generated(size);
+  const { openDataset } = await import(join(ROOT, "dist/dataset/embedded/open.js"));
+  const canonical = await canonicaliser();
+  const engine = await openDataset(join(folder, "dataset"));
+  const random = seeded(1);
+  const pool = await samplePeople(engine, canonical, random);
+  const rows = [];
+  const limit = size > 1_000_000 ? 200 : 30;
+  for (const [part, ask] of Object.entries({
+    counts: (filters) => engine.count(filters),
+    "first pages": (filters) => engine.people(filters, FIRST_PAGE),
+  })) {
+    note(`C6: ${part} of the slow shapes, ${size.toLocaleString("en")} people`);
+    const shapes = [];
+    for (const [name, make] of Object.entries(SHAPES)) {
+      const samples = await sample(ask, () => canonical(make(pool, random)), quick ? 30 : 100);
+      shapes.push({ name, ...samples });
+    }
+    shapes.sort((a, b) => b.p99 - a.p99);
+    rows.push(
+      valueRow({
+        id: "C6",
+        part,
+        work: `the slowest of ${shapes.length} shapes, p99, in the engine, ${size.toLocaleString("en")} people`,
+        target: { atMost: limit },
+        unit: "ms",
+        value: shapes[0].p99,
+        ours: shapes[0].times,
+        remark: `p50/p99 and mean CPU ms: ${shapes.map((shape) => `${shape.name} ${figures(shape)}`).join("; ")}`,
+      }),
+    );
+  }
+  for (const [part, make] of Object.entries(ADDRESS_LISTS)) {
+    const count = (filters) => engine.count(filters);
+    const samples = await sample(count, () => canonical(make(pool, random)), quick ? 30 : 100);
+    rows.push(
+      valueRow({
+        id: "C6",
+        part,
+        work: `count of ${part}, in the engine, ${size.toLocaleString("en")} people`,
+        target: { atMost: size > 1_000_000 ? 20 : 15 },
+        unit: "ms",
+        value: samples.p50,
+        ours: samples.times,
+        remark: `p50/p99 and mean CPU ms: ${figures(samples)}`,
+      }),
+    );
+  }
+  await engine.close();
+  return { rows };
+}
+
+const SHAPES = {
+  "headline_prefix(2), seniorities": (pool, random) => ({
+    headline_prefix: beginning(pool, random, "headline", 2),
+    seniority: values(pool, random, "seniority", 3),
+  }),
+  "headline_prefix(12), seniority": (pool, random) => ({
+    headline_prefix: beginning(pool, random, "headline", 12),
+    seniority: values(pool, random, "seniority", 1),
+  }),
+  "headline_prefix(2), industries": (pool, random) => ({
+    headline_prefix: beginning(pool, random, "headline", 2),
+    industry: values(pool, random, "industry", 5),
+  }),
+  "headline_prefix(12), department": (pool, random) => ({
+    headline_prefix: beginning(pool, random, "headline", 12),
+    department: values(pool, random, "department", 2),
+  }),
+  "name_prefix(1), levels": (pool, random) => ({
+    name_prefix: beginning(pool, random, "name", 1),
+    seniority_level: values(pool, random, "seniority_level", 3),
+  }),
+  "name_prefix(2), levels": (pool, random) => ({
+    name_prefix: beginning(pool, random, "name", 2),
+    seniority_level: values(pool, random, "seniority_level", 3),
+  }),
+  "name_prefix(2), industries": (pool, random) => ({
+    name_prefix: beginning(pool, random, "name", 2),
+    industry: values(pool, random, "industry", 5),
+  }),
+  "200 cities, last names, titles": (pool, random) => ({
+    city: values(pool, random, "city", 200),
+    last_name: values(pool, random, "last_name", 200),
+    title: values(pool, random, "title", 200),
+  }),
+  "states, areas, seniorities": (pool, random) => ({
+    state: values(pool, random, "state", 5),
+    functional_area: values(pool, random, "functional_area", 5),
+    seniority: values(pool, random, "seniority", 3),
+  }),
+  "200 titles, seniority": (pool, random) => ({
+    title: values(pool, random, "title", 200),
+    seniority: values(pool, random, "seniority", 1),
+  }),
+  "200 names, country": (pool, random) => ({
+    name: values(pool, random, "name", 200),
+    country: values(pool, random, "country", 1),
+  }),
+};
+
+const slug = (address) => address.slice(address.lastIndexOf("/") + 1);
+const addresses = (pool, random, count) => values(pool, random, "network_url", count);
+const ADDRESS_LISTS = {
+  "1,000 addresses": (pool, random) => ({ network_url: addresses(pool, random, 1_000) }),
+  "1,000 addresses, title": (pool, random) => ({
+    network_url: addresses(pool, random, 1_000),
+    title: values(pool, random, "title", 5),
+  }),
+  "1,000 addresses with a bare slug, three keys": (pool, random) => ({
+    network_url: [...addresses(pool, random, 999), slug(addresses(pool, random, 1)[0])],
+    country: values(pool, random, "country", 3),
+    seniority_level: values(pool, random, "seniority_level", 2),
+    headline_prefix: beginning(pool, random, "headline", 2),
+  }),
+  "1,000 bare slugs": (pool, random) => ({ network_url: addresses(pool, random, 1_000).map(slug) }),
+};
+
+/** Some thousand people from all over the dataset. */
+async function samplePeople(engine, canonical, random) {
+  const { people } = engine.info();
+  const pool = [];
+  while (pool.length < 20_000) {
+    const offset = Math.floor(random() * people);
+    const { records } = await engine.people(canonical(EVERYBODY), { offset, limit: 25 });
+    for (const record of records) pool.push(JSON.parse(record));
+  }
+  return pool;
+}
+
+/** Different values of a key, as many as there are up to `count`. */
+function values(pool, random, key, count) {
+  const found = new Set();
+  for (let tries = 0; found.size < count && tries < 20 * count; tries++) {
+    const value = pool[Math.floor(random() * pool.length)][key];
+    if (value !== null) found.add(value);
+  }
+  return [...found];
+}
+
+const beginning = (pool, random, key, length) =>
+  [...values(pool, random, key, 1)[0]].slice(0, length).join("").trim() || "a";
+
+/** Times and the CPU time of all threads, which holds on a busy machine. */
+async function sample(ask, make, count) {
+  const times = [];
+  let cpu = 0;
+  for (let index = 0; index <= count; index++) {
+    const filters = make();
+    const before = process.cpuUsage();
+    const start = performance.now();
+    await ask(filters);
+    const ms = performance.now() - start;
+    const { user, system } = process.cpuUsage(before);
+    // The first warms up.
+    if (index === 0) continue;
+    times.push(ms);
+    cpu += (user + system) / 1_000 / count;
+  }
+  return { times, cpu, p50: median(times), p99: percentile(times, 0.99) };
+}
+
+const figures = ({ p50, p99, cpu }) => `${p50.toFixed(1)}/${p99.toFixed(1)} (${cpu.toFixed(1)})`;
+
+const percentile = (samples, part) =>
+  samples.toSorted((a, b) => a - b)[Math.min(samples.length - 1, Math.floor(part * samples.length))];
+
+/** Numbers in [0, 1), the same on every run (mulberry32). */
+function seeded(seed) {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0;
+    let x = state;
+    x = Math.imul(x ^ (x >>> 15), x | 1);
+    x ^= x + Math.imul(x ^ (x >>> 7), x | 61);
+    return ((x ^ (x >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
