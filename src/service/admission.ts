@@ -3,13 +3,13 @@ import { type Credits, ZERO } from "../contract/money.ts";
 import type { Call } from "./call.ts";
 import { countOf } from "./incoming.ts";
 import { parseApiKey } from "./keys.ts";
-import type { Account, Store, StoredKey } from "./ledger/ledger.ts";
-import type { RateLimiter } from "./limits.ts";
-import { Problem } from "./problem.ts";
+import type { Account, Scope, Store, StoredKey } from "./ledger/ledger.ts";
+import type { RateLimiter, RateState } from "./limits.ts";
+import { ended, Problem, suspended } from "./problem.ts";
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
 
-/** The first two checks of every `/v1` request (docs/contract.md, Errors): 401, then 429. */
+/** The first checks of every `/v1` request (docs/contract.md, Errors): 401, 429, 403. */
 export class Admission {
   readonly #store: Store;
   readonly #limiter: RateLimiter;
@@ -31,14 +31,16 @@ export class Admission {
     const given = countOf("authorization", rawHeaders);
     const caller = given === 1 ? await this.#findCaller(headers.authorization ?? "") : undefined;
     if (caller === undefined) throw new Problem(401, [unauthorised(headers.authorization, given)], CHALLENGE);
-    call.key = caller.key;
-    call.account = caller.account;
-    call.rate = this.#limiter.take(caller.key.id, caller.account.plan);
-    if (call.rate.allowed) return;
-    const { limit, retryAfter, window } = call.rate;
-    throw new Problem(429, [`rate limit of ${limit} calls a ${window} exceeded; retry in ${retryAfter} s`], {
-      "retry-after": String(retryAfter),
-    });
+    const { account, key } = caller;
+    if (key.expiresAt !== null && key.expiresAt <= this.#limiter.now()) {
+      throw ended(`the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`);
+    }
+    call.key = key;
+    call.account = account;
+    call.rate = this.#limiter.take(key.id, account.plan);
+    if (!call.rate.allowed) throw tooMany(call.rate);
+    if (account.suspendedAt !== null) throw suspended();
+    if (call.name !== undefined) assertScope(key, call.name);
   }
 
   /** The balance for an envelope; 0 where nobody is known. */
@@ -56,6 +58,17 @@ export class Admission {
     return { account, key };
   }
 }
+
+/** Throws a Problem where the key may not make such a call. */
+export function assertScope({ scopes }: Pick<StoredKey, "scopes">, scope: Scope): void {
+  if (scopes === null || scope === "account" || scopes.includes(scope)) return;
+  throw new Problem(403, [`this key may not call ${scope}; its scopes: ${scopes.join(", ")}`]);
+}
+
+const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
+  new Problem(429, [`rate limit of ${limit} calls a ${window} exceeded; retry in ${retryAfter} s`], {
+    "retry-after": String(retryAfter),
+  });
 
 function unauthorised(authorization: string | undefined, given: number): string {
   if (given > 1) return "more than one Authorization header; send exactly one";

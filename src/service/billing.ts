@@ -1,9 +1,17 @@
 import { envelopeJson } from "../contract/envelope.ts";
-import { affordableRows, type Credits, formatCredits, priceOf, subtractCredits, ZERO } from "../contract/money.ts";
+import {
+  addCredits,
+  affordableRows,
+  type Credits,
+  formatCredits,
+  priceOf,
+  subtractCredits,
+  ZERO,
+} from "../contract/money.ts";
 import type { CostedCall } from "../contract/records.ts";
 import type { Answer, Call } from "./call.ts";
-import type { Account, HoldRequest, Store, StoredKey } from "./ledger/ledger.ts";
-import { invalid, Problem } from "./problem.ts";
+import type { Account, Budget, HoldRequest, Store, StoredKey } from "./ledger/ledger.ts";
+import { ended, invalid, Problem, suspended } from "./problem.ts";
 
 /** What the work of a paid call brought. */
 export interface Bought {
@@ -55,6 +63,12 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
   switch (hold.kind) {
     case "insufficient":
       throw new Problem(402, [tooExpensive(rows, unit, amount, hold.balance, hold.held)]);
+    case "over_cap":
+      throw new Problem(402, [aboveCap(rows, unit, amount, hold)]);
+    case "key_ended":
+      throw hold.why === "suspended"
+        ? suspended()
+        : ended(`the API key ${hold.why === "revoked" ? "was revoked" : "expired"}`);
     case "replay":
       return { ...hold.reply, headers: { ...hold.reply.headers, "idempotent-replayed": "true" } };
     case "in_flight":
@@ -82,6 +96,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
     const { reply } = await store.settle({
       holdId,
       amount: charge,
+      sold: { price: unit, rows: bought.rows },
       reply: (balance) => ({
         status: 200,
         headers: bought.headers,
@@ -101,8 +116,20 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
 
 function tooExpensive(rows: number, unit: Credits, amount: Credits, balance: Credits, held: Credits): string {
   const free = subtractCredits(balance, held);
-  const inFlight = held > ZERO ? ` (${formatCredits(held)} more are held by calls in flight)` : "";
-  const fit = Math.min(rows, affordableRows(free, unit));
-  const advice = rows === 1 ? "top up" : fit > 0 ? `lower per_page to ${fit} or top up` : "top up";
-  return `this call may cost ${formatCredits(amount)} credits and ${formatCredits(free)} are available${inFlight}: ${advice}`;
+  const advice = lowered(rows, affordableRows(free, unit), "top up");
+  return `this call may cost ${formatCredits(amount)} credits and ${formatCredits(free)} are available${inFlight(held)}: ${advice}`;
 }
+
+function aboveCap(rows: number, unit: Credits, amount: Credits, { cap, held, spent }: Budget): string {
+  const left = subtractCredits(cap, addCredits(spent, held));
+  const advice = lowered(rows, affordableRows(left, unit), "take a key with a higher cap");
+  const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits`;
+  return `this call may cost ${formatCredits(amount)} credits and ${all}${inFlight(held)}: ${advice}`;
+}
+
+const inFlight = (held: Credits): string =>
+  held > ZERO ? ` (${formatCredits(held)} more are held by calls in flight)` : "";
+
+/** What to do where only so many rows fit. */
+const lowered = (rows: number, fit: number, otherwise: string): string =>
+  rows === 1 || fit < 1 ? otherwise : `lower per_page to ${Math.min(rows, fit)} or ${otherwise}`;

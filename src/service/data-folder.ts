@@ -5,7 +5,8 @@ import { type Credits, credits, ZERO } from "../contract/money.ts";
 import type { ReloadOptions } from "../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../dataset/engine.ts";
 import { makeApiKey } from "./keys.ts";
-import { type KeyMode, type Store, StoreConflictError } from "./ledger/ledger.ts";
+import { StoreConflictError } from "./ledger/errors.ts";
+import type { KeyMode, Store } from "./ledger/ledger.ts";
 import type { Verified } from "./ledger/sqlite-file.ts";
 import { openTestDataset } from "./test-dataset.ts";
 

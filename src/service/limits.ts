@@ -40,7 +40,7 @@ export interface RateLimiterOptions {
  * start plus what the monotonic clock counted since, so a jump of the wall clock opens no second window.
  */
 export class RateLimiter {
-  readonly #now: () => number;
+  readonly #wall: () => number;
   readonly #monotonic: () => number;
   readonly #store: Pick<Store, "recordCalls" | "callsOfDay">;
   readonly #wallAtStart: number;
@@ -52,7 +52,7 @@ export class RateLimiter {
   #flushing: Promise<void> | undefined;
 
   constructor(options: RateLimiterOptions) {
-    this.#now = options.now;
+    this.#wall = options.now;
     this.#monotonic = options.monotonic;
     this.#store = options.store;
     this.#wallAtStart = options.now();
@@ -60,12 +60,12 @@ export class RateLimiter {
   }
 
   async load(): Promise<void> {
-    await this.#learn(Math.floor(this.#time() / DAY_MS), undefined);
+    await this.#learn(Math.floor(this.now() / DAY_MS), undefined);
   }
 
   /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
   take(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">): RateState {
-    const time = this.#time();
+    const time = this.now();
     const windows = this.#windows(keyId, time);
     const allowed = windows.inMinute < plan.perMinute && windows.inDay < plan.perDay;
     if (allowed) {
@@ -84,7 +84,7 @@ export class RateLimiter {
 
   /** Counts one call without a valid key. Such a call is a 401 whatever the window says, so it is never refused here. */
   takeAnonymous(address: string): RateState {
-    const time = this.#time();
+    const time = this.now();
     const minute = Math.floor(time / MINUTE_MS);
     let window = this.#anonymous.get(address);
     if (window === undefined || window.minute < minute) {
@@ -123,14 +123,14 @@ export class RateLimiter {
       }
       throw error;
     }
-    const day = Math.floor(this.#time() / DAY_MS);
+    const day = Math.floor(this.now() / DAY_MS);
     await this.#learn(day, taken.get(day));
   }
 
   /** @param written what this process itself added since it last looked */
   async #learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
     for (const { keyId, count } of await this.#store.callsOfDay(dayText(day))) {
-      const time = this.#time();
+      const time = this.now();
       const windows = this.#windows(keyId, time);
       if (windows.day !== day) continue;
       const told = this.#told.get(keyId);
@@ -163,7 +163,8 @@ export class RateLimiter {
     return windows;
   }
 
-  #time(): number {
+  /** Epoch ms that a set clock neither stops nor moves. */
+  now(): number {
     return this.#wallAtStart + (this.#monotonic() - this.#monotonicAtStart);
   }
 
@@ -176,7 +177,7 @@ export class RateLimiter {
     time: number,
   ): RateState {
     // After a jump the reset is told on the clock that the client shares, not on ours.
-    const jump = this.#now() - time;
+    const jump = this.#wall() - time;
     const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
     return { allowed, window, limit, remaining, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
   }

@@ -16,3 +16,11 @@ export class Problem extends Error {
 
 /** An invalid filter, body or parameter. */
 export const invalid = (...detail: readonly string[]): Problem => new Problem(422, detail);
+
+/** A key that came to its end. */
+export const ended = (what: string): Problem => new Problem(401, [what], { "www-authenticate": "Bearer" });
+
+export const suspended = (): Problem =>
+  new Problem(403, [
+    "this account is suspended: its balance is kept, and nothing is sold until its operator resumes it",
+  ]);

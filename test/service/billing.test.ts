@@ -1,8 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { parseFault } from "../../src/service/faults.ts";
+import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
-import { StoreUnavailableError } from "../../src/service/ledger/ledger.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";

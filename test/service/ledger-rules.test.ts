@@ -3,24 +3,27 @@ import { describe, expect, it, test } from "vitest";
 import { credits } from "../../src/contract/money.ts";
 import {
   HoldResolvedError,
-  IDEMPOTENCY_TTL_MS,
   LedgerInvariantError,
   OverchargeError,
-  type StoredReply,
+  StoreConflictError,
   UnknownAccountError,
-} from "../../src/service/ledger/ledger.ts";
+} from "../../src/service/ledger/errors.ts";
 import {
   type Asked,
-  decide,
+  type Capped,
   type Facts,
   type Hold,
+  type KeyFacts,
   type Money,
   type MoneyRequest,
+  type Operation,
   type Outcome,
   placeKey,
   type ReplyRecord,
   recordKey,
-} from "../../src/service/ledger/rules.ts";
+} from "../../src/service/ledger/facts.ts";
+import { IDEMPOTENCY_TTL_MS, type StoredReply } from "../../src/service/ledger/ledger.ts";
+import { decide } from "../../src/service/ledger/rules.ts";
 import { ACCOUNT, answer, c, holdRequest } from "../support/store.ts";
 
 const NOW = Date.UTC(2026, 4, 5);
@@ -29,11 +32,11 @@ const money = (balance: number, held: number): Money => ({
   ...place,
   balance: c(balance),
   held: c(held),
-  charged: c(0),
 });
 const pending = (id: string, amount: number, more: Partial<Hold> = {}): Hold => ({
   ...place,
   id,
+  keyId: "key-1",
   call: "person_search",
   amount: c(amount),
   state: "pending",
@@ -57,14 +60,26 @@ const record = (more: Partial<ReplyRecord> = {}): ReplyRecord => ({
 function facts(
   balance: number,
   held: number,
-  more: { holds?: Hold[]; record?: ReplyRecord; done?: string } = {},
+  more: {
+    holds?: Hold[];
+    record?: ReplyRecord;
+    done?: [string, Operation];
+    budget?: [number, number, number];
+    key?: Partial<KeyFacts>;
+    refunded?: number;
+  } = {},
 ): Facts {
+  const [cap, spent, kept] = (more.budget ?? []).map(c);
+  const budget = cap === undefined ? undefined : ({ origin: "key-0", cap, spent, held: kept } as Capped);
   return {
     now: NOW,
     money: new Map([[placeKey(place), money(balance, held)]]),
     holds: new Map((more.holds ?? []).map((each) => [each.id, each])),
     records: new Map(more.record === undefined ? [] : [[KEY, more.record]]),
-    operations: new Set(more.done === undefined ? [] : [more.done]),
+    operations: new Map(more.done === undefined ? [] : [more.done]),
+    keys: new Map([["key-1", { origin: "key-0", revokedAt: null, expiresAt: null, suspendedAt: null, ...more.key }]]),
+    budgets: new Map(budget === undefined ? [] : [["key-0", budget]]),
+    refunded: new Map(more.refunded === undefined ? [] : [["1", c(more.refunded)]]),
     nextHoldId: 7n,
   };
 }
@@ -80,7 +95,16 @@ const release = (holdId: string, refund = false): MoneyRequest => ({
   state: "voided",
   refund,
 });
-const grant = (amount: number): MoneyRequest => ({ kind: "grant", place, operation: "g", amount: c(amount), note: "" });
+const adjust = (entry: "grant" | "correction", amount: number): MoneyRequest => ({
+  ...{ kind: "adjust", entry, place, operation: "g", amount: c(amount), note: "", actor: "me" },
+});
+const grant = (amount: number): MoneyRequest => adjust("grant", amount);
+const correct = (amount: number): MoneyRequest => adjust("correction", amount);
+const refund = (holdId: string, amount?: number, operation = "g"): MoneyRequest => ({
+  ...{ kind: "refund", holdId, operation, amount: amount === undefined ? undefined : c(amount), note: "", actor: "me" },
+});
+const granted = (amount: number): Operation => ({ kind: "grant", amount: c(amount), refundOf: null });
+const refunded = (amount: number): Operation => ({ kind: "refund", amount: c(amount), refundOf: "1" });
 const broken = (): never => {
   throw new Error("no answer");
 };
@@ -95,6 +119,8 @@ const told = (outcome: Outcome): unknown => (outcome.ok ? outcome.value : outcom
 
 describe("one request", () => {
   const dead = { ownerAlive: false };
+  const nine = { balance: c(9), held: c(5) };
+  const sold = pending("1", 6, { state: "posted", posted: c(6) });
   const expired = { reply: stored, createdAt: NOW - IDEMPOTENCY_TTL_MS };
   const cases: readonly (readonly [what: string, facts: Facts, request: MoneyRequest, outcome: unknown])[] = [
     ["a hold of all that is free", facts(10, 3), hold(7), { kind: "held", holdId: "7", balance: c(10), held: c(10) }],
@@ -172,7 +198,11 @@ describe("one request", () => {
     ],
     [
       "a second release after a doubt",
-      facts(9, 0, { holds: [pending("1", 5, { state: "posted", posted: c(2) })], done: "refund 1" }),
+      facts(9, 0, {
+        holds: [pending("1", 5, { state: "posted", posted: c(2) })],
+        done: ["refund 1", refunded(2)],
+        refunded: 2,
+      }),
       release("1", true),
       c(9),
     ],
@@ -182,7 +212,87 @@ describe("one request", () => {
       release("1", true),
       c(9),
     ],
-    ["a grant", facts(9, 5), grant(3), { balance: c(12), held: c(5) }],
+    ["a grant", facts(9, 5), grant(3), { balance: c(12), held: c(5), repeated: false }],
+    ["the same grant again", facts(9, 5, { done: ["g", granted(3)] }), grant(3), { ...nine, repeated: true }],
+    ["another grant under its reference", facts(9, 5, { done: ["g", granted(3)] }), grant(4), StoreConflictError],
+    ["a correction under its reference", facts(9, 5, { done: ["g", granted(3)] }), correct(3), StoreConflictError],
+    ["a correction of all that is free", facts(9, 5), correct(4), { balance: c(5), held: c(5), repeated: false }],
+    ["a correction of what is held", facts(9, 5), correct(5), RangeError],
+    [
+      "a refund of a part",
+      facts(9, 5, { holds: [sold] }),
+      refund("1", 2),
+      { balance: c(11), held: c(5), repeated: false },
+    ],
+    [
+      "a refund of the rest",
+      facts(9, 5, { holds: [sold], refunded: 2 }),
+      refund("1"),
+      { balance: c(13), held: c(5), repeated: false },
+    ],
+    ["a refund of more than the rest", facts(9, 5, { holds: [sold], refunded: 2 }), refund("1", 5), RangeError],
+    ["a refund of what is not charged", facts(9, 5, { holds: [pending("1", 5)] }), refund("1"), RangeError],
+    [
+      "the same refund again",
+      facts(9, 5, { holds: [sold], refunded: 2, done: ["g", refunded(2)] }),
+      refund("1", 2),
+      { ...nine, repeated: true },
+    ],
+    [
+      "a hold of all that a cap leaves",
+      facts(50, 0, { budget: [10, 4, 2] }),
+      hold(4),
+      { kind: "held", holdId: "7", balance: c(50), held: c(4) },
+    ],
+    [
+      "a hold above a cap",
+      facts(50, 0, { budget: [10, 4, 2] }),
+      hold(5),
+      { kind: "over_cap", cap: c(10), spent: c(4), held: c(2) },
+    ],
+    [
+      "a hold above a cap and the balance, which is less",
+      facts(3, 0, { budget: [10, 4, 2] }),
+      hold(5),
+      { kind: "insufficient", balance: c(3), held: c(0) },
+    ],
+    [
+      "a replay needs no cap",
+      facts(0, 0, { budget: [10, 10, 0], record: record({ reply: stored }) }),
+      hold(5, { idempotency }),
+      { kind: "replay", reply: stored },
+    ],
+    [
+      "a key of no row has no cap",
+      facts(50, 0, { budget: [0, 0, 0] }),
+      hold(5, { keyId: "console" }),
+      { kind: "held", holdId: "7", balance: c(50), held: c(5) },
+    ],
+    [
+      "a key on its last millisecond",
+      facts(9, 0, { key: { expiresAt: NOW + 1 } }),
+      hold(1),
+      { kind: "held", holdId: "7", balance: c(9), held: c(1) },
+    ],
+    ["a key that expired", facts(9, 0, { key: { expiresAt: NOW } }), hold(1), { kind: "key_ended", why: "expired" }],
+    [
+      "a key that was revoked",
+      facts(9, 0, { key: { revokedAt: 1, expiresAt: 1 } }),
+      hold(1),
+      { kind: "key_ended", why: "revoked" },
+    ],
+    [
+      "a key of a suspended account",
+      facts(9, 0, { key: { suspendedAt: 1 } }),
+      hold(1),
+      { kind: "key_ended", why: "suspended" },
+    ],
+    [
+      "a settlement after the end of its key",
+      facts(9, 5, { holds: [pending("1", 5)], key: { revokedAt: 1 } }),
+      settle("1", 2),
+      { reply: answer()(c(7)), balance: c(7) },
+    ],
     ["a grant that is too much", facts(9, 5), grant(9_000_000_000), RangeError],
     ["an unknown account", facts(9, 5), hold(1, { accountId: "nobody" }), UnknownAccountError],
   ];
@@ -206,7 +316,7 @@ describe("one request", () => {
     for (const [known, request] of [
       [facts(4, 0, { holds: [posted] }), settle("1", 5)],
       [facts(9, 5, { holds: [pending("made-1", 5)] }), { ...hold(5), holdId: "made-1" } as MoneyRequest],
-      [facts(9, 0, { done: "g" }), grant(5)],
+      [facts(9, 0, { done: ["g", granted(5)] }), grant(5)],
     ] as const) {
       const { outcome, writes } = one(known, request, "what it would have said");
       expect(outcome).toEqual({ ok: true, value: "what it would have said" });
@@ -222,6 +332,8 @@ describe("one request", () => {
 });
 
 describe("any group", () => {
+  let operations = 0;
+  const named = (asked: MoneyRequest): MoneyRequest => ({ ...asked, operation: `op-${operations++}` }) as MoneyRequest;
   const request: fc.Arbitrary<MoneyRequest> = fc.oneof(
     fc
       .record({
@@ -238,7 +350,11 @@ describe("any group", () => {
     fc
       .record({ id: fc.constantFrom("1", "2", "3", "9"), refund: fc.boolean() })
       .map(({ id, refund }) => release(id, refund)),
-    fc.integer({ min: 1, max: 9 }).map(grant),
+    fc.integer({ min: 1, max: 9 }).map((amount) => named(grant(amount))),
+    fc.integer({ min: 1, max: 9 }).map((amount) => named(correct(amount))),
+    fc
+      .record({ id: fc.constantFrom("1", "3"), amount: fc.option(fc.integer({ min: 1, max: 7 }), { nil: undefined }) })
+      .map(({ amount, id }) => named(refund(id, amount))),
   );
   const known = (): Facts =>
     facts(20, 9, {
@@ -248,6 +364,7 @@ describe("any group", () => {
         pending("3", 6, { state: "posted", posted: c(6) }),
       ],
       record: record({ holdId: "2" }),
+      budget: [25, 6, 9],
     });
 
   test("leaves balances that are the sum of what was written, covered, and each hold resolved at most once", () => {
@@ -274,6 +391,11 @@ describe("any group", () => {
         const open = ["1", "2", ...writes.holds.map(({ id }) => id)].filter((id) => !resolved.includes(id));
         expect(held).toBe(open.reduce((sum, id) => sum + (all.get(id) ?? 0n), 0n));
         expect(held <= balance && held >= 0n).toBe(true);
+        // The cap is of what was charged less what came back, and of what is held.
+        const budget = writes.budgets[0] ?? { cap: c(25), spent: c(6), held: c(9) };
+        const moved = writes.entries.filter(({ used }) => used !== null).reduce((sum, { amount }) => sum - amount, 0n);
+        expect([budget.spent, budget.held]).toEqual([c(6) + moved, held]);
+        expect(budget.spent + budget.held <= budget.cap && budget.spent >= 0n).toBe(true);
         let running = 20_000_000n;
         for (const { amount, balanceAfter } of writes.entries) {
           running += amount;

@@ -230,6 +230,8 @@ describe("every status of every path", () => {
     // Its clock stands still, so that the one call of the minute is used up for good.
     const exhausted = await startTestService({ people: 500, plan: { perMinute: 1 }, monotonic: () => 0 });
     await exhausted.call("/v1/account");
+    const suspended = await startTestService({ people: 500 });
+    await suspended.store.suspendAccount("default", true);
     // A dataset that answers when it is told to: of two equal calls one is in flight until then.
     let open = (): void => undefined;
     let gate = Promise.resolve();
@@ -246,7 +248,7 @@ describe("every status of every path", () => {
       }),
     });
     const hasty = await startTestService({ people: 500, timeouts: { headers: 100, request: 100, check: 20 } });
-    const all = [service, faulty, poor, exhausted, held, hasty];
+    const all = [service, faulty, poor, exhausted, suspended, held, hasty];
     const problems: string[] = [];
 
     async function call(at: TestService, path: string, method: string, init: object = {}): Promise<TestAnswer> {
@@ -275,6 +277,7 @@ describe("every status of every path", () => {
         await call(service, `${path}?bogus=1`, method, init);
         await call(faulty, good, method, init);
         await call(exhausted, good, method, init);
+        await call(suspended, good, method, init);
         if (paid) {
           await call(poor, good, method, init);
           const headers = { "idempotency-key": `coverage-${path}` };

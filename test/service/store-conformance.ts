@@ -4,11 +4,17 @@ import { makeApiKey } from "../../src/service/keys.ts";
 import {
   HoldResolvedError,
   OverchargeError,
-  STANDARD_PLAN,
-  type Store,
   StoreConflictError,
   StoreUnavailableError,
   UnknownAccountError,
+} from "../../src/service/ledger/errors.ts";
+import {
+  type EntryQuery,
+  type HoldRequest,
+  type NewKey,
+  STANDARD_PLAN,
+  type Store,
+  type UsageGroup,
 } from "../../src/service/ledger/ledger.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
 
@@ -322,7 +328,9 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
 
     describe("accounts, plans and counters", () => {
       it("starts with the standard plan and takes another", async () => {
-        expect(await store.account(ACCOUNT)).toEqual({ id: ACCOUNT, name: "Acme", plan: STANDARD_PLAN });
+        expect(await store.account(ACCOUNT)).toEqual({
+          ...{ id: ACCOUNT, name: "Acme", plan: STANDARD_PLAN, suspendedAt: null },
+        });
         const plan = {
           ...STANDARD_PLAN,
           name: "big",
@@ -365,6 +373,300 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         expect(counts).toEqual([
           { keyId: "a", day, count: 5 },
           { keyId: "b", day, count: 1 },
+        ]);
+      });
+    });
+
+    describe("caps, ends and scopes of keys", () => {
+      const make = (id: string, more: Partial<NewKey> = {}): Promise<void> => {
+        const { hash, prefix } = makeApiKey("live");
+        return store.createKey({
+          id,
+          name: id,
+          mode: "live",
+          prefix,
+          hash,
+          accountId: ACCOUNT,
+          createdAt: START,
+          ...more,
+        });
+      };
+      const hold = (amount: number, keyId: string, by = store) => by.hold(holdRequest(c(amount), { keyId }));
+      const buy = async (amount: number, keyId: string, charge = amount): Promise<void> => {
+        const holdId = await held(store, c(amount), { keyId });
+        await store.settle({ holdId, amount: c(charge), reply: answer(), sold: { price: c(1), rows: charge } });
+      };
+      const budgetOf = async (id: string) => (await store.key(id))?.budget;
+
+      it("never lets spent and held pass the cap, and gives back what was not used", async () => {
+        await make("k", { maxCredits: c(10) });
+        const first = await held(store, c(8), { keyId: "k" });
+        expect(await hold(3, "k")).toEqual({ kind: "over_cap", cap: c(10), spent: c(0), held: c(8) });
+        await store.settle({ holdId: first, amount: c(5), reply: answer() });
+        expect(await budgetOf("k")).toEqual({ cap: c(10), spent: c(5), held: c(0) });
+        const second = await held(store, c(5), { keyId: "k" });
+        expect((await hold(1, "k")).kind).toBe("over_cap");
+        await store.release(second);
+        expect((await hold(5, "k")).kind).toBe("held");
+        // Of the others' money it takes nothing.
+        expect((await hold(90, "other")).kind).toBe("held");
+      });
+
+      it("is exact where many come at once, also from two stores", async () => {
+        await make("k", { maxCredits: c(50) });
+        const other = await backend.another(now);
+        const outcomes = await Promise.all(
+          Array.from({ length: 80 }, (_, n) => hold(3, "k", n % 2 === 0 ? store : other)),
+        );
+        expect(outcomes.filter(({ kind }) => kind === "held")).toHaveLength(16);
+        expect(await budgetOf("k")).toEqual({ cap: c(50), spent: c(0), held: c(48) });
+      });
+
+      it("replays what it has sold, with nothing left of the cap", async () => {
+        await make("k", { maxCredits: c(5) });
+        const idempotency = { key: "i", requestHash: "h" };
+        await store.settle({
+          holdId: await held(store, c(5), { keyId: "k", idempotency }),
+          amount: c(5),
+          reply: answer(),
+        });
+        expect((await store.hold(holdRequest(c(5), { keyId: "k", idempotency }))).kind).toBe("replay");
+        expect((await hold(1, "k")).kind).toBe("over_cap");
+      });
+
+      it("takes a cap later, counted from the first day; none below what is spent and held; none at all", async () => {
+        await make("k");
+        await buy(10, "k", 7);
+        await held(store, c(5), { keyId: "k" });
+        await expect(store.updateKey("k", { maxCredits: c(11) })).rejects.toThrow(/cannot be below 12/);
+        expect(await budgetOf("k")).toBeNull();
+        const { budget } = await store.updateKey("k", { maxCredits: c(15) });
+        expect(budget).toEqual({ cap: c(15), spent: c(7), held: c(5) });
+        expect((await hold(4, "k")).kind).toBe("over_cap");
+        await store.updateKey("k", { maxCredits: null });
+        expect((await hold(4, "k")).kind).toBe("held");
+      });
+
+      it("shares a cap with the keys that it was rotated from and to", async () => {
+        await make("a", { maxCredits: c(10) });
+        await buy(4, "a");
+        await make("b", { rotatedFrom: "a" });
+        await make("c", { rotatedFrom: "b" });
+        await buy(5, "c");
+        expect((await hold(2, "a")).kind).toBe("over_cap");
+        expect((await hold(1, "b")).kind).toBe("held");
+        expect((await store.listKeys(ACCOUNT)).map(({ id, origin, spent }) => [id, origin, spent])).toEqual([
+          ["a", "a", c(4)],
+          ["b", "a", c(0)],
+          ["c", "a", c(5)],
+        ]);
+        await store.revokeKey("a");
+        await expect(make("d", { rotatedFrom: "a" })).rejects.toThrow(StoreConflictError);
+        await expect(make("e", { rotatedFrom: "none" })).rejects.toThrow(StoreConflictError);
+        await expect(store.updateKey("a", { name: "x" })).rejects.toThrow(/revoked/);
+      });
+
+      it("sells nothing to a key that came to its end after it was let in", async () => {
+        await make("k", { expiresAt: START + 1_000 });
+        const pending = await held(store, c(2), { keyId: "k" });
+        time += 1_000;
+        expect(await hold(1, "k")).toEqual({ kind: "key_ended", why: "expired" });
+        await store.updateKey("k", { expiresAt: null });
+        expect((await hold(1, "k")).kind).toBe("held");
+        expect(await store.suspendAccount(ACCOUNT, true)).toBe(true);
+        expect(await store.suspendAccount(ACCOUNT, true)).toBe(false);
+        expect(await hold(1, "k")).toEqual({ kind: "key_ended", why: "suspended" });
+        expect((await store.account(ACCOUNT))?.suspendedAt).toBe(time);
+        // What was held before is settled: the work is done.
+        await store.settle({ holdId: pending, amount: c(2), reply: answer() });
+        await store.suspendAccount(ACCOUNT, false);
+        await store.revokeKey("k");
+        expect(await hold(1, "k")).toEqual({ kind: "key_ended", why: "revoked" });
+        await expect(store.suspendAccount("nobody", true)).rejects.toThrow(UnknownAccountError);
+      });
+
+      it("keeps scopes, end and last use with the key", async () => {
+        await make("k", { scopes: ["count", "search"], expiresAt: START + HOUR });
+        expect(await store.key("k")).toMatchObject({
+          scopes: ["count", "search"],
+          expiresAt: START + HOUR,
+          lastUsedAt: null,
+        });
+        time += 7_000;
+        await store.recordCalls([{ keyId: "k", day: "2026-05-05", count: 2 }]);
+        time -= 3_000;
+        await store.recordCalls([{ keyId: "k", day: "2026-05-05", count: 1 }]);
+        expect((await store.key("k"))?.lastUsedAt).toBe(START + 7_000);
+        expect(await store.updateKey("k", { scopes: null, name: "new" })).toMatchObject({ scopes: null, name: "new" });
+        expect(await store.key("none")).toBeUndefined();
+      });
+    });
+
+    describe("entries, usage and audit", () => {
+      const buy = async (rows: number, more: Partial<HoldRequest> = {}): Promise<void> => {
+        const holdId = await held(store, c(rows + 1), more);
+        await store.settle({ holdId, amount: c(rows), reply: answer(), sold: { price: c(1), rows } });
+      };
+      const entries = (more: Partial<EntryQuery> = {}) => store.entries({ accountId: ACCOUNT, limit: 100, ...more });
+
+      it("lists what moved, the newest first, with actor, price and rows", async () => {
+        await buy(7, { keyId: "k", requestId: "r-1" });
+        const [charge, ...rest] = await entries({ mode: "live" });
+        expect(charge).toMatchObject({
+          ...{
+            kind: "charge",
+            amount: c(-7),
+            balanceAfter: c(93),
+            at: START,
+            actor: "k",
+            keyId: "k",
+            requestId: "r-1",
+          },
+          ...{ call: "person_search", price: c(1), rows: 7, refundOf: null, reference: null },
+        });
+        expect(rest).toMatchObject([{ kind: "grant", amount: c(100), actor: "service", keyId: null, rows: null }]);
+      });
+
+      it("pages by id, so that what comes meanwhile moves nothing", async () => {
+        for (let n = 1; n <= 7; n += 1) await buy(n);
+        const first = await entries({ mode: "live", limit: 3 });
+        await buy(1);
+        const second = await entries({ mode: "live", limit: 3, before: first.at(-1)?.id ?? 0n });
+        const third = await entries({ mode: "live", limit: 3, before: second.at(-1)?.id ?? 0n });
+        expect([...first, ...second, ...third].map(({ amount }) => amount)).toEqual(
+          [-7, -6, -5, -4, -3, -2, -1, 100].map(c),
+        );
+        expect(await entries({ kind: "charge", keyId: "nobody" })).toEqual([]);
+        await expect(async () => entries({ limit: 0 })).rejects.toThrow(RangeError);
+      });
+
+      it("filters by key, call and time", async () => {
+        await buy(2, { keyId: "a" });
+        time += HOUR;
+        await buy(3, { keyId: "b", call: "company_employees" });
+        expect((await entries({ keyId: "a" })).map(({ amount }) => amount)).toEqual([c(-2)]);
+        expect((await entries({ call: "company_employees" })).map(({ amount }) => amount)).toEqual([c(-3)]);
+        expect((await entries({ since: START + HOUR })).map(({ amount }) => amount)).toEqual([c(-3)]);
+        expect(await entries({ until: START })).toEqual([]);
+      });
+
+      it("counts usage by day, key and call; a refund counts on its own day", async () => {
+        await buy(2, { keyId: "a" });
+        await buy(5, { keyId: "a", call: "company_employees" });
+        time += 24 * HOUR;
+        await buy(3, { keyId: "b" });
+        const charge = (await entries({ keyId: "a", call: "person_search" }))[0];
+        await store.refund(charge?.id ?? 0n, c(1), { note: "wrong" });
+        const usage = (by: UsageGroup[], more = {}) => store.usage({ accountId: ACCOUNT, mode: "live", by, ...more });
+        expect(await usage(["day"])).toMatchObject([
+          { day: "2026-05-05", calls: 2, rows: 7, charged: c(7), refunded: c(0) },
+          { day: "2026-05-06", calls: 1, rows: 3, charged: c(3), refunded: c(1) },
+        ]);
+        expect(await usage(["key"])).toMatchObject([
+          { keyId: "a", calls: 2, charged: c(7), refunded: c(1) },
+          { keyId: "b", calls: 1, charged: c(3) },
+        ]);
+        expect(await usage(["day", "call"], { since: "2026-05-06" })).toMatchObject([
+          { day: "2026-05-06", call: "person_search", charged: c(3), refunded: c(1) },
+        ]);
+        expect(await usage([])).toMatchObject([{ day: null, keyId: null, call: null, calls: 3, charged: c(10) }]);
+        expect((await store.balance(ACCOUNT, "live")).usedToday).toBe(c(3));
+      });
+
+      it("gives a charge back, in parts, and never more than it was; the cap gets it back too", async () => {
+        const { hash, prefix } = makeApiKey("live");
+        await store.createKey({
+          ...{
+            id: "k",
+            name: "k",
+            mode: "live",
+            prefix,
+            hash,
+            accountId: ACCOUNT,
+            createdAt: START,
+            maxCredits: c(10),
+          },
+        });
+        await buy(9, { keyId: "k" });
+        const [charge] = await entries({ kind: "charge" });
+        const id = charge?.id ?? 0n;
+        expect(await store.refund(id, c(4), { note: "a bad page", by: "cli:eva" })).toMatchObject({ balance: c(95) });
+        await expect(store.refund(id, c(6), { note: "" })).rejects.toThrow(/5 of them are left/);
+        expect((await store.key("k"))?.budget?.spent).toBe(c(5));
+        expect(await store.refund(id, undefined, { note: "all of it" })).toMatchObject({ balance: c(100) });
+        await expect(store.refund(id, undefined, { note: "" })).rejects.toThrow(RangeError);
+        const [last, first] = await entries({ kind: "refund" });
+        expect([last, first]).toMatchObject([
+          { amount: c(5), refundOf: id, keyId: "k", actor: "service", note: "all of it" },
+          { amount: c(4), refundOf: id, actor: "cli:eva" },
+        ]);
+        const grantId = (await entries({ kind: "grant" }))[0]?.id ?? 0n;
+        await expect(store.refund(grantId, undefined, { note: "" })).rejects.toThrow(/is no charge/);
+      });
+
+      it("adds and takes away once for each reference, whatever store is asked", async () => {
+        const other = await backend.another(now);
+        const invoice = { reference: "invoice 7", note: "paid" };
+        const both = await Promise.all([
+          store.grant(ACCOUNT, "live", c(5), invoice),
+          other.grant(ACCOUNT, "live", c(5), invoice),
+          store.grant(ACCOUNT, "live", c(5), invoice),
+        ]);
+        expect(both.map(({ repeated }) => repeated).filter(Boolean)).toHaveLength(2);
+        expect(await balanceOf()).toEqual([c(105), 0n]);
+        await expect(store.grant(ACCOUNT, "live", c(6), invoice)).rejects.toThrow(StoreConflictError);
+        await expect(store.deduct(ACCOUNT, "live", c(5), invoice)).rejects.toThrow(StoreConflictError);
+        expect(await store.grant(ACCOUNT, "test", c(5), invoice)).toMatchObject({ repeated: false });
+        expect(await store.deduct(ACCOUNT, "live", c(30), { note: "too much" })).toMatchObject({ balance: c(75) });
+        await held(store, c(70));
+        await expect(store.deduct(ACCOUNT, "live", c(6), { note: "" })).rejects.toThrow(/5 are free/);
+        expect((await entries({ mode: "live" })).map(({ kind, reference }) => [kind, reference])).toEqual([
+          ["correction", null],
+          ["grant", "invoice 7"],
+          ["grant", null],
+        ]);
+      });
+
+      it("writes down who did what, and nothing that is secret", async () => {
+        const { hash, prefix } = makeApiKey("live");
+        const key = {
+          id: "k",
+          name: "nightly",
+          mode: "live" as const,
+          prefix,
+          hash,
+          accountId: ACCOUNT,
+          createdAt: START,
+        };
+        await store.createKey({ ...key, maxCredits: c(9), scopes: ["count"] }, { by: "cli:eva" });
+        await store.updateKey("k", { maxCredits: null, expiresAt: START });
+        await store.revokeKey("k");
+        await store.revokeKey("k");
+        await store.setPlan(ACCOUNT, { perMinute: 9, costs: { person_search: c(2) } });
+        await store.suspendAccount(ACCOUNT, true);
+        const rows = await store.audit({ accountId: ACCOUNT, limit: 5 });
+        expect(rows.map(({ action, actor, at, target }) => [action, actor, at, target])).toEqual([
+          ["accounts.suspend", "service", START, ACCOUNT],
+          ["plan.set", "service", START, ACCOUNT],
+          ["keys.revoke", "service", START, "k"],
+          ["keys.set", "service", START, "k"],
+          ["keys.create", "cli:eva", START, "k"],
+        ]);
+        expect(rows[1]?.detail).toEqual({ perMinute: 9, costs: { person_search: "2" } });
+        expect(rows[4]?.detail).toEqual({ mode: "live", name: "nightly", max_credits: "9", scopes: ["count"] });
+        expect(JSON.stringify(rows, (_, value) => (typeof value === "bigint" ? String(value) : value))).not.toContain(
+          hash,
+        );
+        const older = await store.audit({ accountId: ACCOUNT, before: rows[4]?.id ?? 0n, limit: 100 });
+        expect(older.map(({ action }) => action)).toEqual(["credits.add", "credits.add", "accounts.create"]);
+      });
+
+      it("lists accounts with their money and keys", async () => {
+        await store.createAccount("other", "Other");
+        await held(store, c(3));
+        expect(await store.listAccounts()).toMatchObject([
+          { id: ACCOUNT, live: { balance: c(100), held: c(3) }, test: { balance: c(50) }, keys: 0, suspendedAt: null },
+          { id: "other", name: "Other", live: { balance: c(0) }, plan: STANDARD_PLAN },
         ]);
       });
     });

@@ -6,8 +6,9 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { makeApiKey } from "../../src/service/keys.ts";
 import { anchoredClock } from "../../src/service/ledger/clock.ts";
+import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/ledger/instances.ts";
-import { type Store, StoreUnavailableError } from "../../src/service/ledger/ledger.ts";
+import type { Store } from "../../src/service/ledger/ledger.ts";
 import { checkSqliteVersion, migrate } from "../../src/service/ledger/schemas.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
@@ -157,10 +158,10 @@ describe("the ledger's file", () => {
     await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 7 now.*Restart the service/);
     await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(StoreUnavailableError);
     expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
-    database.exec("PRAGMA user_version = 2");
+    database.exec("PRAGMA user_version = 3");
     // A refused group is followed by a commit of its own: that must not write the number either.
     await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(/exists already/);
-    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2 });
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 3 });
     database.close();
   });
 
@@ -206,15 +207,15 @@ describe("the ledger's file", () => {
       ["UPDATE holds SET state = 'voided', posted = NULL WHERE state = 'posted'", /resolves once/],
       ["INSERT OR REPLACE INTO entries SELECT * FROM entries WHERE id = 1", /never replaced/],
       [
-        "REPLACE INTO entries SELECT 99, account_id, mode, kind, -1, 1, hold_id, operation, note, day, created_at, digest FROM entries WHERE hold_id IS NOT NULL",
+        "REPLACE INTO entries SELECT 99, account_id, mode, kind, -1, 1, hold_id, operation, note, day, created_at, digest, actor, price, sold, refund_of FROM entries WHERE hold_id IS NOT NULL",
         /never replaced/,
       ],
       [
-        "INSERT OR REPLACE INTO keys SELECT id, account_id, name, mode, prefix, hash, created_at, NULL FROM keys",
+        "INSERT OR REPLACE INTO keys SELECT id, account_id, name, mode, prefix, hash, created_at, NULL, NULL, NULL, NULL FROM keys",
         /never replaced/,
       ],
       [
-        "INSERT OR REPLACE INTO keys SELECT 'other', account_id, name, mode, prefix, hash, created_at, NULL FROM keys",
+        "INSERT OR REPLACE INTO keys SELECT 'other', account_id, name, mode, prefix, hash, created_at, NULL, NULL, NULL, NULL FROM keys",
         /never replaced/,
       ],
       ["UPDATE keys SET revoked_at = NULL", /stays revoked/],
@@ -267,7 +268,7 @@ describe("verify", () => {
       /I7: a call in flight/,
     ],
     ["a hold whose record was lost", "DELETE FROM idempotency WHERE state = 'in_flight'", /I7: pending hold/],
-    ["a wrong sum of the day", "UPDATE usage_days SET charged = charged + 1", /usage: acme/],
+    ["a wrong sum of the day", "UPDATE usage SET charged = charged + 1", /usage: acme/],
     [
       "a reply with one byte changed",
       "UPDATE idempotency SET body = replace(body, 'ok', 'oK')",
@@ -312,13 +313,47 @@ describe("verify", () => {
       "UPDATE entries SET created_at = 1 WHERE kind = 'charge'",
       /I3: entry .* tell of another/,
     ],
-    ["a missing sum of the day", "DELETE FROM usage_days", /usage: charges of acme/],
+    ["a missing sum of the day", "DELETE FROM usage", /usage: acme .* in no daily sum/],
+    [
+      "a sum of the day that nothing explains",
+      "UPDATE usage SET day = '2020-01-01'",
+      /on 2020-01-01, its entries say 0/,
+    ],
+    [
+      "a charge of another price",
+      "UPDATE entries SET price = price + 1 WHERE kind = 'charge'",
+      /I3: entry \d+ sold 3 rows/,
+    ],
+    ["a charge of another key", "UPDATE entries SET actor = 'x' WHERE kind = 'charge'", /I3: entry \d+ .* another key/],
+    ["a grant by somebody else", "UPDATE entries SET actor = 'x' WHERE kind = 'grant'", /I14: grant 1/],
+    [
+      "a cap that was passed",
+      "UPDATE budgets SET cap = 7",
+      /I16: the key key-1 spent 3000000 and holds 5000000, above/,
+    ],
+    ["a key that spent more than is said", "UPDATE budgets SET spent = 0", /I16: .* has 0 spent, .* sum to 3000000/],
+    ["a key that holds less than is said", "UPDATE budgets SET held = 9", /I16: .* has 9 held, .* sum to 5000000/],
+    [
+      "more refunded than was charged",
+      `INSERT INTO entries (account_id, mode, kind, amount, balance_after, refund_of, note, day, created_at, digest)
+      VALUES ('acme', 'live', 'refund', 3000001, 1, 1, '', '2026-01-01', 1, 'x')`,
+      /I3: refunds of hold 1 sum to 3000001/,
+    ],
+    ["an act of somebody else", "UPDATE audit SET actor = 'x'", /I14: row 1 of the audit/],
   ];
   it.each(cases)("finds %s", async (_what, sql, breach) => {
     const store = await open();
     await fund(store, 100);
     const first = { key: "a", requestHash: "h" };
-    await store.settle({ holdId: await held(store, c(4), { idempotency: first }), amount: c(3), reply: answer() });
+    const key = { id: "key-1", name: "k", mode: "live" as const, prefix: "p", hash: "1".repeat(64), createdAt: 1 };
+    await store.createKey({ ...key, accountId: ACCOUNT, maxCredits: c(9) });
+    const sold = { price: c(1), rows: 3 };
+    await store.settle({
+      holdId: await held(store, c(4), { idempotency: first }),
+      amount: c(3),
+      reply: answer(),
+      sold,
+    });
     await held(store, c(5), { idempotency: { key: "b", requestHash: "h" } });
     expect(await store.verify()).toEqual([]);
     tamper(sql);

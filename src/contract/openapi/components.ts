@@ -121,21 +121,28 @@ const VALID_COMPANY_PARAMETERS = "valid parameters: domain, company_network_url,
 
 export const RESPONSES: Readonly<Record<string, Response>> = {
   Unauthorized: errorResponse(
-    "The key is missing, not valid, or revoked. The rate-limit headers are those of callers without a key.",
+    "The key is missing, not valid, revoked or expired. The rate-limit headers are those of callers without a key.",
     {
       no_key: failure("No key", ["send the API key as: Authorization: Bearer <API_KEY>"], 0),
       revoked: failure("Not valid or revoked", ["the API key is not valid or was revoked"], 0),
+      expired: failure("Expired", ["the API key expired at 2026-10-01T09:30:00.000Z; ask its operator for another"], 0),
     },
     "WWW-Authenticate",
   ),
+  Forbidden: errorResponse("The scopes of the key do not have this call, or its account is suspended.", {
+    scope: failure("Out of scope", ["this key may not call enrich; its scopes: count, search"]),
+  }),
   PaymentRequired: errorResponse(
-    "The balance is too low for the call. Rejected before any work: ask for a smaller `per_page` or top up.",
+    "The balance, or what is left of the key's cap, is too low for the call. Rejected before any work: ask for a smaller `per_page`, top up, or take another key.",
     {
       too_low: failure(
         "Too few credits",
         ["this call may cost 25 credits and 10 are available: lower per_page or top up"],
         10,
       ),
+      over_cap: failure("Above the key's cap", [
+        "this call may cost 25 credits and this key has 10 left of its cap of 500 credits: lower per_page to 10 or take a key with a higher cap",
+      ]),
     },
   ),
   NotFound: errorResponse("No company matches. Free.", {

@@ -43,12 +43,12 @@ An unknown key is a 422 that names it and lists the valid keys. An empty text, a
 
 - \`account\` and \`count\` are free, always. \`search\` and \`employees\` cost per profile returned, \`enrich\` per match. What your plan pays is in \`costs\` of \`/v1/account\`; the standard price is 1 credit, and decimals down to a millionth are possible.
 - A paid page first **holds** \`per_page\` x cost. The call is then charged for what it returned and the rest comes back at once. What is held counts against the balance of every key of the account until then.
-- A balance below the hold is a 402 before any work is done: ask for fewer, or top up.
+- A balance below the hold is a 402 before any work is done: ask for fewer, or top up. A key can have a cap of its own, which its charges and holds never pass together: also a 402.
 - Errors carry \`credits_used\` 0 and are never charged.
 
 ## Order of checks
 
-A call is checked in this order, and the first failure answers: key (401), rate limit (429), method (405), size and type of the body (413, 415), parameters and body (422), balance (402), then the work (404 or 200). Nothing of the dataset is read before the credits are held.
+A call is checked in this order, and the first failure answers: key (401), rate limit (429), suspended account and scope of the key (403), method (405), size and type of the body (413, 415), parameters and body (422), balance and cap of the key (402), then the work (404 or 200). Nothing of the dataset is read before the credits are held.
 
 ## Rate limits
 

@@ -7,6 +7,7 @@ import type { Example, HttpMethod, Json, Operation, Ref, RequestBody, Response }
 const EVERY_ERROR = {
   "400": "Malformed",
   "401": "Unauthorized",
+  "403": "Forbidden",
   "405": "MethodNotAllowed",
   "408": "TooSlow",
   "429": "TooManyRequests",

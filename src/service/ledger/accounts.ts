@@ -1,37 +1,19 @@
-import { type Credits, credits, formatCreditsGrouped } from "../../contract/money.ts";
+import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
+import { type Acting, audit } from "./audit.ts";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
 import { digestOf } from "./digest.ts";
+import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import {
   type Account,
+  type AccountSummary,
   type DayCount,
-  type KeyMode,
   type Plan,
   type PlanChanges,
   STANDARD_PLAN,
-  StoreConflictError,
-  type StoredKey,
-  UnknownAccountError,
 } from "./ledger.ts";
 
-// `repeated`: an earlier attempt, whose outcome is unknown, came before; what it left is then ours.
-
-export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at,
-  a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;
-
-export const storedKey = (row: Row): StoredKey => ({
-  id: row.id as string,
-  name: row.name as string,
-  mode: row.mode as KeyMode,
-  prefix: row.prefix as string,
-  hash: row.hash as string,
-  accountId: row.account_id as string,
-  accountName: row.account_name as string,
-  createdAt: Number(row.created_at),
-  revokedAt: row.revoked_at === null ? null : Number(row.revoked_at),
-});
-
-export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, p.name AS plan, p.per_minute, p.per_day, p.costs
+export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs
   FROM accounts a JOIN plans p ON p.account_id = a.id`;
 
 export function storedAccount(row: Row): Account {
@@ -43,7 +25,8 @@ export function storedAccount(row: Row): Account {
     perDay: Number(row.per_day),
     costs: costs as Record<CostedCall, Credits>,
   };
-  return { id: row.id as string, name: row.name as string, plan };
+  const suspendedAt = row.suspended_at === null ? null : Number(row.suspended_at);
+  return { id: row.id as string, name: row.name as string, plan, suspendedAt };
 }
 
 export const storedCount = (row: Row): DayCount => ({
@@ -52,51 +35,65 @@ export const storedCount = (row: Row): DayCount => ({
   count: Number(row.count),
 });
 
-export function* createAccount(id: string, name: string, createdAt: number, repeated: boolean): Steps<Account> {
+export function* createAccount(id: string, name: string, { at, by, repeated }: Acting): Steps<Account> {
   const added = yield* change(
     "INSERT INTO accounts (id, name, created_at) VALUES ($1, $2, $3) ON CONFLICT (id) DO NOTHING",
-    ...[id, name, createdAt],
+    ...[id, name, at],
   );
-  const account = { id, name, plan: STANDARD_PLAN };
+  const account = { id, name, plan: STANDARD_PLAN, suspendedAt: null };
   if (added === 0) {
     const [row] = yield* rowsOf("SELECT name, created_at FROM accounts WHERE id = $1", id);
-    if (repeated && row?.name === name && Number(row.created_at) === createdAt) return account;
+    if (repeated && row?.name === name && Number(row.created_at) === at) return account;
     throw new StoreConflictError(`an account named ${JSON.stringify(id)} exists already`);
   }
   yield* writePlan(id, STANDARD_PLAN);
   yield* change("INSERT INTO balances (account_id, mode) VALUES ($1, 'live'), ($2, 'test')", id, id);
+  yield* audit({ actor: by, action: "accounts.create", accountId: id, target: id, detail: { name } }, at);
   return account;
 }
 
-export function* createKey(key: Omit<StoredKey, "revokedAt" | "accountName">, repeated: boolean): Steps<void> {
-  yield* assertAccount(key.accountId);
-  const [found] = yield* rowsOf("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", key.id, key.hash);
-  if (found !== undefined) {
-    if (repeated && found.id === key.id && found.hash === key.hash) return;
-    throw new StoreConflictError(`a key ${key.id}, or one with the same secret, exists already`);
-  }
-  yield* change(
-    "INSERT INTO keys (id, account_id, name, mode, prefix, hash, created_at) VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    ...[key.id, key.accountId, key.name, key.mode, key.prefix, key.hash, key.createdAt],
-  );
+export function* suspendAccount(id: string, suspended: boolean, { at, by, repeated }: Acting): Steps<boolean> {
+  const [row] = yield* rowsOf("SELECT suspended_at FROM accounts WHERE id = $1", id);
+  if (row === undefined) throw new UnknownAccountError(id);
+  if ((row.suspended_at !== null) === suspended) return repeated;
+  yield* change("UPDATE accounts SET suspended_at = $1 WHERE id = $2", suspended ? at : null, id);
+  const action = suspended ? "accounts.suspend" : "accounts.resume";
+  yield* audit({ actor: by, action, accountId: id, target: id, detail: {} }, at);
+  return true;
 }
 
-export function* revokeKey(id: string, revokedAt: number, repeated: boolean): Steps<boolean> {
-  const sql = "UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
-  if ((yield* change(sql, revokedAt, id)) === 1) return true;
-  if (!repeated) return false;
-  return (yield* rowsOf("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, revokedAt)).length === 1;
-}
+export const ACCOUNT_LIST = `${ACCOUNT_COLUMNS.replace(
+  "a.name,",
+  `a.name, a.created_at, l.balance AS live, l.held AS live_held, t.balance AS test, t.held AS test_held,
+   (SELECT COUNT(*) FROM keys k WHERE k.account_id = a.id AND k.revoked_at IS NULL
+     AND (k.expires_at IS NULL OR k.expires_at > $1)) AS keys,`,
+)}
+  JOIN balances l ON l.account_id = a.id AND l.mode = 'live' JOIN balances t ON t.account_id = a.id AND t.mode = 'test'
+  ORDER BY a.created_at, a.id`;
+
+export const accountSummary = (row: Row): AccountSummary => ({
+  ...storedAccount(row),
+  createdAt: Number(row.created_at),
+  live: { balance: credits(row.live as bigint), held: credits(row.live_held as bigint) },
+  test: { balance: credits(row.test as bigint), held: credits(row.test_held as bigint) },
+  keys: Number(row.keys),
+});
 
 /** @param lock keeps others from the plan until the transaction ends, where reading alone does not */
-export function* setPlan(accountId: string, changes: PlanChanges, lock: string): Steps<Plan> {
+export function* setPlan(accountId: string, changes: PlanChanges, lock: string, { at, by }: Acting): Steps<Plan> {
   const [row] = yield* rowsOf(`${ACCOUNT_COLUMNS} WHERE a.id = $1${lock}`, accountId);
   if (row === undefined) throw new UnknownAccountError(accountId);
   const { plan } = storedAccount(row);
   const changed = { ...plan, ...changes, costs: { ...plan.costs, ...changes.costs } };
   checkPlan(changed);
   yield* writePlan(accountId, changed);
+  yield* audit({ actor: by, action: "plan.set", accountId, target: accountId, detail: toldOf(changes) }, at);
   return changed;
+}
+
+function toldOf({ costs = {}, ...rest }: PlanChanges): Readonly<Record<string, unknown>> {
+  const prices = Object.entries(costs).map(([call, price]) => [call, formatCredits(price)]);
+  return { ...rest, ...(prices.length === 0 ? {} : { costs: Object.fromEntries(prices) }) };
 }
 
 /** A million credits: far above any price, and far below where sums of prices leave 64 bits. */
@@ -132,7 +129,7 @@ function* writePlan(accountId: string, { costs, name, perDay, perMinute }: Plan)
 }
 
 /** One row a key and day, always in the same order: two processes then never wait for each other in a circle. */
-export function* recordCalls(counts: readonly DayCount[]): Steps<void> {
+export function* recordCalls(counts: readonly DayCount[], at: number): Steps<void> {
   const sums = new Map<string, DayCount>();
   for (const each of counts) {
     const id = `${each.day} ${each.keyId}`;
@@ -145,8 +142,10 @@ export function* recordCalls(counts: readonly DayCount[]): Steps<void> {
     types: ["text", "text", "bigint"],
     rows: [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { count, day, keyId }]) => [keyId, day, count]),
   };
-}
-
-function* assertAccount(id: string): Steps<void> {
-  if ((yield* rowsOf("SELECT 1 FROM accounts WHERE id = $1", id)).length === 0) throw new UnknownAccountError(id);
+  yield {
+    sql: `INSERT INTO key_uses (key_id, used_at) VALUES %
+          ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at WHERE key_uses.used_at < excluded.used_at`,
+    types: ["text", "bigint"],
+    rows: [...new Set(counts.map(({ keyId }) => keyId))].sort().map((id) => [id, at]),
+  };
 }

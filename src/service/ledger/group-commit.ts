@@ -1,8 +1,8 @@
 import { setTimeout as setTimer } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import type { Durability } from "./database.ts";
-import { StoreUnavailableError } from "./ledger.ts";
-import type { Outcome } from "./rules.ts";
+import { StoreUnavailableError } from "./errors.ts";
+import type { Outcome } from "./facts.ts";
 
 export interface GroupCommitOptions<Request> {
   /** Inside a transaction. What concerns one request is its outcome; what it throws takes the whole group back. */

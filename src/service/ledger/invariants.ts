@@ -1,6 +1,19 @@
 import { type Row, rowsOf, type Steps } from "./database.ts";
 import { digestOf } from "./digest.ts";
 
+const SUMS = `SELECT e.account_id, e.mode, e.day, h.key_id, h.call, SUM(CASE WHEN e.kind = 'charge' THEN 1 ELSE 0 END) AS calls,
+    SUM(CASE WHEN e.kind = 'charge' THEN -e.amount ELSE 0 END) AS charged,
+    SUM(CASE WHEN e.kind = 'refund' THEN e.amount ELSE 0 END) AS refunded,
+    SUM(CASE WHEN e.kind = 'charge' THEN e.sold ELSE 0 END) AS sold
+  FROM entries e JOIN holds h ON h.id = COALESCE(e.hold_id, e.refund_of) GROUP BY e.account_id, e.mode, e.day, h.key_id, h.call`;
+const SAME =
+  "s.account_id = u.account_id AND s.mode = u.mode AND s.day = u.day AND s.key_id = u.key_id AND s.call = u.call";
+/** What a budget is to be, from the ledger itself, for each origin of keys. */
+const SPENT = `SELECT COALESCE(k.origin, k.id) AS origin, -SUM(e.amount) AS total FROM entries e
+  JOIN holds h ON h.id = COALESCE(e.hold_id, e.refund_of) JOIN keys k ON k.id = h.key_id GROUP BY COALESCE(k.origin, k.id)`;
+const HELD = `SELECT COALESCE(k.origin, k.id) AS origin, SUM(h.amount) AS total FROM holds h JOIN keys k ON k.id = h.key_id
+  WHERE h.state = 'pending' GROUP BY COALESCE(k.origin, k.id)`;
+
 /** One row, with one sentence, for each breach; recomputed from entries and holds. For both databases. */
 const INVARIANTS: readonly string[] = [
   `SELECT 'I1: balance of ' || b.account_id || ' (' || b.mode || ') is ' || b.balance || ' millionths, its entries sum to '
@@ -49,19 +62,32 @@ const INVARIANTS: readonly string[] = [
   `SELECT 'I7: pending hold ' || h.id || ' carries an idempotency key that has no record'
    FROM holds h LEFT JOIN idempotency i ON i.hold_id = h.id
    WHERE h.state = 'pending' AND h.idempotency_key IS NOT NULL AND i.hold_id IS NULL`,
-  `SELECT 'usage: ' || u.account_id || ' (' || u.mode || ') has ' || u.charged || ' charged on ' || u.day
-     || ', its entries say ' || COALESCE(-SUM(e.amount), 0)
-   FROM usage_days u LEFT JOIN entries e
-     ON e.account_id = u.account_id AND e.mode = u.mode AND e.day = u.day AND e.kind = 'charge'
-   GROUP BY u.account_id, u.mode, u.day, u.charged HAVING u.charged <> COALESCE(-SUM(e.amount), 0)`,
-  `SELECT DISTINCT 'usage: charges of ' || e.account_id || ' (' || e.mode || ') on ' || e.day || ' are in no daily sum'
-   FROM entries e LEFT JOIN usage_days u ON u.account_id = e.account_id AND u.mode = e.mode AND u.day = e.day
-   WHERE e.kind = 'charge' AND u.account_id IS NULL`,
+  `SELECT 'I3: refunds of hold ' || e.refund_of || ' sum to ' || SUM(e.amount) || ', it was charged ' || COALESCE(MAX(h.posted), 0)
+   FROM entries e LEFT JOIN holds h ON h.id = e.refund_of AND h.account_id = e.account_id AND h.mode = e.mode
+   WHERE e.kind = 'refund' GROUP BY e.refund_of HAVING SUM(e.amount) > COALESCE(MAX(h.posted), 0)`,
+  `SELECT 'I3: entry ' || id || ' sold ' || sold || ' rows at ' || price || ' for ' || -amount
+   FROM entries WHERE price IS NOT NULL AND price * sold <> -amount`,
+  `SELECT 'I3: entry ' || e.id || ' and its hold ' || h.id || ' tell of another key'
+   FROM entries e JOIN holds h ON h.id = e.hold_id WHERE e.actor IS NULL OR e.actor <> h.key_id`,
+  `SELECT 'I16: the key ' || key_id || ' spent ' || spent || ' and holds ' || held || ', above its cap of ' || cap
+   FROM budgets WHERE spent < 0 OR held < 0 OR spent + held > cap`,
+  `SELECT 'I16: the key ' || g.key_id || ' has ' || g.spent || ' spent, its charges less refunds sum to ' || COALESCE(s.total, 0)
+   FROM budgets g LEFT JOIN (${SPENT}) s ON s.origin = g.key_id WHERE g.spent <> COALESCE(s.total, 0)`,
+  `SELECT 'I16: the key ' || g.key_id || ' has ' || g.held || ' held, its pending holds sum to ' || COALESCE(s.total, 0)
+   FROM budgets g LEFT JOIN (${HELD}) s ON s.origin = g.key_id WHERE g.held <> COALESCE(s.total, 0)`,
+  `SELECT 'usage: ' || u.account_id || ' (' || u.mode || ') has ' || u.charged || ' charged in ' || u.calls || ' and ' || u.refunded
+     || ' refunded to ' || u.key_id || ' for ' || u.call || ' on ' || u.day || ', its entries say ' || COALESCE(s.charged, 0) || ' in '
+     || COALESCE(s.calls, 0) || ' and ' || COALESCE(s.refunded, 0)
+   FROM usage u LEFT JOIN (${SUMS}) s ON ${SAME}
+   WHERE s.day IS NULL OR u.charged <> s.charged OR u.refunded <> s.refunded OR u.calls <> s.calls OR u.sold <> s.sold`,
+  `SELECT 'usage: ' || s.account_id || ' (' || s.mode || ') has entries of ' || s.key_id || ' for ' || s.call || ' on ' || s.day
+     || ' in no daily sum'
+   FROM (${SUMS}) s LEFT JOIN usage u ON ${SAME} WHERE u.day IS NULL`,
 ];
 
 interface Digested {
   readonly sql: string;
-  readonly parts: readonly string[];
+  readonly parts: (row: Row) => readonly string[];
   readonly what: (row: Row) => string;
 }
 
@@ -69,17 +95,27 @@ interface Digested {
 const DIGESTED: readonly Digested[] = [
   {
     sql: "SELECT hold_id AS id, status, headers, body, digest FROM idempotency WHERE state = 'stored'",
-    parts: ["status", "headers", "body"],
+    parts: () => ["status", "headers", "body"],
     what: ({ id }) => `the stored reply of hold ${String(id)}`,
   },
   {
-    sql: "SELECT id, account_id, mode, amount, operation, note, created_at, digest FROM entries WHERE kind = 'grant'",
-    parts: ["account_id", "mode", "amount", "operation", "note", "created_at"],
-    what: ({ id }) => `grant ${String(id)}`,
+    sql: `SELECT id, account_id, mode, kind, amount, operation, note, created_at, actor, refund_of, digest
+          FROM entries WHERE kind <> 'charge'`,
+    // Schema 2 knew no actor and nothing but grants.
+    parts: ({ actor, kind }) => [
+      ...["account_id", "mode", "amount", "operation", "note", "created_at"],
+      ...(actor === null && kind === "grant" ? [] : ["kind", "actor", "refund_of"]),
+    ],
+    what: ({ id, kind }) => `${String(kind)} ${String(id)}`,
+  },
+  {
+    sql: "SELECT id, at, actor, action, account_id, target, detail, digest FROM audit",
+    parts: () => ["at", "actor", "action", "account_id", "target", "detail"],
+    what: ({ id }) => `row ${String(id)} of the audit`,
   },
   {
     sql: "SELECT account_id AS id, name, per_minute, per_day, costs, digest FROM plans",
-    parts: ["id", "name", "per_minute", "per_day", "costs"],
+    parts: () => ["id", "name", "per_minute", "per_day", "costs"],
     what: ({ id }) => `the plan of ${String(id)}`,
   },
 ];
@@ -97,7 +133,7 @@ export function* verifyAll(): Steps<readonly string[]> {
         ...(last === undefined ? [] : [last]),
       );
       for (const row of page) {
-        const digest = digestOf(...parts.map((part) => row[part] as string | number | bigint | null));
+        const digest = digestOf(...parts(row).map((part) => row[part] as string | number | bigint | null));
         if (digest !== row.digest) breaches.push(`I14: ${what(row)} is not what was written`);
       }
       if (page.length < PAGE_ROWS) break;

@@ -1,4 +1,4 @@
-import { type Credits, credits, formatCredits } from "../../contract/money.ts";
+import { type Credits, credits } from "../../contract/money.ts";
 import type { CostedCall } from "../../contract/records.ts";
 
 export type KeyMode = "live" | "test";
@@ -32,75 +32,11 @@ export const STANDARD_PLAN: Plan = {
 
 export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
-/** The store cannot answer now. Nothing was charged as far as it can know; the service answers 500. */
-export class StoreUnavailableError extends Error {
-  override readonly name = "StoreUnavailableError";
-  /** The change may stand all the same: its commit was sent, and no answer came. */
-  readonly inDoubt: boolean;
+/** What a key may call. `account` is in every set: a key may always ask about itself. */
+export const SCOPES = ["account", "count", "search", "employees", "enrich"] as const;
+export type Scope = (typeof SCOPES)[number];
 
-  constructor(message: string, options: ErrorOptions & { readonly inDoubt?: boolean } = {}) {
-    super(message, options);
-    this.inDoubt = options.inDoubt ?? false;
-  }
-}
-
-export type HoldState = "pending" | "posted" | "voided" | "expired";
-
-/** The hold was posted, voided or expired before: each hold resolves exactly once (I3). */
-export class HoldResolvedError extends Error {
-  override readonly name = "HoldResolvedError";
-  readonly holdId: string;
-  readonly state: HoldState | "unknown";
-
-  constructor(holdId: string, state: HoldState | "unknown") {
-    super(`hold ${holdId} cannot be settled: it is ${state}`);
-    this.holdId = holdId;
-    this.state = state;
-  }
-}
-
-/** A fault of the caller, refused without a change. */
-export class OverchargeError extends Error {
-  override readonly name = "OverchargeError";
-
-  constructor(holdId: string, amount: Credits, held: Credits) {
-    super(`hold ${holdId} reserves ${formatCredits(held)} credits; ${formatCredits(amount)} cannot be charged to it`);
-  }
-}
-
-export class UnknownAccountError extends Error {
-  override readonly name = "UnknownAccountError";
-  readonly accountId: string;
-
-  constructor(accountId: string) {
-    super(`no account named ${JSON.stringify(accountId)}`);
-    this.accountId = accountId;
-  }
-}
-
-export class NoLedgerError extends Error {
-  override readonly name = "NoLedgerError";
-
-  constructor(place: string) {
-    super(`there are no accounts in ${place}`);
-  }
-}
-
-/** What is there is no ledger that this version can keep. */
-export class LedgerFormatError extends Error {
-  override readonly name = "LedgerFormatError";
-}
-
-export class StoreConflictError extends Error {
-  override readonly name = "StoreConflictError";
-}
-
-/** The ledger contradicts itself: the change is rolled back and the service answers 500. */
-export class LedgerInvariantError extends Error {
-  override readonly name = "LedgerInvariantError";
-}
-
-/** Never with its secret. */
+/** Never with its secret. Times are epoch milliseconds. */
 export interface StoredKey {
   readonly id: string;
   readonly name: string;
@@ -112,6 +48,61 @@ export interface StoredKey {
   readonly accountName: string;
   readonly createdAt: number;
   readonly revokedAt: number | null;
+  /** From then on the key is refused; null: never. */
+  readonly expiresAt: number | null;
+  /** Null: everything, also what is added later. */
+  readonly scopes: readonly Scope[] | null;
+  /** The first key of a chain of rotations, itself where it is none: all of a chain share one cap. */
+  readonly origin: string;
+}
+
+/** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap` at all times. */
+export interface Budget {
+  readonly cap: Credits;
+  /** Charged, less what was refunded. */
+  readonly spent: Credits;
+  readonly held: Credits;
+}
+
+export interface KeyDetail extends StoredKey {
+  /** Of the last call, written within a second of it; null: never used. */
+  readonly lastUsedAt: number | null;
+  readonly budget: Budget | null;
+  /** What this very key was charged, less what was refunded. */
+  readonly spent: Credits;
+}
+
+export interface NewKey
+  extends Pick<StoredKey, "id" | "name" | "mode" | "prefix" | "hash" | "accountId" | "createdAt"> {
+  readonly expiresAt?: number | null;
+  readonly scopes?: readonly Scope[] | null;
+  readonly maxCredits?: Credits | null;
+  /** The id of a key of the same account and mode whose cap it shares. */
+  readonly rotatedFrom?: string;
+}
+
+/** What is left out stays; null takes a bound away. */
+export interface KeyChanges {
+  readonly name?: string;
+  readonly expiresAt?: number | null;
+  readonly scopes?: readonly Scope[] | null;
+  readonly maxCredits?: Credits | null;
+}
+
+/** Who administers, where it is not the actor of the store's options. At most 100 characters; never a secret. */
+export interface Act {
+  readonly by?: string;
+}
+
+export interface Adjustment extends Act {
+  /** Names this adjustment for good within account and mode: asked for again it does nothing and says so. */
+  readonly reference?: string;
+  readonly note: string;
+}
+
+export interface Adjusted extends Balance {
+  /** The reference was used before for the very same: nothing was done. */
+  readonly repeated: boolean;
 }
 
 /** Money of one account in one mode. `0 <= held <= balance` at all times (I2). */
@@ -126,6 +117,107 @@ export interface Account {
   readonly id: string;
   readonly name: string;
   readonly plan: Plan;
+  /** Since when its keys are refused; null: they are not. */
+  readonly suspendedAt: number | null;
+}
+
+export interface AccountSummary extends Account {
+  readonly createdAt: number;
+  readonly live: Pick<Balance, "balance" | "held">;
+  readonly test: Pick<Balance, "balance" | "held">;
+  /** Keys that are neither revoked nor expired. */
+  readonly keys: number;
+}
+
+/** `correction`: an operator took credits away. `refund`: a charge, or a part of it, came back. */
+export type EntryKind = "grant" | "charge" | "refund" | "correction";
+
+export interface LedgerEntry {
+  /** Grows within account and mode. */
+  readonly id: bigint;
+  readonly accountId: string;
+  readonly mode: KeyMode;
+  readonly kind: EntryKind;
+  /** Negative where the balance went down. */
+  readonly amount: Credits;
+  readonly balanceAfter: Credits;
+  readonly at: number;
+  /** The id of the key that was charged, or who administered; null where schema 2 did not keep it. */
+  readonly actor: string | null;
+  /** What was charged or refunded: the call and the key. Null for the other kinds. */
+  readonly call: string | null;
+  readonly keyId: string | null;
+  readonly requestId: string | null;
+  /** Of a charge: credits a row, and rows; null where it was made under schema 2. */
+  readonly price: Credits | null;
+  readonly rows: number | null;
+  /** Of a refund: the entry of the charge. */
+  readonly refundOf: bigint | null;
+  readonly reference: string | null;
+  readonly note: string;
+}
+
+export interface EntryQuery {
+  readonly accountId: string;
+  readonly mode?: KeyMode;
+  readonly kind?: EntryKind;
+  readonly keyId?: string;
+  readonly call?: string;
+  /** Epoch ms: from `since` on, before `until`. */
+  readonly since?: number;
+  readonly until?: number;
+  /** Only entries with a smaller id: the last one of the page before. */
+  readonly before?: bigint;
+  /** 1 to 1,000. */
+  readonly limit: number;
+}
+
+export const USAGE_GROUPS = ["day", "key", "call"] as const;
+export type UsageGroup = (typeof USAGE_GROUPS)[number];
+
+export interface UsageQuery {
+  readonly accountId: string;
+  readonly mode: KeyMode;
+  readonly by: readonly UsageGroup[];
+  readonly keyId?: string;
+  /** UTC days, `YYYY-MM-DD`: from `since` on, up to and with `until`. */
+  readonly since?: string;
+  readonly until?: string;
+}
+
+/** Paid calls. What is not grouped by is null. */
+export interface UsageRow {
+  readonly day: string | null;
+  readonly keyId: string | null;
+  readonly call: string | null;
+  /** Calls that were charged. */
+  readonly calls: number;
+  /** Null where some were sold under schema 2, which did not keep it. */
+  readonly rows: number | null;
+  readonly charged: Credits;
+  /** Given back on that day, whenever it was charged. */
+  readonly refunded: Credits;
+}
+
+/** One act of administration. Never holds a secret or a record. */
+export interface AuditRow {
+  readonly id: bigint;
+  readonly at: number;
+  readonly actor: string;
+  /** `accounts.create`, `keys.revoke`, `credits.add` ... */
+  readonly action: string;
+  readonly accountId: string | null;
+  /** The id of what was acted upon. */
+  readonly target: string;
+  readonly detail: Readonly<Record<string, unknown>>;
+}
+
+export interface AuditQuery {
+  readonly accountId?: string;
+  readonly since?: number;
+  readonly before?: bigint;
+  /** 1 to 1,000. */
+  readonly limit: number;
 }
 
 export interface HoldRequest {
@@ -148,6 +240,10 @@ export interface StoredReply {
 export type HoldOutcome =
   | { readonly kind: "held"; readonly holdId: string; readonly balance: Credits; readonly held: Credits }
   | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
+  /** The cap of the key does not cover it (402). */
+  | ({ readonly kind: "over_cap" } & Budget)
+  /** The key came to its end after it was let in: 401, or 403 where its account is suspended. */
+  | { readonly kind: "key_ended"; readonly why: "revoked" | "expired" | "suspended" }
   | { readonly kind: "replay"; readonly reply: StoredReply }
   /** The same idempotency key is still being answered (409). */
   | { readonly kind: "in_flight" }
@@ -158,6 +254,8 @@ export interface Settlement {
   readonly holdId: string;
   /** At most the amount held; the rest is refunded in the same transaction. */
   readonly amount: Credits;
+  /** What the amount is made of: credits a row x rows. */
+  readonly sold?: { readonly price: Credits; readonly rows: number };
   /** Called inside the transaction, before the charge: reply and charge are committed together. */
   readonly reply: (balanceAfter: Credits) => StoredReply;
 }
@@ -169,9 +267,38 @@ export interface DayCount {
   readonly count: number;
 }
 
+/** What operators do: every act writes one row of the audit, in the same commit. Queries give the newest first. */
+export interface Administration {
+  createAccount(id: string, name: string, act?: Act): Promise<Account>;
+  listAccounts(): Promise<readonly AccountSummary[]>;
+  /** Its keys are refused from then on; what is held is still settled. @returns false where it was so before */
+  suspendAccount(id: string, suspended: boolean, act?: Act): Promise<boolean>;
+  createKey(key: NewKey, act?: Act): Promise<void>;
+  /** By the time they were made, revoked ones too. */
+  listKeys(accountId: string): Promise<readonly KeyDetail[]>;
+  key(id: string): Promise<KeyDetail | undefined>;
+  /** @throws RangeError for a cap below what is spent and held; StoreConflictError for a key that is revoked or unknown */
+  updateKey(id: string, changes: KeyChanges, act?: Act): Promise<KeyDetail>;
+  /** @returns false where there is no such live key */
+  revokeKey(keyId: string, act?: Act): Promise<boolean>;
+  /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
+  setPlan(accountId: string, changes: PlanChanges, act?: Act): Promise<Plan>;
+
+  /** Adds credits. @throws StoreConflictError where the reference was used for something else */
+  grant(accountId: string, mode: KeyMode, amount: Credits, adjustment: string | Adjustment): Promise<Adjusted>;
+  /** Takes credits away. @throws RangeError for more than is free */
+  deduct(accountId: string, mode: KeyMode, amount: Credits, adjustment: Adjustment): Promise<Adjusted>;
+  /** Gives a charge back, or a part of it. @param entryId of the charge @param amount undefined: what is left of it */
+  refund(entryId: bigint, amount: Credits | undefined, adjustment: Adjustment): Promise<Adjusted>;
+
+  entries(query: EntryQuery): Promise<readonly LedgerEntry[]>;
+  usage(query: UsageQuery): Promise<readonly UsageRow[]>;
+  audit(query: AuditQuery): Promise<readonly AuditRow[]>;
+}
+
 /** Accounts, keys, money and idempotency. Amounts are in credits; answers come after the commit, or StoreUnavailableError. */
-export interface Store {
-  /** @param hash from `hashApiKey`. @returns undefined where no such key exists or it was revoked */
+export interface Store extends Administration {
+  /** @param hash from `hashApiKey`. @returns undefined where no such key exists or it was revoked; one that has expired is found */
   findKey(hash: string): Promise<StoredKey | undefined>;
   account(accountId: string): Promise<Account | undefined>;
   balance(accountId: string, mode: KeyMode): Promise<Balance>;
@@ -183,18 +310,9 @@ export interface Store {
   /** Gives all back, also the charge of a `settle` that was rejected in doubt, unless a retry can have its reply. @returns the balance */
   release(holdId: string): Promise<Credits>;
 
-  /** Adds each `count` to its key's counter of that day (a difference, not a total); written with the next commit. */
+  /** Adds each `count` to its key's counter of that day (a difference, not a total), and notes that the key was used now. */
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;
-
-  createAccount(id: string, name: string): Promise<Account>;
-  createKey(key: Omit<StoredKey, "revokedAt" | "accountName">): Promise<void>;
-  listKeys(accountId: string): Promise<readonly StoredKey[]>;
-  /** @returns false where there is no such live key */
-  revokeKey(keyId: string): Promise<boolean>;
-  grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance>;
-  /** What is not named stays as it is, also where somebody else changes it at the same time. @returns the whole plan */
-  setPlan(accountId: string, changes: PlanChanges): Promise<Plan>;
 
   /** Expires what dead processes left pending, as far as it is older; from then on by itself. Called with 0 at the start. @returns how many */
   recover(olderThanMs: number): Promise<number>;
@@ -208,6 +326,8 @@ export interface LedgerOptions {
   readonly now: () => number;
   /** Milliseconds that never go back (I12); without it `now` is believed as it is. */
   readonly monotonic?: () => number;
+  /** Who administers through this store: `service`. */
+  readonly actor?: string;
   /** The most changes in one transaction: 64. */
   readonly groupSize?: number;
   /** How often it says that it lives and tidies up: 10,000 ms. */

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { setTimeout as setPause } from "node:timers";
 import type { Pool, PoolClient, QueryResult } from "pg";
 import type { Durability, Result, Row, Statement } from "./database.ts";
-import { StoreUnavailableError } from "./ledger.ts";
+import { StoreUnavailableError } from "./errors.ts";
 import { assertSchema, POSTGRES_VERSION } from "./schemas.ts";
 
 /** Serialisation, deadlock, lock timeout, too many connections, shutting down, starting up: the same request may succeed soon. */

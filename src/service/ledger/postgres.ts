@@ -2,22 +2,17 @@ import type { Pool } from "pg";
 import { needed } from "../missing-package.ts";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, run, type Steps } from "./database.ts";
+import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
+import { type MoneyRequest, type Outcome, type Place, placeKey } from "./facts.ts";
 import { readGroup, writeGroup } from "./group.ts";
 import { Instances } from "./instances.ts";
 import { verifyAll } from "./invariants.ts";
-import {
-  GROUP_SIZE,
-  HoldResolvedError,
-  type KeyMode,
-  type LedgerOptions,
-  PATIENCE_MS,
-  type Store,
-  StoreUnavailableError,
-} from "./ledger.ts";
+import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
+import type { LedgerDatabase } from "./ledger-database.ts";
 import { CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
-import { decide, type MoneyRequest, type Outcome, type Place, placeKey } from "./rules.ts";
+import { decide } from "./rules.ts";
 import { migratePostgres } from "./schemas.ts";
-import { type LedgerDatabase, LedgerStore } from "./store.ts";
+import { LedgerStore } from "./store.ts";
 
 export interface PostgresStoreOptions extends LedgerOptions {
   /** `postgres://user:password@host:port/database`. The password is in no message. */
@@ -70,7 +65,12 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   }
   const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
   const ledger = new PostgresLedger(pool, { now, patienceMs, groupSize: options.groupSize ?? GROUP_SIZE });
-  return new LedgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, freshMs: options.keyFreshMs ?? 10_000 });
+  return new LedgerStore(ledger, {
+    now,
+    heartbeatMs: options.heartbeatMs,
+    actor: options.actor,
+    freshMs: options.keyFreshMs ?? 10_000,
+  });
 }
 
 interface Job {
@@ -91,7 +91,7 @@ interface PostgresLedgerOptions {
 /** A queue for each account: what comes while its transaction is under way goes together in the next. */
 class PostgresLedger implements LedgerDatabase {
   readonly instances = new Instances("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
-  readonly planLock = " FOR UPDATE OF p";
+  readonly rowLock = " FOR UPDATE OF p";
   readonly #session: PostgresSession;
   readonly #now: () => number;
   readonly #groupSize: number;
@@ -156,7 +156,7 @@ class PostgresLedger implements LedgerDatabase {
 
   async #placeOf(request: MoneyRequest): Promise<Place> {
     if (request.kind === "hold") return request.request;
-    if (request.kind === "grant") return request.place;
+    if (request.kind === "adjust") return request.place;
     const holdId = request.kind === "settle" ? request.settlement.holdId : request.holdId;
     const [row] = await this.read("SELECT account_id, mode FROM holds WHERE id = $1", holdId);
     if (row === undefined) throw new HoldResolvedError(holdId, "unknown");

@@ -1,117 +1,38 @@
-import { type Credits, credits, formatCredits, ZERO } from "../../contract/money.ts";
+import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../contract/money.ts";
 import {
-  type HoldOutcome,
-  type HoldRequest,
   HoldResolvedError,
   type HoldState,
-  IDEMPOTENCY_TTL_MS,
-  type KeyMode,
   LedgerInvariantError,
   OverchargeError,
-  type Settlement,
-  type StoredReply,
+  StoreConflictError,
   UnknownAccountError,
-} from "./ledger.ts";
+} from "./errors.ts";
+import {
+  type Adjust,
+  type Asked,
+  assertBudget,
+  assertCovered,
+  type Capped,
+  type Entry,
+  type Facts,
+  type Hold,
+  type KeyFacts,
+  type Money,
+  type MoneyRequest,
+  type Operation,
+  type Outcome,
+  type Place,
+  placeKey,
+  type ReplyRecord,
+  recordKey,
+  refundOf,
+  type Settled,
+  type Writes,
+} from "./facts.ts";
+import { type HoldOutcome, type HoldRequest, IDEMPOTENCY_TTL_MS, type Settlement } from "./ledger.ts";
 
 /** Nine billion credits: exact as a JSON number (contract/money.ts), far below what 64 bits of millionths hold. */
 const MAX_BALANCE: Credits = credits(9_000_000_000n * 1_000_000n);
-
-/** Whose money: live and test credits of an account never meet. */
-export interface Place {
-  readonly accountId: string;
-  readonly mode: KeyMode;
-}
-
-export type MoneyRequest =
-  | { readonly kind: "hold"; readonly holdId?: string; readonly request: HoldRequest }
-  | { readonly kind: "settle"; readonly settlement: Settlement }
-  | {
-      readonly kind: "release";
-      readonly holdId: string;
-      readonly state: "voided" | "expired";
-      /** The settlement of this hold was reported as failed although its commit may stand: then the charge goes back. */
-      readonly refund: boolean;
-    }
-  | {
-      readonly kind: "grant";
-      readonly place: Place;
-      /** Names this grant and no other, so that a repeated one is recognised. */
-      readonly operation: string;
-      readonly amount: Credits;
-      readonly note: string;
-    };
-
-export interface Asked {
-  readonly request: MoneyRequest;
-  /** What an earlier attempt, whose commit got no answer, would have returned. */
-  readonly earlier?: unknown;
-}
-
-export interface Money extends Place {
-  readonly balance: Credits;
-  readonly held: Credits;
-  readonly charged: Credits;
-}
-
-export interface Hold extends Place {
-  readonly id: string;
-  readonly call: string;
-  readonly amount: Credits;
-  readonly state: HoldState;
-  readonly posted: Credits | null;
-  readonly idempotencyKey: string | null;
-}
-
-export interface ReplyRecord {
-  readonly requestHash: string;
-  readonly holdId: string;
-  readonly createdAt: number;
-  readonly ownerAlive: boolean;
-  /** Undefined: in flight. */
-  readonly reply: StoredReply | undefined;
-  readonly damaged: boolean;
-}
-
-/** All that a group needs to know, read under the lock under which its changes are written. */
-export interface Facts {
-  readonly now: number;
-  readonly money: ReadonlyMap<string, Money>;
-  readonly holds: ReadonlyMap<string, Hold>;
-  readonly records: ReadonlyMap<string, ReplyRecord>;
-  readonly operations: ReadonlySet<string>;
-  readonly nextHoldId: bigint;
-}
-
-export interface Entry extends Place {
-  readonly kind: "grant" | "charge";
-  readonly amount: Credits;
-  readonly balanceAfter: Credits;
-  readonly holdId: string | null;
-  readonly operation: string | null;
-  readonly note: string;
-}
-
-export interface Writes {
-  readonly holds: readonly { readonly id: string; readonly request: HoldRequest }[];
-  readonly resolved: readonly { readonly id: string; readonly state: HoldState; readonly posted: Credits | null }[];
-  readonly entries: readonly Entry[];
-  /** Holds whose idempotency record goes. Done before `records` are added. */
-  readonly forgotten: readonly string[];
-  readonly records: readonly { readonly id: string; readonly request: HoldRequest }[];
-  readonly replies: readonly { readonly holdId: string; readonly reply: StoredReply }[];
-  readonly money: readonly Money[];
-}
-
-export type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
-
-export interface Settled {
-  readonly reply: StoredReply;
-  readonly balance: Credits;
-}
-
-export const placeKey = ({ accountId, mode }: Place): string => `${mode} ${accountId}`;
-export const recordKey = (place: Place, call: string, key: string): string => `${placeKey(place)} ${call} ${key}`;
-export const refundOf = (holdId: string): string => `refund ${holdId}`;
 
 type Mutable<Lists> = { -readonly [Name in keyof Lists]: Lists[Name] extends readonly (infer Each)[] ? Each[] : never };
 
@@ -121,9 +42,12 @@ interface Draft {
   readonly money: Map<string, Money>;
   readonly holds: Map<string, Hold>;
   readonly records: Map<string, ReplyRecord>;
-  readonly operations: ReadonlySet<string>;
+  readonly operations: Map<string, Operation>;
+  readonly keys: ReadonlyMap<string, KeyFacts>;
+  readonly budgets: Map<string, Capped>;
+  readonly refunded: Map<string, Credits>;
   nextHoldId: bigint;
-  readonly writes: Mutable<Omit<Writes, "money">>;
+  readonly writes: Mutable<Omit<Writes, "money" | "budgets">>;
 }
 
 /** The one place where money moves. Each request sees what those before it left; one that fails changes nothing. Pure but for `reply`. */
@@ -133,6 +57,9 @@ export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes;
     money: new Map(facts.money),
     holds: new Map(facts.holds),
     records: new Map(facts.records),
+    operations: new Map(facts.operations),
+    budgets: new Map(facts.budgets),
+    refunded: new Map(facts.refunded),
     writes: { holds: [], resolved: [], entries: [], forgotten: [], records: [], replies: [] },
   };
   const outcomes = group.map((asked): Outcome => {
@@ -142,9 +69,16 @@ export function decide(facts: Facts, group: readonly Asked[]): { writes: Writes;
       return { ok: false, error };
     }
   });
-  const money = [...draft.money].filter(([key, after]) => facts.money.get(key) !== after).map(([, after]) => after);
-  return { writes: { ...draft.writes, money }, outcomes };
+  const writes = {
+    ...draft.writes,
+    money: changed(facts.money, draft.money),
+    budgets: changed(facts.budgets, draft.budgets),
+  };
+  return { writes, outcomes };
 }
+
+const changed = <Value>(before: ReadonlyMap<string, Value>, after: ReadonlyMap<string, Value>): readonly Value[] =>
+  [...after].filter(([key, value]) => before.get(key) !== value).map(([, value]) => value);
 
 function decideOne(draft: Draft, { earlier, request }: Asked): unknown {
   switch (request.kind) {
@@ -160,34 +94,43 @@ function decideOne(draft: Draft, { earlier, request }: Asked): unknown {
     case "release": {
       const held = holdOf(draft, request.holdId);
       if (held.state === "pending") giveBack(draft, held, request.state);
-      else if (request.refund) refund(draft, held);
+      else if (request.refund) refundLost(draft, held);
       return moneyOf(draft, held).balance;
     }
-    case "grant": {
-      if (draft.operations.has(request.operation)) return earlier;
-      const { balance, held } = grant(draft, request.place, request);
-      return { balance, held };
-    }
+    case "adjust":
+    case "refund":
+      return adjustOnce(draft, request, earlier);
   }
 }
 
 function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): HoldOutcome {
   const { amount, call, idempotency } = request;
   const { accountId, mode } = moneyOf(draft, request);
+  const known = draft.keys.get(request.keyId);
+  const why = known === undefined ? undefined : endOf(known, draft.now);
+  if (why !== undefined) return { kind: "key_ended", why };
   const key = idempotency === undefined ? undefined : recordKey(request, call, idempotency.key);
   const record = key === undefined ? undefined : draft.records.get(key);
   if (key !== undefined && record !== undefined && idempotency !== undefined) {
-    const known = replay(draft, key, record, idempotency.requestHash);
-    if (known !== undefined) return known;
+    const answered = replay(draft, key, record, idempotency.requestHash);
+    if (answered !== undefined) return answered;
   }
   const money = moneyOf(draft, request);
   const { balance } = money;
-  if (balance - money.held < amount) return { kind: "insufficient", balance, held: money.held };
+  const budget = draft.budgets.get(known?.origin ?? "");
+  const free = balance - money.held;
+  const left = budget === undefined ? free : budget.cap - budget.spent - budget.held;
+  if (budget !== undefined && left < amount && left <= free) {
+    const { cap, held, spent } = budget;
+    return { kind: "over_cap", cap, spent, held };
+  }
+  if (free < amount) return { kind: "insufficient", balance, held: money.held };
   const held = credits(money.held + amount);
-  setMoney(draft, { accountId, mode, balance, held, charged: money.charged });
+  move(draft, { accountId, mode, balance, held }, used(budget, { held: amount }));
   const id = madeId ?? (draft.nextHoldId++).toString();
   const idempotencyKey = idempotency?.key ?? null;
-  draft.holds.set(id, { id, accountId, mode, call, amount, state: "pending", posted: null, idempotencyKey });
+  const { keyId } = request;
+  draft.holds.set(id, { id, accountId, mode, keyId, call, amount, state: "pending", posted: null, idempotencyKey });
   draft.writes.holds.push({ id, request });
   if (key !== undefined && idempotency !== undefined) {
     const { requestHash } = idempotency;
@@ -202,6 +145,13 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
     draft.writes.records.push({ id, request });
   }
   return { kind: "held", holdId: id, balance, held };
+}
+
+/** Why a key may not spend. It was let in before, and may have come to its end since. */
+function endOf({ expiresAt, revokedAt, suspendedAt }: KeyFacts, now: number) {
+  if (revokedAt !== null) return "revoked";
+  if (expiresAt !== null && expiresAt <= now) return "expired";
+  return suspendedAt === null ? undefined : "suspended";
 }
 
 /** What an idempotency key is answered with; undefined where it is free again. */
@@ -221,29 +171,26 @@ function replay(draft: Draft, key: string, record: ReplyRecord, requestHash: str
   return record.reply === undefined ? { kind: "in_flight" } : { kind: "replay", reply: record.reply };
 }
 
-function settle(draft: Draft, held: Hold, { amount, holdId, reply }: Settlement): Settled {
+function settle(draft: Draft, held: Hold, { amount, holdId, reply, sold }: Settlement): Settled {
   if (held.state !== "pending") throw new HoldResolvedError(holdId, held.state);
   if (amount < 0n) throw new RangeError(`a charge cannot be negative: ${formatCredits(amount)}`);
   if (amount > held.amount) throw new OverchargeError(holdId, amount, held.amount);
-  const { accountId, call, idempotencyKey, mode } = held;
+  if (sold !== undefined && priceOf(sold.rows, sold.price) !== amount) {
+    throw new LedgerInvariantError(`${sold.rows} rows at ${sold.price} millionths are not ${amount}`);
+  }
+  const { accountId, call, idempotencyKey, keyId, mode } = held;
   const money = moneyOf(draft, held);
   const balance = credits(money.balance - amount);
   // Before anything is changed: a reply that cannot be built charges nothing.
   const answer = reply(balance);
-  const charged = credits(money.charged + amount);
-  setMoney(draft, { accountId, mode, balance, held: credits(money.held - held.amount), charged });
+  const budget = used(budgetOf(draft, held), { held: credits(-held.amount), spent: amount });
+  move(draft, { accountId, mode, balance, held: credits(money.held - held.amount) }, budget);
   resolve(draft, held, "posted", amount);
   if (amount > 0n) {
-    const charge = credits(-amount);
-    enter(draft, {
-      accountId,
-      mode,
-      kind: "charge",
-      amount: charge,
-      balanceAfter: balance,
-      holdId,
-      operation: null,
-      note: call,
+    draft.writes.entries.push({
+      ...{ accountId, mode, kind: "charge", amount: credits(-amount), balanceAfter: balance },
+      ...{ actor: keyId, holdId, refundOf: null, operation: null, note: call },
+      ...{ price: sold?.price ?? null, sold: sold?.rows ?? null, used: { keyId, call } },
     });
   }
   if (idempotencyKey !== null) {
@@ -257,37 +204,102 @@ function settle(draft: Draft, held: Hold, { amount, holdId, reply }: Settlement)
 
 function giveBack(draft: Draft, held: Hold, state: "voided" | "expired"): void {
   const money = moneyOf(draft, held);
-  setMoney(draft, { ...money, held: credits(money.held - held.amount) });
+  const budget = used(budgetOf(draft, held), { held: credits(-held.amount) });
+  move(draft, { ...money, held: credits(money.held - held.amount) }, budget);
   resolve(draft, held, state, null);
   if (held.idempotencyKey !== null) forget(draft, recordKey(held, held.call, held.idempotencyKey), held.id);
 }
 
 /** Once per hold, by the name of the operation. With an idempotency key there is no need: the retry gets the stored reply. */
-function refund(draft: Draft, held: Hold): void {
+function refundLost(draft: Draft, held: Hold): void {
   const operation = refundOf(held.id);
-  const amount = held.posted ?? ZERO;
-  if (held.state !== "posted" || held.idempotencyKey !== null || amount === 0n) return;
+  const left = unrefunded(draft, held);
+  if (held.state !== "posted" || held.idempotencyKey !== null || left === 0n) return;
   if (draft.operations.has(operation)) return;
-  grant(draft, held, { operation, amount, note: `refund of hold ${held.id}, whose answer was lost` });
+  refund(draft, held, { operation, amount: left, note: `hold ${held.id}: its answer was lost`, actor: "service" });
 }
 
-function grant(draft: Draft, place: Place, init: Pick<Entry, "operation" | "amount" | "note">): Money {
-  const { amount, note, operation } = init;
-  const { accountId, balance: before, charged, held, mode } = moneyOf(draft, place);
+type Adjustable = Extract<MoneyRequest, { readonly kind: "adjust" | "refund" }>;
+
+/** What an operator asks for. The name of the operation makes a second one nothing, and another one under it an error. */
+function adjustOnce(draft: Draft, request: Adjustable, earlier: unknown): unknown {
+  const place = request.kind === "adjust" ? request.place : holdOf(draft, request.holdId);
+  const done = draft.operations.get(request.operation);
+  if (done !== undefined) {
+    if (earlier !== undefined) return earlier;
+    const same =
+      request.kind === "adjust"
+        ? done.kind === request.entry && (done.amount === request.amount || done.amount === -request.amount)
+        : done.refundOf === request.holdId && (request.amount === undefined || done.amount === request.amount);
+    if (!same) {
+      const what = `${done.kind} of ${formatCredits(done.amount)} credits`;
+      throw new StoreConflictError(`this reference was used before, for a ${what}: nothing was done`);
+    }
+  } else if (request.kind === "refund") refundCharge(draft, holdOf(draft, request.holdId), request);
+  else adjust(draft, request);
+  const { balance, held } = moneyOf(draft, place);
+  return { balance, held, repeated: done !== undefined };
+}
+
+function adjust(draft: Draft, { actor, amount, entry, note, operation, place }: Adjust): void {
+  const { balance, held } = moneyOf(draft, place);
+  const signed = entry === "grant" ? amount : credits(-amount);
+  if (balance - held + signed < 0n) {
+    const free = formatCredits(credits(balance - held));
+    throw new RangeError(
+      `${formatCredits(amount)} credits cannot be removed: ${free} are free of a balance of ${formatCredits(balance)}`,
+    );
+  }
+  enter(draft, place, { kind: entry, amount: signed, operation, note, actor, refundOf: null, used: null });
+}
+
+const unrefunded = (draft: Draft, { id, posted }: Hold): Credits =>
+  credits((posted ?? ZERO) - (draft.refunded.get(id) ?? ZERO));
+
+type Refund = Extract<MoneyRequest, { readonly kind: "refund" }>;
+
+function refundCharge(draft: Draft, held: Hold, { amount, ...rest }: Omit<Refund, "kind" | "holdId">): void {
+  const left = unrefunded(draft, held);
+  const back = amount ?? left;
+  if (back <= 0n || back > left) {
+    const were = `${formatCredits(held.posted ?? ZERO)} credits were charged and ${formatCredits(left)} of them are left`;
+    throw new RangeError(`${formatCredits(back)} credits cannot be refunded: ${were}`);
+  }
+  refund(draft, held, { ...rest, amount: back });
+}
+
+function refund(draft: Draft, held: Hold, init: Pick<Entry, "operation" | "amount" | "note" | "actor">): void {
+  const { call, id, keyId } = held;
+  const budget = used(budgetOf(draft, held), { spent: credits(-init.amount) });
+  enter(draft, held, { ...init, kind: "refund", refundOf: id, used: { keyId, call } }, budget);
+  draft.refunded.set(id, credits((draft.refunded.get(id) ?? ZERO) + init.amount));
+}
+
+type Entered = Pick<Entry, "kind" | "operation" | "amount" | "note" | "actor" | "refundOf" | "used">;
+
+/** An entry that is no charge, and the balance after it. */
+function enter(draft: Draft, place: Place, init: Entered, budget?: Capped): void {
+  const { amount, kind, operation, refundOf: refunded } = init;
+  const { accountId, balance: before, held, mode } = moneyOf(draft, place);
   const balance = credits(before + amount);
   if (balance > MAX_BALANCE) throw new RangeError(`a balance cannot exceed ${formatCredits(MAX_BALANCE)} credits`);
-  const after = setMoney(draft, { accountId, mode, balance, held, charged });
-  enter(draft, { accountId, mode, kind: "grant", amount, balanceAfter: balance, holdId: null, operation, note });
-  return after;
+  move(draft, { accountId, mode, balance, held }, budget);
+  draft.writes.entries.push({ ...init, accountId, mode, balanceAfter: balance, holdId: null, price: null, sold: null });
+  if (operation !== null) draft.operations.set(operation, { kind, amount, refundOf: refunded });
 }
 
-function enter(draft: Draft, entry: Entry): void {
-  draft.writes.entries.push(entry);
-}
+const budgetOf = (draft: Draft, { keyId }: Hold): Capped | undefined =>
+  draft.budgets.get(draft.keys.get(keyId)?.origin ?? "");
+
+const used = (budget: Capped | undefined, by: { readonly held?: Credits; readonly spent?: Credits }) =>
+  budget && {
+    ...budget,
+    spent: credits(budget.spent + (by.spent ?? ZERO)),
+    held: credits(budget.held + (by.held ?? ZERO)),
+  };
 
 function resolve(draft: Draft, held: Hold, state: HoldState, posted: Credits | null): void {
-  const { accountId, amount, call, id, idempotencyKey, mode } = held;
-  draft.holds.set(id, { id, accountId, mode, call, amount, state, posted, idempotencyKey });
+  draft.holds.set(held.id, { ...held, state, posted });
   draft.writes.resolved.push({ id: held.id, state, posted });
 }
 
@@ -308,14 +320,9 @@ function moneyOf(draft: Draft, place: Place): Money {
   return money;
 }
 
-function setMoney(draft: Draft, money: Money): Money {
-  draft.money.set(placeKey(money), assertCovered(money));
-  return money;
-}
-
-/** I2, asserted on every figure that enters or leaves the ledger, besides the constraint in the schema. */
-export function assertCovered<Figures extends Omit<Money, "charged">>(money: Figures): Figures {
-  const { accountId, balance, held, mode } = money;
-  if (held >= 0n && held <= balance) return money;
-  throw new LedgerInvariantError(`${accountId} (${mode}) would hold ${held} of ${balance} millionths`);
+/** Both are looked at before either is set: what is refused changes nothing. */
+function move(draft: Draft, money: Money, budget: Capped | undefined): void {
+  assertCovered(money);
+  if (budget !== undefined) draft.budgets.set(budget.origin, assertBudget(budget));
+  draft.money.set(placeKey(money), money);
 }

@@ -5,9 +5,9 @@ import { pathToFileURL } from "node:url";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../missing-package.ts";
 import { type Result, type Row, runNow, type Statement } from "./database.ts";
+import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
 import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { verifyAll } from "./invariants.ts";
-import { NoLedgerError, StoreUnavailableError } from "./ledger.ts";
 import { assertLedger, checkSqliteVersion } from "./schemas.ts";
 
 const MOST_ROWS = 64;

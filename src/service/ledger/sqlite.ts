@@ -4,21 +4,17 @@ import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../missing-package.ts";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
+import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
+import type { MoneyRequest, Outcome, Place } from "./facts.ts";
 import { readGroup, writeGroup } from "./group.ts";
 import { GroupCommit, resultCode, SQLITE_BUSY, translateError } from "./group-commit.ts";
 import { Instances } from "./instances.ts";
-import {
-  GROUP_SIZE,
-  type LedgerOptions,
-  NoLedgerError,
-  PATIENCE_MS,
-  type Store,
-  StoreUnavailableError,
-} from "./ledger.ts";
-import { decide, type MoneyRequest, type Outcome, type Place } from "./rules.ts";
+import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
+import type { LedgerDatabase } from "./ledger-database.ts";
+import { decide } from "./rules.ts";
 import { assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
 import { isFile, Statements, verifySnapshot } from "./sqlite-file.ts";
-import { type LedgerDatabase, LedgerStore } from "./store.ts";
+import { LedgerStore } from "./store.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
   /** The ledger's file; made with mode 0600 where it is missing. Its folder must exist. */
@@ -57,7 +53,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
-    return new LedgerStore(ledger, { now, heartbeatMs: options.heartbeatMs }, open);
+    return new LedgerStore(ledger, { now, heartbeatMs: options.heartbeatMs, actor: options.actor }, open);
   } catch (error) {
     database.close();
     throw translateError(error);
@@ -88,7 +84,7 @@ const VACUUM_PAGES = 4_000;
 class SqliteLedger implements LedgerDatabase {
   readonly instances = new Instances("NULL");
   readonly makeHoldId = undefined;
-  readonly planLock = "";
+  readonly rowLock = "";
   readonly #database: DatabaseSyncInstance;
   readonly #path: string;
   readonly #now: () => number;

@@ -1,41 +1,27 @@
-import { randomBytes } from "node:crypto";
 import { setInterval as setTimer } from "node:timers";
-import { type Credits, credits, formatCredits } from "../../contract/money.ts";
+import { type Credits, credits } from "../../contract/money.ts";
 import { sameHash } from "../keys.ts";
-import {
-  ACCOUNT_COLUMNS,
-  createAccount,
-  createKey,
-  KEY_COLUMNS,
-  recordCalls,
-  revokeKey,
-  setPlan,
-  storedAccount,
-  storedCount,
-  storedKey,
-} from "./accounts.ts";
+import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
+import { Administrator } from "./administrator.ts";
 import { utcDay } from "./clock.ts";
-import { change, type Durability, type Row, type Steps } from "./database.ts";
+import { change, type Row } from "./database.ts";
+import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
+import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
 import { FreshCache } from "./fresh-cache.ts";
-import type { Instances } from "./instances.ts";
+import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
 import {
   type Account,
   type Balance,
   type DayCount,
   type HoldOutcome,
   type HoldRequest,
-  HoldResolvedError,
   IDEMPOTENCY_TTL_MS,
   type KeyMode,
-  type Plan,
-  type PlanChanges,
   type Settlement,
   type Store,
   type StoredKey,
-  StoreUnavailableError,
-  UnknownAccountError,
 } from "./ledger.ts";
-import { assertCovered, type MoneyRequest, type Place, type Settled } from "./rules.ts";
+import type { LedgerDatabase } from "./ledger-database.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** The most idempotency records that one transaction and one heartbeat remove: 500 each second keep up with the busiest service. */
@@ -46,37 +32,17 @@ const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
 const KEY_STALE_MS = 60_000;
 const KEYS_REMEMBERED = 10_000;
 
-/** What a database does for the ledger. Everything rejects with StoreUnavailableError where it cannot, or is closed. */
-export interface LedgerDatabase {
-  readonly instances: Instances;
-  /** Makes the id of a hold before it is asked for; undefined where the database numbers them. */
-  readonly makeHoldId: (() => string) | undefined;
-  readonly closed: boolean;
-  /** What keeps a plan `p` that was read from being changed by others, where a transaction alone does not. */
-  readonly planLock: string;
-  read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
-  /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
-  change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
-  /** Decided with those that come at the same time; resolves once it is committed. @param place whose money, where that is known */
-  money(durability: Durability, request: MoneyRequest, place: Place | undefined): Promise<unknown>;
-  verify(): Promise<readonly string[]>;
-  tidy(): Promise<void>;
-  /** Resolves once all that was asked for is committed or refused. */
-  drain(): Promise<void>;
-  close(): Promise<void>;
-}
-
 export interface LedgerStoreOptions {
   readonly now: () => number;
   readonly heartbeatMs: number | undefined;
+  /** Who administers where an act does not say: `service`. */
+  readonly actor: string | undefined;
   /** How long keys and plans are believed without asking again, where asking is slow; undefined: they are always asked for. */
   readonly freshMs?: number;
 }
 
 /** The ledger on any database: keeps what only this process knows, and leaves money to `decide`. */
-export class LedgerStore implements Store {
-  readonly #database: LedgerDatabase;
-  readonly #now: () => number;
+export class LedgerStore extends Administrator implements Store {
   readonly #heartbeatMs: number;
   readonly #keys: FreshCache<StoredKey> | undefined;
   readonly #accounts: FreshCache<Account> | undefined;
@@ -91,20 +57,19 @@ export class LedgerStore implements Store {
   #registered = false;
 
   constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
-    this.#database = database;
-    this.#now = options.now;
+    super(database, options.now, options.actor ?? "service");
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#open = open;
     if (options.freshMs === undefined) return;
     const freshMs = Math.min(options.freshMs, KEY_STALE_MS);
-    const cache = { freshMs, staleMs: KEY_STALE_MS, now: this.#now, size: KEYS_REMEMBERED };
+    const cache = { freshMs, staleMs: KEY_STALE_MS, now: this.now, size: KEYS_REMEMBERED };
     this.#keys = new FreshCache(cache);
     this.#accounts = new FreshCache(cache);
   }
 
   async findKey(hash: string): Promise<StoredKey | undefined> {
     const key = await this.#look(this.#keys, hash, async () => {
-      const [row] = await this.#database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
+      const [row] = await this.database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
       return row === undefined ? undefined : storedKey(row);
     });
     return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
@@ -112,17 +77,17 @@ export class LedgerStore implements Store {
 
   account(accountId: string): Promise<Account | undefined> {
     return this.#look(this.#accounts, accountId, async () => {
-      const [row] = await this.#database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
+      const [row] = await this.database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
       return row === undefined ? undefined : storedAccount(row);
     });
   }
 
   async balance(accountId: string, mode: KeyMode): Promise<Balance> {
-    const [row] = await this.#database.read(
-      `SELECT b.balance, b.held, COALESCE(u.charged, 0) AS used FROM balances b
-       LEFT JOIN usage_days u ON u.account_id = b.account_id AND u.mode = b.mode AND u.day = $1
-       WHERE b.account_id = $2 AND b.mode = $3`,
-      ...[utcDay(this.#now()), accountId, mode],
+    const [row] = await this.database.read(
+      `SELECT b.balance, b.held, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
+         WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $1) AS bigint) AS used
+       FROM balances b WHERE b.account_id = $2 AND b.mode = $3`,
+      ...[utcDay(this.now()), accountId, mode],
     );
     if (row === undefined) throw new UnknownAccountError(accountId);
     const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
@@ -133,12 +98,12 @@ export class LedgerStore implements Store {
   async hold(request: HoldRequest): Promise<HoldOutcome> {
     if (request.amount < 0n) throw new RangeError("a hold cannot be negative");
     if (!this.#registered) await this.#register();
-    const holdId = this.#database.makeHoldId?.();
+    const holdId = this.database.makeHoldId?.();
     const { accountId, mode } = request;
     const place = { accountId, mode };
     const asked: MoneyRequest = { kind: "hold", request, ...(holdId === undefined ? {} : { holdId }) };
     try {
-      const outcome = (await this.#database.money("volatile", asked, place)) as HoldOutcome;
+      const outcome = (await this.database.money("volatile", asked, place)) as HoldOutcome;
       if (outcome.kind === "held") this.#open.set(outcome.holdId, place);
       return outcome;
     } catch (error) {
@@ -151,7 +116,7 @@ export class LedgerStore implements Store {
     const { holdId } = settlement;
     try {
       const place = this.#open.get(holdId);
-      return (await this.#database.money("durable", { kind: "settle", settlement }, place)) as Settled;
+      return (await this.database.money("durable", { kind: "settle", settlement }, place)) as Settled;
     } catch (error) {
       if (error instanceof StoreUnavailableError && error.inDoubt) this.#doubtful.add(holdId);
       throw error;
@@ -164,7 +129,7 @@ export class LedgerStore implements Store {
     try {
       const refund = this.#doubtful.has(holdId);
       const request: MoneyRequest = { kind: "release", holdId, state: "voided", refund };
-      const balance = (await this.#database.money("volatile", request, this.#open.get(holdId))) as Credits;
+      const balance = (await this.database.money("volatile", request, this.#open.get(holdId))) as Credits;
       this.#doubtful.delete(holdId);
       this.#owed.delete(holdId);
       return balance;
@@ -177,53 +142,25 @@ export class LedgerStore implements Store {
   }
 
   recordCalls(counts: readonly DayCount[]): Promise<void> {
-    return this.#database.change("volatile", () => recordCalls(counts));
+    const now = this.now();
+    return this.database.change("volatile", () => recordCalls(counts, now));
   }
 
   async callsOfDay(day: string): Promise<readonly DayCount[]> {
-    return (await this.#database.read("SELECT key_id, day, count FROM call_counts WHERE day = $1", day)).map(
+    return (await this.database.read("SELECT key_id, day, count FROM call_counts WHERE day = $1", day)).map(
       storedCount,
     );
   }
 
-  createAccount(id: string, name: string): Promise<Account> {
-    const createdAt = this.#now();
-    return this.#database.change("durable", (repeated) => createAccount(id, name, createdAt, repeated));
-  }
-
-  createKey(key: Omit<StoredKey, "revokedAt" | "accountName">): Promise<void> {
-    return this.#database.change("durable", (repeated) => createKey(key, repeated));
-  }
-
-  async listKeys(accountId: string): Promise<readonly StoredKey[]> {
-    const sql = `${KEY_COLUMNS} WHERE k.account_id = $1 ORDER BY k.created_at, k.id`;
-    return (await this.#database.read(sql, accountId)).map(storedKey);
-  }
-
-  revokeKey(keyId: string): Promise<boolean> {
-    const revokedAt = this.#now();
-    const revoked = this.#database.change("durable", (repeated) => revokeKey(keyId, revokedAt, repeated));
-    return revoked.finally(() => this.#keys?.drop());
-  }
-
-  async grant(accountId: string, mode: KeyMode, amount: Credits, note: string): Promise<Balance> {
-    if (amount <= 0n) throw new RangeError(`only credits above zero can be added, not ${formatCredits(amount)}`);
-    const [place, operation] = [{ accountId, mode }, randomBytes(12).toString("hex")];
-    const request: MoneyRequest = { kind: "grant", place, operation, amount, note };
-    const money = (await this.#database.money("durable", request, place)) as Pick<Balance, "balance" | "held">;
-    const { usedToday } = await this.balance(accountId, mode);
-    return { ...money, usedToday };
-  }
-
-  setPlan(accountId: string, changes: PlanChanges): Promise<Plan> {
-    const done = this.#database.change("durable", () => setPlan(accountId, changes, this.#database.planLock));
-    return done.finally(() => this.#accounts?.drop());
+  protected forget(): void {
+    this.#keys?.drop();
+    this.#accounts?.drop();
   }
 
   async recover(olderThanMs: number): Promise<number> {
-    const now = this.#now();
-    const { instances } = this.#database;
-    const pending = await this.#database.read(
+    const now = this.now();
+    const { instances } = this.database;
+    const pending = await this.database.read(
       `SELECT h.id, h.account_id, h.mode, ${instances.columns} FROM holds h LEFT JOIN instances i ON i.id = h.owner
        WHERE h.state = 'pending' AND h.created_at <= $1`,
       olderThanMs === 0 ? Number.MAX_SAFE_INTEGER : now - olderThanMs,
@@ -235,26 +172,26 @@ export class LedgerStore implements Store {
   }
 
   verify(): Promise<readonly string[]> {
-    return this.#database.verify();
+    return this.database.verify();
   }
 
   async close(): Promise<void> {
-    if (this.#database.closed) return;
+    if (this.database.closed) return;
     clearInterval(this.#heartbeat);
     try {
       await this.#registration?.catch(() => undefined);
-      await this.#database.drain();
+      await this.database.drain();
       if (this.#registered) {
         // Whoever closes the store has answered everybody: what is still held was for nobody.
         const sql = "SELECT id, account_id, mode FROM holds WHERE owner = $1 AND state = 'pending'";
-        await this.#giveBack(await this.#database.read(sql, this.#database.instances.id), "voided");
-        await this.#database.change("volatile", () => this.#database.instances.leave());
+        await this.#giveBack(await this.database.read(sql, this.database.instances.id), "voided");
+        await this.database.change("volatile", () => this.database.instances.leave());
       }
     } catch (error) {
       // The database is away: another process gives the holds back once this one is seen to be gone.
       if (!(error instanceof StoreUnavailableError)) throw error;
     } finally {
-      await this.#database.close();
+      await this.database.close();
     }
   }
 
@@ -263,7 +200,7 @@ export class LedgerStore implements Store {
       holds.map((row) => {
         const place = { accountId: row.account_id as string, mode: row.mode as KeyMode };
         const request = { kind: "release", holdId: String(row.id), state, refund: false } as const;
-        return this.#database.money("volatile", request, place);
+        return this.database.money("volatile", request, place);
       }),
     );
   }
@@ -273,7 +210,7 @@ export class LedgerStore implements Store {
     key: string,
     load: () => Promise<Value | undefined>,
   ): Promise<Value | undefined> {
-    if (cache === undefined || this.#database.closed) return load();
+    if (cache === undefined || this.database.closed) return load();
     return cache.get(key, load, (error) => error instanceof StoreUnavailableError);
   }
 
@@ -292,11 +229,11 @@ export class LedgerStore implements Store {
   }
 
   #beat(): Promise<void> {
-    return this.#database.change("volatile", () => this.#database.instances.beat(this.#now()));
+    return this.database.change("volatile", () => this.database.instances.beat(this.now()));
   }
 
   #beginTending(): void {
-    if (this.#heartbeat !== undefined || this.#database.closed) return;
+    if (this.#heartbeat !== undefined || this.database.closed) return;
     // A store that is away has nothing to tend; whoever needs it gets the error.
     this.#heartbeat = setTimer(() => void this.#tend().catch(() => undefined), this.#heartbeatMs);
     this.#heartbeat.unref();
@@ -318,10 +255,10 @@ export class LedgerStore implements Store {
   }
 
   async #prune(): Promise<void> {
-    const now = this.#now();
-    const { instances } = this.#database;
+    const now = this.now();
+    const { instances } = this.database;
     const some = (): Promise<number> =>
-      this.#database.change("volatile", () =>
+      this.database.change("volatile", () =>
         change(
           `DELETE FROM idempotency WHERE hold_id IN
            (SELECT hold_id FROM idempotency WHERE created_at <= $1 AND state = 'stored' ORDER BY created_at LIMIT ${PRUNE_ROWS})`,
@@ -330,10 +267,10 @@ export class LedgerStore implements Store {
       );
     let pruned = 0;
     for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1) pruned += await some();
-    await this.#database.change("volatile", function* () {
+    await this.database.change("volatile", function* () {
       yield* change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS));
       yield* instances.prune(now);
     });
-    if (pruned > 0) await this.#database.tidy();
+    if (pruned > 0) await this.database.tidy();
   }
 }

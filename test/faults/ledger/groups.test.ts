@@ -146,7 +146,7 @@ class Side {
         // Each grant has a random name of its own.
         `SELECT id, account_id, mode, kind, amount, balance_after, hold_id, note, day, created_at FROM entries ORDER BY id`,
         "SELECT * FROM idempotency ORDER BY hold_id",
-        "SELECT * FROM usage_days ORDER BY account_id, mode, day",
+        "SELECT * FROM usage ORDER BY account_id, mode, day, key_id, call",
       ].map((sql) => database.prepare(sql, { readBigInts: true }).all());
     } finally {
       database.close();

@@ -1,11 +1,12 @@
+import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type Credits, credits } from "../../../src/contract/money.ts";
+import { hashApiKey } from "../../../src/service/keys.ts";
+import { HoldResolvedError, OverchargeError } from "../../../src/service/ledger/errors.ts";
 import {
   type HoldOutcome,
-  HoldResolvedError,
   IDEMPOTENCY_TTL_MS,
-  OverchargeError,
   STANDARD_PLAN,
   type Store,
   type StoredReply,
@@ -25,14 +26,26 @@ type Command =
       readonly amount: number;
       readonly key: number | null;
       readonly content: number;
+      readonly by: number;
       readonly burst: number;
       readonly store: 0 | 1;
     }
   | { readonly kind: "settle"; readonly nth: number; readonly share: number; readonly store: 0 | 1 }
   | { readonly kind: "release"; readonly nth: number; readonly store: 0 | 1 }
-  | { readonly kind: "wait"; readonly hours: number };
+  | { readonly kind: "wait"; readonly hours: number }
+  | { readonly kind: "deduct"; readonly amount: number; readonly store: 0 | 1 }
+  | { readonly kind: "refund"; readonly nth: number; readonly amount: number | null; readonly store: 0 | 1 }
+  | { readonly kind: "again"; readonly store: 0 | 1 }
+  /** Null takes the bound away. */
+  | { readonly kind: "cap"; readonly by: number; readonly cap: number | null; readonly store: 0 | 1 }
+  | { readonly kind: "expire"; readonly by: number; readonly hours: number | null; readonly store: 0 | 1 }
+  | { readonly kind: "suspend"; readonly suspended: boolean; readonly store: 0 | 1 };
 
+/** Two keys of one chain, which share a cap, and one of its own. */
+const KEYS = 3;
+const chainOf = (by: number): number => Math.min(by, 1);
 const store = fc.constantFrom(0 as const, 1 as const);
+const by = fc.integer({ min: 0, max: KEYS - 1 });
 const command: fc.Arbitrary<Command> = fc.oneof(
   fc.record({ kind: fc.constant("grant" as const), amount: fc.integer({ min: 1, max: 30 }), store }),
   fc.record({
@@ -40,6 +53,7 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     amount: fc.integer({ min: 0, max: 25 }),
     key: fc.option(fc.integer({ min: 0, max: 2 })),
     content: fc.integer({ min: 0, max: 1 }),
+    by,
     burst: fc.constantFrom(1, 1, 1, 2, 5),
     store,
   }),
@@ -52,13 +66,28 @@ const command: fc.Arbitrary<Command> = fc.oneof(
   }),
   fc.record({ kind: fc.constant("release" as const), nth: fc.nat(6), store }),
   fc.record({ kind: fc.constant("wait" as const), hours: fc.constantFrom(1, 12, 24) }),
+  fc.record({ kind: fc.constant("deduct" as const), amount: fc.integer({ min: 1, max: 20 }), store }),
+  fc.record({
+    kind: fc.constant("refund" as const),
+    nth: fc.nat(6),
+    amount: fc.option(fc.integer({ min: 1, max: 12 })),
+    store,
+  }),
+  fc.record({ kind: fc.constant("again" as const), store }),
+  fc.record({ kind: fc.constant("cap" as const), by, cap: fc.option(fc.integer({ min: 0, max: 40 })), store }),
+  fc.record({ kind: fc.constant("expire" as const), by, hours: fc.option(fc.constantFrom(0, 6, 18)), store }),
+  fc.record({ kind: fc.constant("suspend" as const), suspended: fc.boolean(), store }),
 );
 
 interface ModelHold {
   readonly id: string;
   readonly amount: bigint;
   readonly key: number | null;
+  readonly by: number;
+  readonly requestId: string;
   state: "pending" | "posted" | "voided";
+  charged: bigint;
+  refunded: bigint;
 }
 
 /** The whole specification of money and idempotency, in one place. */
@@ -66,12 +95,28 @@ class Model {
   balance = 0n;
   held = 0n;
   readonly holds: ModelHold[] = [];
+  readonly caps = new Map<number, bigint>();
+  readonly ends = new Map<number, number>();
+  suspended = false;
+  /** Whether the one named grant was made. */
+  once = false;
   readonly records = new Map<
     number,
     { hash: string; at: number; reply: StoredReply | undefined; hold: ModelHold | undefined }
   >();
 
-  hold(amount: bigint, key: number | null, hash: string, now: number): HoldOutcome["kind"] {
+  /** From the holds themselves: no running sum. */
+  spent(chain: number): { spent: bigint; held: bigint } {
+    const own = this.holds.filter((hold) => chainOf(hold.by) === chain);
+    const sum = (of: (hold: ModelHold) => bigint): bigint => own.reduce((total, hold) => total + of(hold), 0n);
+    return {
+      spent: sum(({ charged, refunded }) => charged - refunded),
+      held: sum(({ amount, state }) => (state === "pending" ? amount : 0n)),
+    };
+  }
+
+  hold(amount: bigint, key: number | null, hash: string, now: number, by: number): HoldOutcome["kind"] {
+    if ((this.ends.get(by) ?? Number.POSITIVE_INFINITY) <= now || this.suspended) return "key_ended";
     const record = key === null ? undefined : this.records.get(key);
     if (key !== null && record !== undefined) {
       const expired = record.reply !== undefined && now - record.at >= IDEMPOTENCY_TTL_MS;
@@ -81,7 +126,11 @@ class Model {
       }
       this.records.delete(key);
     }
-    return this.balance - this.held < amount ? "insufficient" : "held";
+    const free = this.balance - this.held;
+    const { held, spent } = this.spent(chainOf(by));
+    const cap = this.caps.get(chainOf(by));
+    if (cap !== undefined && cap - spent - held < amount && cap - spent - held <= free) return "over_cap";
+    return free < amount ? "insufficient" : "held";
   }
 
   granted(hold: ModelHold, hash: string, now: number): void {
@@ -111,6 +160,13 @@ describe("the ledger against a model", () => {
     const accountId = `account-${accounts}`;
     const model = new Model();
     await stores[0].createAccount(accountId, accountId);
+    const keyIds = Array.from({ length: KEYS }, (_, n) => `${accountId}-${n}`);
+    for (const [n, id] of keyIds.entries()) {
+      const key = { id, name: id, mode: "live" as const, prefix: "p", hash: hashApiKey(id), accountId, createdAt: 1 };
+      // The third follows the second: they share a cap.
+      await stores[0].createKey({ ...key, ...(n === 2 ? { rotatedFrom: `${accountId}-1` } : {}) });
+    }
+    const idOf = (n: number): string => keyIds[n] ?? "";
     for (const each of sequence) {
       commands += 1;
       if (each.kind === "wait") time += each.hours * 3_600_000;
@@ -122,21 +178,48 @@ describe("the ledger against a model", () => {
         const amount = credits(BigInt(each.amount));
         const hash = `content-${each.content}`;
         const idempotency = each.key === null ? {} : { idempotency: { key: `key-${each.key}`, requestHash: hash } };
+        const requests = Array.from({ length: each.burst }, () => randomUUID());
         const outcomes = await Promise.all(
-          Array.from({ length: each.burst }, () =>
-            stores[each.store].hold(holdRequest(amount, { accountId, ...idempotency })),
+          requests.map((requestId) =>
+            stores[each.store].hold(
+              holdRequest(amount, { accountId, requestId, keyId: idOf(each.by), ...idempotency }),
+            ),
           ),
         );
-        for (const outcome of outcomes) {
-          expect(outcome.kind).toBe(model.hold(amount, each.key, hash, time));
+        for (const [n, outcome] of outcomes.entries()) {
+          expect(outcome.kind).toBe(model.hold(amount, each.key, hash, time, each.by));
           if (outcome.kind === "held") {
-            model.granted({ id: outcome.holdId, amount, key: each.key, state: "pending" }, hash, time);
+            const made = { id: outcome.holdId, amount, key: each.key, by: each.by, charged: 0n, refunded: 0n };
+            const requestId = requests[n] ?? "";
+            model.granted({ ...made, requestId, state: "pending" }, hash, time);
             expect([outcome.balance, outcome.held]).toEqual([model.balance, model.held]);
           }
           if (outcome.kind === "replay" && each.key !== null) {
             expect(outcome.reply).toEqual(model.records.get(each.key)?.reply);
           }
         }
+      } else if (each.kind === "refund" || each.kind === "deduct" || each.kind === "again") {
+        await adjust(model, accountId, each, stores[each.store]);
+      } else if (each.kind === "cap") {
+        const chain = chainOf(each.by);
+        const { held, spent } = model.spent(chain);
+        const cap = each.cap === null ? null : credits(BigInt(each.cap));
+        const set = stores[each.store].updateKey(idOf(each.by), { maxCredits: cap });
+        if (cap !== null && cap < spent + held) await expect(set).rejects.toThrow(RangeError);
+        else {
+          expect((await set).budget).toEqual(cap === null ? null : { cap, spent, held });
+          if (cap === null) model.caps.delete(chain);
+          else model.caps.set(chain, cap);
+        }
+      } else if (each.kind === "expire") {
+        const end = each.hours === null ? null : time + each.hours * 3_600_000;
+        expect((await stores[each.store].updateKey(idOf(each.by), { expiresAt: end })).expiresAt).toBe(end);
+        if (end === null) model.ends.delete(each.by);
+        else model.ends.set(each.by, end);
+      } else if (each.kind === "suspend") {
+        const changed = await stores[each.store].suspendAccount(accountId, each.suspended);
+        expect(changed).toBe(model.suspended !== each.suspended);
+        model.suspended = each.suspended;
       } else {
         const hold = model.holds[each.nth];
         if (hold === undefined) continue;
@@ -160,6 +243,7 @@ describe("the ledger against a model", () => {
         else if (hold.state !== "pending") await expect(settling).rejects.toThrow(HoldResolvedError);
         else {
           hold.state = "posted";
+          hold.charged = amount;
           model.balance -= amount;
           model.held -= hold.amount;
           const { balance, reply } = await settling;
@@ -172,7 +256,48 @@ describe("the ledger against a model", () => {
       }
       const { balance, held } = await stores[1].balance(accountId, "live");
       expect([balance, held]).toEqual([model.balance, model.held]);
+      for (const { budget, id } of await stores[0].listKeys(accountId)) {
+        const chain = chainOf(keyIds.indexOf(id));
+        const cap = model.caps.get(chain);
+        expect(budget).toEqual(cap === undefined ? null : { cap, ...model.spent(chain) });
+      }
     }
+    const entries = await stores[1].entries({ accountId, limit: 1_000 });
+    expect(entries.reduce((sum, { amount }) => sum + amount, 0n)).toBe(model.balance);
+  }
+
+  async function adjust(
+    model: Model,
+    accountId: string,
+    each: Extract<Command, { readonly kind: "refund" | "deduct" | "again" }>,
+    by: Store,
+  ): Promise<void> {
+    if (each.kind === "again") {
+      // One reference for the whole life of the account: only the first does anything.
+      const { repeated } = await by.grant(accountId, "live", credits(3n), { reference: "once", note: "" });
+      expect(repeated).toBe(model.once);
+      if (!model.once) model.balance += 3n;
+      model.once = true;
+      return;
+    }
+    if (each.kind === "deduct") {
+      const amount = credits(BigInt(each.amount));
+      const deducted = by.deduct(accountId, "live", amount, { note: "" });
+      if (model.balance - model.held < amount) await expect(deducted).rejects.toThrow(RangeError);
+      else model.balance -= amount;
+      return void (await deducted.catch(() => undefined));
+    }
+    const hold = model.holds[each.nth];
+    const entries = await by.entries({ accountId, kind: "charge", limit: 1_000 });
+    const charge = entries.find(({ requestId }) => hold !== undefined && requestId === hold.requestId);
+    if (hold === undefined || charge === undefined) return;
+    const left = hold.charged - hold.refunded;
+    const amount = each.amount === null ? left : BigInt(each.amount);
+    const refunding = by.refund(charge.id, each.amount === null ? undefined : credits(amount), { note: "" });
+    if (amount <= 0n || amount > left) return void (await expect(refunding).rejects.toThrow(RangeError));
+    hold.refunded += amount;
+    model.balance += amount;
+    expect((await refunding).balance).toBe(model.balance);
   }
 
   it("does the same for every sequence of commands", { timeout: 3_600_000 }, async () => {

@@ -215,7 +215,7 @@ export async function checkLedger(path: string, lines: readonly Line[], volatile
         const outcome = await store.hold({
           accountId: "acme",
           mode: "live",
-          keyId: "k1",
+          keyId: "k3",
           call: "person_search",
           amount: credits(0n),
           requestId: "retry",

@@ -15,7 +15,7 @@ const answer = (name) => (balance) => ({ status: 200, headers: { "x-name": name 
 const holdOf = (name, credits, idempotent) => ({
   accountId: "acme",
   mode: "live",
-  keyId: "k1",
+  keyId: "k3",
   call: "person_search",
   amount: BigInt(credits) * MICROS,
   requestId: name,
@@ -65,6 +65,10 @@ async function life(path, ackPath, options) {
   await act({ kind: "account" }, () => store.createAccount("acme", "Acme"));
   await grant("first", 1000);
   await act({ kind: "key", hash: "1".repeat(64) }, () => store.createKey(key("k1", "1")));
+  // What all is charged to, with a cap: its budget moves in every commit that moves money.
+  await act({ kind: "key", hash: "3".repeat(64) }, () =>
+    store.createKey({ ...key("k3", "3"), maxCredits: 1000n * MICROS }),
+  );
   await charge("plain", 25, 7, false);
   await charge("keyed", 25, 25, true);
   await charge("empty", 5, 0, true);

@@ -1,0 +1,164 @@
+import type { Credits } from "../../contract/money.ts";
+import { type HoldState, LedgerInvariantError } from "./errors.ts";
+import type { Budget, EntryKind, HoldRequest, KeyMode, Settlement, StoredReply } from "./ledger.ts";
+
+/** Whose money: live and test credits of an account never meet. */
+export interface Place {
+  readonly accountId: string;
+  readonly mode: KeyMode;
+}
+
+export type MoneyRequest =
+  | { readonly kind: "hold"; readonly holdId?: string; readonly request: HoldRequest }
+  | { readonly kind: "settle"; readonly settlement: Settlement }
+  | {
+      readonly kind: "release";
+      readonly holdId: string;
+      readonly state: "voided" | "expired";
+      /** The settlement of this hold was reported as failed although its commit may stand: then the charge goes back. */
+      readonly refund: boolean;
+    }
+  | Adjust
+  | {
+      readonly kind: "refund";
+      readonly holdId: string;
+      readonly operation: string;
+      /** Undefined: what is left of the charge. */
+      readonly amount: Credits | undefined;
+      readonly note: string;
+      readonly actor: string;
+    };
+
+/** An operator's change of a balance; the amount is above zero for both kinds. */
+export interface Adjust {
+  readonly kind: "adjust";
+  readonly entry: "grant" | "correction";
+  readonly place: Place;
+  /** Names this change and no other, so that a repeated one is recognised. */
+  readonly operation: string;
+  readonly amount: Credits;
+  readonly note: string;
+  readonly actor: string;
+}
+
+export interface Asked {
+  readonly request: MoneyRequest;
+  /** What an earlier attempt, whose commit got no answer, would have returned. */
+  readonly earlier?: unknown;
+}
+
+export interface Money extends Place {
+  readonly balance: Credits;
+  readonly held: Credits;
+}
+
+/** What may become of a key: it is looked at again when it is to spend. */
+export interface KeyFacts {
+  /** Names the budget that it shares. */
+  readonly origin: string;
+  readonly revokedAt: number | null;
+  readonly expiresAt: number | null;
+  /** Of its account. */
+  readonly suspendedAt: number | null;
+}
+
+export interface Capped extends Budget {
+  readonly origin: string;
+}
+
+/** An adjustment or refund that is entered already. */
+export interface Operation {
+  readonly kind: EntryKind;
+  readonly amount: Credits;
+  /** The hold whose charge came back. */
+  readonly refundOf: string | null;
+}
+
+export interface Hold extends Place {
+  readonly id: string;
+  readonly keyId: string;
+  readonly call: string;
+  readonly amount: Credits;
+  readonly state: HoldState;
+  readonly posted: Credits | null;
+  readonly idempotencyKey: string | null;
+}
+
+export interface ReplyRecord {
+  readonly requestHash: string;
+  readonly holdId: string;
+  readonly createdAt: number;
+  readonly ownerAlive: boolean;
+  /** Undefined: in flight. */
+  readonly reply: StoredReply | undefined;
+  readonly damaged: boolean;
+}
+
+/** All that a group needs to know, read under the lock under which its changes are written. */
+export interface Facts {
+  readonly now: number;
+  readonly money: ReadonlyMap<string, Money>;
+  readonly holds: ReadonlyMap<string, Hold>;
+  readonly records: ReadonlyMap<string, ReplyRecord>;
+  readonly operations: ReadonlyMap<string, Operation>;
+  /** By id: of a key that is no row there is nothing to know. */
+  readonly keys: ReadonlyMap<string, KeyFacts>;
+  /** By origin, of keys that have a cap. */
+  readonly budgets: ReadonlyMap<string, Capped>;
+  /** What came back of a hold's charge so far. */
+  readonly refunded: ReadonlyMap<string, Credits>;
+  readonly nextHoldId: bigint;
+}
+
+export interface Entry extends Place {
+  readonly kind: EntryKind;
+  readonly amount: Credits;
+  readonly balanceAfter: Credits;
+  /** The key of a charge; else who administers. */
+  readonly actor: string;
+  readonly holdId: string | null;
+  readonly refundOf: string | null;
+  readonly operation: string | null;
+  readonly note: string;
+  readonly price: Credits | null;
+  readonly sold: number | null;
+  /** Of charges and refunds: what the usage is counted by. */
+  readonly used: { readonly keyId: string; readonly call: string } | null;
+}
+
+export interface Writes {
+  readonly holds: readonly { readonly id: string; readonly request: HoldRequest }[];
+  readonly resolved: readonly { readonly id: string; readonly state: HoldState; readonly posted: Credits | null }[];
+  readonly entries: readonly Entry[];
+  /** Holds whose idempotency record goes. Done before `records` are added. */
+  readonly forgotten: readonly string[];
+  readonly records: readonly { readonly id: string; readonly request: HoldRequest }[];
+  readonly replies: readonly { readonly holdId: string; readonly reply: StoredReply }[];
+  readonly money: readonly Money[];
+  readonly budgets: readonly Capped[];
+}
+
+export type Outcome = { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
+
+export interface Settled {
+  readonly reply: StoredReply;
+  readonly balance: Credits;
+}
+
+export const placeKey = ({ accountId, mode }: Place): string => `${mode} ${accountId}`;
+export const recordKey = (place: Place, call: string, key: string): string => `${placeKey(place)} ${call} ${key}`;
+export const refundOf = (holdId: string): string => `refund ${holdId}`;
+
+/** I2, asserted on every figure that enters or leaves the ledger, besides the constraint in the schema. */
+export function assertCovered<Figures extends Money>(money: Figures): Figures {
+  const { accountId, balance, held, mode } = money;
+  if (held >= 0n && held <= balance) return money;
+  throw new LedgerInvariantError(`${accountId} (${mode}) would hold ${held} of ${balance} millionths`);
+}
+
+/** I16, asserted on every budget that enters or leaves the ledger, besides the constraint in the schema. */
+export function assertBudget(budget: Capped): Capped {
+  const { cap, held, origin, spent } = budget;
+  if (held >= 0n && spent >= 0n && spent + held <= cap) return budget;
+  throw new LedgerInvariantError(`the key ${origin} would have spent ${spent} and hold ${held} of ${cap} millionths`);
+}

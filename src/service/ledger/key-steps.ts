@@ -1,0 +1,148 @@
+import { type Credits, credits, formatCredits } from "../../contract/money.ts";
+import { type Acting, audit } from "./audit.ts";
+import { change, type Row, rowsOf, type Steps } from "./database.ts";
+import { StoreConflictError, UnknownAccountError } from "./errors.ts";
+import type { Budget, KeyChanges, KeyDetail, KeyMode, NewKey, Scope, StoredKey } from "./ledger.ts";
+
+export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at, k.expires_at,
+  k.scopes, COALESCE(k.origin, k.id) AS origin, a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;
+
+const SPENT = `(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u
+  WHERE u.account_id = k.account_id AND u.mode = k.mode AND u.key_id = k.id)`;
+
+/** What only lists show: last use, budget, and what the key itself was charged. */
+export const KEY_DETAILS = KEY_COLUMNS.replace(
+  "a.name AS account_name",
+  `a.name AS account_name, l.used_at, g.cap, g.spent AS budget_spent, g.held AS budget_held, CAST(${SPENT} AS bigint) AS spent`,
+).concat(" LEFT JOIN key_uses l ON l.key_id = k.id LEFT JOIN budgets g ON g.key_id = COALESCE(k.origin, k.id)");
+
+const timeOf = (value: unknown): number | null => (value === null ? null : Number(value));
+
+export const storedKey = (row: Row): StoredKey => ({
+  id: row.id as string,
+  name: row.name as string,
+  mode: row.mode as KeyMode,
+  prefix: row.prefix as string,
+  hash: row.hash as string,
+  accountId: row.account_id as string,
+  accountName: row.account_name as string,
+  createdAt: Number(row.created_at),
+  revokedAt: timeOf(row.revoked_at),
+  expiresAt: timeOf(row.expires_at),
+  scopes: row.scopes === null ? null : ((row.scopes as string).split(",") as Scope[]),
+  origin: row.origin as string,
+});
+
+export const keyDetail = (row: Row): KeyDetail => ({
+  ...storedKey(row),
+  lastUsedAt: timeOf(row.used_at),
+  budget: row.cap === null ? null : budgetOf(row.cap, row.budget_spent, row.budget_held),
+  spent: credits(row.spent as bigint),
+});
+
+const budgetOf = (...[cap, spent, held]: readonly unknown[]): Budget => ({
+  cap: credits(cap as bigint),
+  spent: credits(spent as bigint),
+  held: credits(held as bigint),
+});
+
+export function* createKey(key: NewKey, { at, by, repeated }: Acting): Steps<void> {
+  const { accountId, createdAt, hash, id, mode, name, prefix, rotatedFrom } = key;
+  if ((yield* rowsOf("SELECT 1 FROM accounts WHERE id = $1", accountId)).length === 0) {
+    throw new UnknownAccountError(accountId);
+  }
+  const [found] = yield* rowsOf("SELECT id, hash FROM keys WHERE id = $1 OR hash = $2", id, hash);
+  if (found !== undefined) {
+    if (repeated && found.id === id && found.hash === hash) return;
+    throw new StoreConflictError(`a key ${id}, or one with the same secret, exists already`);
+  }
+  const origin = rotatedFrom === undefined ? null : yield* originOf(rotatedFrom, key);
+  yield* change(
+    `INSERT INTO keys (id, account_id, name, mode, prefix, hash, created_at, expires_at, scopes, origin)
+     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)`,
+    ...[id, accountId, name, mode, prefix, hash, createdAt, key.expiresAt ?? null, scopesText(key.scopes), origin],
+  );
+  const cap = key.maxCredits ?? null;
+  if (cap !== null) {
+    if (origin !== null) throw new RangeError("a key that is rotated keeps its cap: change it afterwards");
+    if (cap < 0n) throw new RangeError("a cap cannot be negative");
+    yield* change("INSERT INTO budgets (key_id, cap, spent, held) VALUES ($1, $2, 0, 0)", id, cap);
+  }
+  const detail = { mode, ...toldOf(key), ...(rotatedFrom === undefined ? {} : { rotated_from: rotatedFrom }) };
+  const action = rotatedFrom === undefined ? "keys.create" : "keys.rotate";
+  yield* audit({ actor: by, action, accountId, target: id, detail }, at);
+}
+
+function* originOf(id: string, { accountId, mode }: NewKey): Steps<string> {
+  const [row] = yield* rowsOf(`${KEY_COLUMNS} WHERE k.id = $1`, id);
+  const old = row === undefined ? undefined : storedKey(row);
+  if (old?.accountId === accountId && old.mode === mode && old.revokedAt === null) return old.origin;
+  throw new StoreConflictError(`there is no ${mode} key ${id} of this account to rotate, or it is revoked`);
+}
+
+const scopesText = (scopes: readonly Scope[] | null | undefined): string | null => scopes?.join(",") ?? null;
+
+/** What changes or is made, for the audit. */
+const toldOf = ({ expiresAt, maxCredits, name, scopes }: KeyChanges): Readonly<Record<string, unknown>> => ({
+  ...(name === undefined ? {} : { name }),
+  ...(expiresAt == null ? {} : { expires_at: new Date(expiresAt).toISOString() }),
+  ...(maxCredits == null ? {} : { max_credits: formatCredits(maxCredits) }),
+  ...(scopes == null ? {} : { scopes }),
+});
+
+export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<boolean> {
+  const sql = "UPDATE keys SET revoked_at = $1 WHERE id = $2 AND revoked_at IS NULL";
+  if ((yield* change(sql, at, id)) === 1) {
+    const [row] = yield* rowsOf("SELECT account_id FROM keys WHERE id = $1", id);
+    const accountId = (row?.account_id ?? null) as string | null;
+    yield* audit({ actor: by, action: "keys.revoke", accountId, target: id, detail: {} }, at);
+    return true;
+  }
+  if (!repeated) return false;
+  return (yield* rowsOf("SELECT 1 FROM keys WHERE id = $1 AND revoked_at = $2", id, at)).length === 1;
+}
+
+/** @param lock keeps others from the key, and its money from moving while the budget is made from it */
+export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, by }: Acting): Steps<KeyDetail> {
+  yield* rowsOf(`SELECT 1 FROM keys p WHERE p.id = $1${lock}`, id);
+  const [found] = yield* rowsOf(`${KEY_COLUMNS} WHERE k.id = $1`, id);
+  if (found === undefined) throw new StoreConflictError(`there is no key ${id}`);
+  const key = storedKey(found);
+  if (key.revokedAt !== null) throw new StoreConflictError(`key ${id} is revoked, and stays so: make another`);
+  const { accountId, mode, origin } = key;
+  if (changes.maxCredits !== undefined) yield* setCap(key, changes.maxCredits, lock);
+  const { name = key.name, expiresAt = key.expiresAt, scopes = key.scopes } = changes;
+  yield* change(
+    "UPDATE keys SET name = $1, expires_at = $2, scopes = $3 WHERE id = $4",
+    ...[name, expiresAt, scopesText(scopes), id],
+  );
+  const removed = Object.entries(changes).flatMap(([what, value]) => (value === null ? [what] : []));
+  const detail = { ...toldOf(changes), ...(removed.length === 0 ? {} : { removed }) };
+  yield* audit({ actor: by, action: "keys.set", accountId, target: id, detail: { mode, origin, ...detail } }, at);
+  const [row] = yield* rowsOf(`${KEY_DETAILS} WHERE k.id = $1`, id);
+  return keyDetail(row ?? {});
+}
+
+/** A cap counts from the first day of the key: what it spent and holds is read from the ledger itself. */
+function* setCap({ accountId, mode, origin }: StoredKey, cap: Credits | null, lock: string): Steps<void> {
+  const locked = `SELECT 1 FROM balances p WHERE p.account_id = $1 AND p.mode = $2${lock}`;
+  yield* rowsOf(locked, accountId, mode);
+  const [row] = yield* rowsOf(BUDGET_OF, accountId, mode, origin);
+  const { held, spent } = budgetOf(0n, row?.spent ?? 0n, row?.held ?? 0n);
+  yield* change("DELETE FROM budgets WHERE key_id = $1", origin);
+  if (cap === null) return;
+  if (cap < spent + held) {
+    const inFlight = held > 0n ? ` and holds ${formatCredits(held)}` : "";
+    const least = formatCredits(credits(spent + held));
+    throw new RangeError(
+      `the key has spent ${formatCredits(spent)} credits${inFlight}: its cap cannot be below ${least}; revoke it to end it now`,
+    );
+  }
+  yield* change("INSERT INTO budgets (key_id, cap, spent, held) VALUES ($1, $2, $3, $4)", origin, cap, spent, held);
+}
+
+const BUDGET_OF = `SELECT CAST(COALESCE(SUM(c.spent), 0) AS bigint) AS spent, CAST(COALESCE(SUM(c.held), 0) AS bigint) AS held FROM (
+  SELECT (SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u
+      WHERE u.account_id = k.account_id AND u.mode = k.mode AND u.key_id = k.id) AS spent,
+    (SELECT COALESCE(SUM(h.amount), 0) FROM holds h WHERE h.state = 'pending' AND h.key_id = k.id) AS held
+  FROM keys k WHERE k.account_id = $1 AND k.mode = $2 AND COALESCE(k.origin, k.id) = $3) AS c`;

@@ -1,0 +1,23 @@
+import type { Durability, Row, Steps } from "./database.ts";
+import type { MoneyRequest, Place } from "./facts.ts";
+import type { Instances } from "./instances.ts";
+
+/** What a database does for the ledger. Everything rejects with StoreUnavailableError where it cannot, or is closed. */
+export interface LedgerDatabase {
+  readonly instances: Instances;
+  /** Makes the id of a hold before it is asked for; undefined where the database numbers them. */
+  readonly makeHoldId: (() => string) | undefined;
+  readonly closed: boolean;
+  /** Put behind a SELECT of the one table that it names last: keeps what was read from being changed by others, where a transaction alone does not. */
+  readonly rowLock: string;
+  read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
+  /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
+  change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
+  /** Decided with those that come at the same time; resolves once it is committed. @param place whose money, where that is known */
+  money(durability: Durability, request: MoneyRequest, place: Place | undefined): Promise<unknown>;
+  verify(): Promise<readonly string[]>;
+  tidy(): Promise<void>;
+  /** Resolves once all that was asked for is committed or refused. */
+  drain(): Promise<void>;
+  close(): Promise<void>;
+}

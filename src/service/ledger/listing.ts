@@ -1,0 +1,129 @@
+import { credits } from "../../contract/money.ts";
+import { referenceOf } from "./audit.ts";
+import type { Row } from "./database.ts";
+import type {
+  AuditQuery,
+  AuditRow,
+  EntryKind,
+  EntryQuery,
+  KeyMode,
+  LedgerEntry,
+  UsageQuery,
+  UsageRow,
+} from "./ledger.ts";
+
+export interface Query {
+  readonly sql: string;
+  readonly values: readonly unknown[];
+}
+
+const MOST_ROWS = 1_000;
+
+/** Conditions that hold together; `?` stands for the value, where there is one. */
+function where(conditions: readonly (readonly [sql: string, value: unknown])[]): Query {
+  const given = conditions.filter(([, value]) => value !== undefined);
+  const texts = given.map(([sql], index) => sql.replace("?", `$${index + 1}`));
+  return {
+    sql: texts.length === 0 ? "" : `WHERE ${texts.join(" AND ")}`,
+    values: given.map(([, value]) => value),
+  };
+}
+
+function rowsAtMost(limit: number): number {
+  if (Number.isInteger(limit) && limit >= 1 && limit <= MOST_ROWS) return limit;
+  throw new RangeError(`a page has 1 to ${MOST_ROWS} rows, not ${limit}`);
+}
+
+/** The newest first, by id: what is added meanwhile moves no page. */
+export function entriesQuery(query: EntryQuery): Query {
+  const { accountId, before, call, keyId, kind, limit, mode, since, until } = query;
+  const found = where([
+    ["e.account_id = ?", accountId],
+    ["e.mode = ?", mode],
+    ["e.id < ?", before],
+    ["e.kind = ?", kind],
+    ["COALESCE(h.key_id, r.key_id) = ?", keyId],
+    ["COALESCE(h.call, r.call) = ?", call],
+    ["e.created_at >= ?", since],
+    ["e.created_at < ?", until],
+  ]);
+  const sql = `SELECT e.id, e.account_id, e.mode, e.kind, e.amount, e.balance_after, e.created_at, e.actor, e.operation, e.note,
+      e.price, e.sold, COALESCE(h.key_id, r.key_id) AS key_id, COALESCE(h.call, r.call) AS call,
+      COALESCE(h.request_id, r.request_id) AS request_id, c.id AS refund_of
+    FROM entries e LEFT JOIN holds h ON h.id = e.hold_id LEFT JOIN holds r ON r.id = e.refund_of
+    LEFT JOIN entries c ON c.hold_id = e.refund_of
+    ${found.sql} ORDER BY e.id DESC LIMIT ${rowsAtMost(limit)}`;
+  return { sql, values: found.values };
+}
+
+export const ledgerEntry = (row: Row): LedgerEntry => ({
+  id: row.id as bigint,
+  accountId: row.account_id as string,
+  mode: row.mode as KeyMode,
+  kind: row.kind as EntryKind,
+  amount: credits(row.amount as bigint),
+  balanceAfter: credits(row.balance_after as bigint),
+  at: Number(row.created_at),
+  actor: row.actor as string | null,
+  call: row.call as string | null,
+  keyId: row.key_id as string | null,
+  requestId: row.request_id as string | null,
+  price: row.price === null ? null : credits(row.price as bigint),
+  rows: row.sold === null ? null : Number(row.sold),
+  refundOf: row.refund_of as bigint | null,
+  reference: referenceOf(row.operation as string | null),
+  note: row.note as string,
+});
+
+const GROUPS = { day: "day", key: "key_id", call: "call" } as const;
+
+export function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQuery): Query {
+  const columns = [...new Set(by)].map((group) => GROUPS[group]);
+  const found = where([
+    ["account_id = ?", accountId],
+    ["mode = ?", mode],
+    ["key_id = ?", keyId],
+    ["day >= ?", since],
+    ["day <= ?", until],
+  ]);
+  const grouped = columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")} ORDER BY ${columns.join(", ")}`;
+  // Where schema 2 did not keep how many rows were sold, their sum is not known either.
+  const sold = "CASE WHEN COUNT(sold) = COUNT(*) THEN CAST(SUM(sold) AS bigint) END AS sold";
+  const sums = ["calls", "charged", "refunded"].map((name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`);
+  return {
+    sql: `SELECT ${[...columns, sold, ...sums].join(", ")} FROM usage ${found.sql} ${grouped}`,
+    values: found.values,
+  };
+}
+
+export const usageRow = (row: Row): UsageRow => ({
+  day: (row.day ?? null) as string | null,
+  keyId: (row.key_id ?? null) as string | null,
+  call: (row.call ?? null) as string | null,
+  calls: Number(row.calls),
+  rows: row.sold === null ? null : Number(row.sold),
+  charged: credits(row.charged as bigint),
+  refunded: credits(row.refunded as bigint),
+});
+
+export function auditQuery({ accountId, before, limit, since }: AuditQuery): Query {
+  const found = where([
+    ["account_id = ?", accountId],
+    ["id < ?", before],
+    ["at >= ?", since],
+  ]);
+  return {
+    sql: `SELECT * FROM audit ${found.sql} ORDER BY id DESC LIMIT ${rowsAtMost(limit)}`,
+    values: found.values,
+  };
+}
+
+export const auditRow = (row: Row): AuditRow => ({
+  id: row.id as bigint,
+  at: Number(row.at),
+  actor: row.actor as string,
+  action: row.action as string,
+  accountId: row.account_id as string | null,
+  target: row.target as string,
+  detail: JSON.parse(row.detail as string) as Readonly<Record<string, unknown>>,
+});
