@@ -258,6 +258,10 @@ $headcountTree = @{
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
+      '--sample' = @{ Text = 'buy so many people by chance instead of the first ones'; Value = @{ Kind = 'text' } }
+      '--spread' = @{ Text = 'buy so many people by chance of each value of a key'; Value = @{ Kind = 'text' } }
+      '--values' = @{ Text = 'with --spread: a value of the key; again for more'; Value = @{ Kind = 'text' } }
+      '--seed' = @{ Text = 'draw a sample again (default: another each time)'; Value = @{ Kind = 'text' } }
       '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
       '--owned' = @{ Text = 'write who you own of the segment instead: offline, 0 credits'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }

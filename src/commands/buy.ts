@@ -6,7 +6,7 @@ import { counted, echo, grouped } from "../contract/text.ts";
 import { CliError, EXIT, systemFailure, usageError } from "../errors.ts";
 import { formName } from "../output/formats.ts";
 import { type ExportDeps, type ExportOptions, type ExportResult, quoteJson } from "../purchase/purchase.ts";
-import type { Quote } from "../purchase/quote.ts";
+import type { Quote, SampleQuote } from "../purchase/quote.ts";
 import type { Receipt } from "../purchase/receipt.ts";
 import { Disk, errorCode } from "../runs/disk.ts";
 import { failpoint } from "../runs/failpoint.ts";
@@ -217,6 +217,7 @@ const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
   companies: "",
   limit: " (--limit)",
   cap: " (--max-credits)",
+  sample: "",
 };
 
 /** @param whole with what only `--dry-run` is asked for */
@@ -237,6 +238,7 @@ function quoteEntries(
     target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
     ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}`],
+    ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
     ["price", `${amount(quote.unitPrice)} a ${one}`],
     [
@@ -248,9 +250,13 @@ function quoteEntries(
     ["cost", `${most}${amount(quote.credits)}`],
     ["balance", quote.balance === undefined ? "not told" : amount(quote.balance)],
     ["after", quote.balanceAfter === undefined ? undefined : amount(quote.balanceAfter)],
-    ["requests", whole ? grouped(quote.requests) : undefined],
+    ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
     ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
   ];
+}
+
+function drawnText({ seed, together }: SampleQuote): string {
+  return `by chance, ${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
 }
 
 async function printQuote(quote: Quote, target: Target, printer: Printer): Promise<void> {
@@ -275,7 +281,8 @@ function printSummary(
   const credits = formatCreditsGrouped(parseCredits(receipt.credits) ?? ZERO);
   const where = view.output === undefined ? "" : ` to ${flags.output ?? view.output}`;
   const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
-  printer.say(`Exported ${bought} for ${credits} ${credits === "1" ? "credit" : "credits"}${where}${left}`);
+  const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
+  printer.say(`Exported ${bought}${seed} for ${credits} ${credits === "1" ? "credit" : "credits"}${where}${left}`);
   if (receipt.uncertain_credits > 0) {
     printer.say(`warning: ${receipt.uncertain_credits} more credits may have been charged for replies that were lost`);
   }
@@ -318,6 +325,7 @@ function resumeUpTo(
 /** What there is of what was asked for, where that can be told: people that match, companies that were named. */
 function wholeOf(target: Target, receipt: Receipt, quote: Quote): number | undefined {
   if (target.kind === "enrich") return target.companies.length;
+  if (quote.sample !== undefined) return quote.sample.rows;
   // The people of companies are counted roughly beforehand: an export that came to its end has all of them.
   if (target.kind === "employees" && receipt.complete) return undefined;
   // Whoever is in two segments was counted in both.

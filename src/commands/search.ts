@@ -13,9 +13,10 @@ import {
   readFilters,
   readSegmentSet,
 } from "./filter-options.ts";
+import { addSamplingOptions, readSampling, type SamplingFlags } from "./sampling-options.ts";
 
 /** The options of `search`, filters aside. */
-export interface SearchOptions extends ExportFlags {
+export interface SearchOptions extends ExportFlags, Omit<SamplingFlags, "limit" | "perPage"> {
   /** Consent to a purchase without any filter. */
   readonly all?: boolean;
   readonly owned?: boolean;
@@ -31,7 +32,7 @@ export function register(program: Command, context: Context, run = buy): void {
       "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
     );
   addExceptOption(addFilterOptions(command));
-  addExportOptions(command, "person")
+  addSamplingOptions(addExportOptions(command, "person"))
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .option("--owned", "write who you own of the segment instead: offline, 0 credits")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }))
@@ -41,6 +42,8 @@ export function register(program: Command, context: Context, run = buy): void {
 Examples:
   $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
   $ headcount -c sample search --department Sales --seniority-level vp --dry-run
+  $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields name,title
+  $ headcount -c sample search --country france --spread seniority_level:2 --dry-run
   $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields name,title,company_name | head -3
   $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json
   $ echo '{"country": "france"}' > fr.json
@@ -57,7 +60,17 @@ Of several segments (-s, -f) everybody is bought once.`,
 }
 
 /** Flags that say how to buy, where nothing is bought. */
-const OF_BUYING = ["maxCredits", "yes", "dryRun", "fresh", "receipt", "requireComplete"] as const;
+const OF_BUYING = [
+  "sample",
+  "spread",
+  "seed",
+  "maxCredits",
+  "yes",
+  "dryRun",
+  "fresh",
+  "receipt",
+  "requireComplete",
+] as const;
 
 async function searchOwned(flags: SearchOptions & FilterOptions, context: Context): Promise<void> {
   const wrong = OF_BUYING.find((name) => flags[name as keyof typeof flags] !== undefined);
@@ -73,7 +86,9 @@ async function searchOwned(flags: SearchOptions & FilterOptions, context: Contex
 
 async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<Purchase> {
   const { segments, except } = await readSegmentSet(context, flags);
-  if (segments.some(({ canonical }) => isUnfiltered(canonical)) && flags.all !== true) {
+  const sample = readSampling(flags, segments, except);
+  const everybody = segments.some(({ canonical }) => isUnfiltered(canonical));
+  if (everybody && flags.all !== true && sample === undefined) {
     throw usageError(
       "no filter is given, so this would buy the whole dataset",
       `give a filter (headcount filters lists them), or agree with: ${sameCommand(context, "--all")}`,
@@ -81,6 +96,7 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
     );
   }
   const view = readExportOptions(context, flags, "person");
-  const target = searchTarget(segments, except);
+  const segment = searchTarget(segments, except);
+  const target = sample === undefined ? segment : { ...segment, sample };
   return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
 }

@@ -6,6 +6,8 @@ export type Count = (filters: Filters) => Promise<number>;
 export interface Part {
   readonly filters: Filters;
   readonly count: number;
+  /** How many of the segment's people are in parts before it, those that cannot be reached counted. */
+  readonly from: number;
 }
 
 /** A segment in parts: each of its people is in exactly one of them, or among those who cannot be reached. */
@@ -39,51 +41,65 @@ const STEPS = [
  * Divides a segment into parts of at most `wall` people, each proved by counts: parts under one node differ in a value that everybody has
  * once, or in how the name begins, so nobody is in two; their counts add up to the segment's, or the difference is named.
  * @param total the count of the segment
+ * @param wanted whether anybody from one place of the segment to before another is asked for: what nobody wants is not divided
  * @throws UnsoundCountsError where counts contradict each other
  */
-export async function divide(segment: Filters, total: number, wall: number, count: Count): Promise<Parts> {
+export async function divide(
+  segment: Filters,
+  total: number,
+  wall: number,
+  count: Count,
+  wanted: (from: number, to: number) => boolean = () => true,
+): Promise<Parts> {
   const parts: Part[] = [];
   const unreached: { where: string; count: number }[] = [];
   const lists = await coveringLists(segment, total, count);
 
-  const place = async (filters: Filters, people: number, left: readonly CoveringList[]): Promise<void> => {
-    if (people === 0) return;
-    if (people <= wall) parts.push({ filters, count: people });
-    else if (left[0] !== undefined) await byList(filters, people, left[0], left[0].values, left.slice(1));
-    else await byName(filters, people);
+  const place = async (
+    filters: Filters,
+    people: number,
+    from: number,
+    left: readonly CoveringList[],
+  ): Promise<void> => {
+    if (people === 0 || !wanted(from, from + people)) return;
+    if (people <= wall) parts.push({ filters, count: people, from });
+    else if (left[0] !== undefined) await byList(filters, people, from, left[0], left[0].values, left.slice(1));
+    else await byName(filters, people, from);
   };
 
   /** Halves the values by their shares; the second half is what the first one leaves, because the key covers the segment. */
   const byList = async (
     filters: Filters,
     people: number,
+    from: number,
     list: CoveringList,
     values: readonly Share[],
     after: readonly CoveringList[],
   ): Promise<void> => {
     const own = { ...filters, [list.key]: values.map(({ value }) => value) };
-    if (values.length === 1 || people <= wall) return place(own, people, after);
+    if (!wanted(from, from + people)) return;
+    if (values.length === 1 || people <= wall) return place(own, people, from, after);
     const [left, right] = halves(values, people, wall);
     const here = await count({ ...filters, [list.key]: left.map(({ value }) => value) });
     if (here > people) throw unsound(`a part of ${people} people has ${here}`);
-    await byList(filters, here, list, left, after);
-    await byList(filters, people - here, list, right, after);
+    await byList(filters, here, from, list, left, after);
+    await byList(filters, people - here, from + here, list, right, after);
   };
 
   /** By what the name begins with; who has another character than those that are tried is named. */
-  const byName = async (filters: Filters, people: number): Promise<void> => {
+  const byName = async (filters: Filters, people: number, from: number): Promise<void> => {
     const prefix = typeof filters.name_prefix === "string" ? filters.name_prefix : "";
     let left = people;
-    if (prefix !== "" && filters.name === undefined) left -= await whole(filters, prefix, people);
+    if (prefix !== "" && filters.name === undefined) left -= await whole(filters, prefix, people, from);
     for (const step of STEPS) {
-      if (left <= 0) break;
+      if (left <= 0 || !wanted(from + people - left, from + people)) return;
       // A space first would be trimmed.
       if (prefix === "" && step.startsWith(" ")) continue;
       const longer = { ...filters, name_prefix: prefix + step };
       const here = await count(longer);
       if (here > left)
         throw unsound(`people whose names begin with "${prefix}" are ${people}, and more with the letters after it`);
-      if (here > 0) await place(longer, here, []);
+      if (here > 0) await place(longer, here, from + people - left, []);
       left -= here;
     }
     if (left > 0) {
@@ -95,17 +111,17 @@ export async function divide(segment: Filters, total: number, wall: number, coun
     }
   };
 
-  const whole = async (filters: Filters, name: string, people: number): Promise<number> => {
+  const whole = async (filters: Filters, name: string, people: number, from: number): Promise<number> => {
     const { name_prefix: _, ...rest } = filters;
     const exact = { ...rest, name };
     const here = await count(exact);
     if (here > people) throw unsound(`"${name}" is more often a whole name than a beginning`);
     if (here > wall) unreached.push({ where: `who are all called "${name}"`, count: here });
-    else if (here > 0) parts.push({ filters: exact, count: here });
+    else if (here > 0) parts.push({ filters: exact, count: here, from });
     return here;
   };
 
-  await place(segment, total, lists);
+  await place(segment, total, 0, lists);
   return { parts, unreached };
 }
 

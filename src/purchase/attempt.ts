@@ -4,9 +4,10 @@ import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
+import type { CliError } from "../errors.ts";
 import type { Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
-import { otherPaging } from "./failures.ts";
+import { drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { Clock, Wait, Wall } from "./order.ts";
 import type { Remaining } from "./remaining.ts";
@@ -145,6 +146,7 @@ export class Attempts {
     }
     if (status !== 400 && status !== 422 && status !== 413) return false;
     const text = detail.join("; ");
+    if (this.#options.source.page !== undefined) throw this.#drawnRefused(unit, status === 413, text) ?? error;
     if (status !== 413 && isTooDeep(text)) {
       this.#wall ??= { offset, detail: text };
       this.#remaining.cut(target, offset);
@@ -153,6 +155,15 @@ export class Attempts {
     }
     if (isOtherPaging(text)) throw otherPaging(text);
     return this.#resized(unit, status === 413 ? `page size: ${text}` : text, perPage);
+  }
+
+  /** A page of a sample that the service does not give: no other takes its place. */
+  #drawnRefused({ intent }: Unit, tooLarge: boolean, text: string): CliError | undefined {
+    const { perPage } = intent;
+    if (!tooLarge && isTooDeep(text)) return drawnTooDeep(text);
+    if (isOtherPaging(text)) return otherPaging(text);
+    const refusal = sizeRefusal(tooLarge ? `page size: ${text}` : text, perPage, this.#remaining.sizes.accepted);
+    return refusal === undefined ? undefined : drawnSize(perPage, refusal, text);
   }
 
   /** A refusal that may be about the size of a page: goes on with another. @returns whether it was */

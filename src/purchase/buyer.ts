@@ -58,7 +58,7 @@ export class Buyer {
   readonly #options: BuyerOptions;
   readonly #flight = new Flight();
   readonly #remaining: Remaining;
-  readonly #repeats = new Repeats();
+  readonly #repeats: Repeats;
   #indivisible = false;
   readonly #budget: Budget;
   readonly #buffer: ReorderBuffer;
@@ -76,6 +76,7 @@ export class Buyer {
       return options.commit(page, unit);
     };
     const flight = this.#flight;
+    this.#repeats = new Repeats(source.segment);
     const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
     const remaining = new Remaining(source, run.plan.paging, perPage);
     const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
@@ -286,8 +287,8 @@ export class Buyer {
   #isOutdated(flown: Flown): boolean {
     const { intent } = flown.unit;
     if (flown.sent) return false;
-    if (intent.perPage > this.#remaining.perPage || this.#repeats.repeated || this.#remaining.isPastEnd(intent))
-      return true;
+    const isTooLarge = this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
+    if (isTooLarge || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
     return !this.#budget.covers(flown) || this.#options.enough?.() === true;
   }
 

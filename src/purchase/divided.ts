@@ -1,7 +1,7 @@
 import type { Filters } from "../contract/filters.ts";
 import { counted, grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
-import { divide, UnsoundCountsError } from "../planning/parts.ts";
+import { divide, type Parts, UnsoundCountsError } from "../planning/parts.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { ExportDeps, Offer } from "./order.ts";
 
@@ -39,17 +39,29 @@ export async function divisionOf(
   return counts === undefined ? {} : { counts };
 }
 
+/** The parts of a segment that is larger than what the service gives of one, as a plan has them. @throws as {@link dividedParts} */
+async function divided(segment: Filters, total: number, wall: number, deps: Deps): Promise<Divided> {
+  const { parts, unreached } = await dividedParts(segment, total, wall, deps);
+  return {
+    parts: parts.map(({ filters }) => filters),
+    counts: parts.map((part) => part.count),
+    ...(unreached.length === 0 ? {} : { unreached }),
+  };
+}
+
 /**
  * The parts of a segment that is larger than what the service gives of one, found by free counts (docs/runs.md, "Large segments").
  * Nothing is bought.
+ * @param wanted as {@link divide} takes it
  * @throws CliError exit 2 where it takes too many counts, exit 8 where the counts do not add up
  */
-async function divided(
+export async function dividedParts(
   segment: Filters,
   total: number,
   wall: number,
   { seller, interrupted, onNotice }: Deps,
-): Promise<Divided> {
+  wanted?: (from: number, to: number) => boolean,
+): Promise<Parts> {
   onNotice(`the service gives at most ${grouped(wall)} rows of one segment: dividing ${grouped(total)} by free counts`);
   let counts = 0;
   const count = async (filters: Filters): Promise<number> => {
@@ -63,13 +75,9 @@ async function divided(
     return (await seller.client.count(filters, interrupted)).count;
   };
   try {
-    const { parts, unreached } = await divide(segment, total, wall, count);
-    onNotice(`${counted(parts.length, "part")} by ${counted(counts, "free count")}`);
-    return {
-      parts: parts.map(({ filters }) => filters),
-      counts: parts.map((part) => part.count),
-      ...(unreached.length === 0 ? {} : { unreached }),
-    };
+    const found = await divide(segment, total, wall, count, wanted);
+    onNotice(`${counted(found.parts.length, "part")} by ${counted(counts, "free count")}`);
+    return found;
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
     throw new CliError({

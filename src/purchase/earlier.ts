@@ -1,6 +1,6 @@
 import { type Credits, credits, formatCredits, priceOf } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
-import { type RunIdentity, targetText } from "../runs/plan.ts";
+import { type Plan, type RunIdentity, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import type { Quote } from "./quote.ts";
@@ -35,15 +35,23 @@ async function newest(
   identity: RunIdentity,
   datasetVersion: string | null,
 ): Promise<RunReader | undefined> {
+  // Of a sample without a seed another one is wanted each time.
+  if (identity.target.kind === "search" && identity.target.sample?.seed === null) return undefined;
   const wanted = targetText(identity.target);
   for (const id of (await store.ids()).slice(0, LOOKS)) {
     // One that is damaged hides nothing of the others.
     const plan = await store.readPlan(id).catch(() => undefined);
-    if (plan === undefined || plan.dataset_version !== datasetVersion || targetText(plan.target) !== wanted) continue;
+    if (plan === undefined || plan.dataset_version !== datasetVersion || boughtText(plan) !== wanted) continue;
     const { base_url, account_id, key_mode } = identity;
     if (plan.base_url !== base_url || plan.account_id !== account_id || plan.key_mode !== key_mode) continue;
     const run = await store.open(id).catch(() => undefined);
     if (run?.state.done !== undefined) return run;
   }
   return undefined;
+}
+
+/** What a run bought as one line of text, a sample with the seed that it was drawn by. */
+function boughtText({ target, draw }: Plan): string {
+  if (draw === undefined || target.kind !== "search" || target.sample === undefined) return targetText(target);
+  return targetText({ ...target, sample: { ...target.sample, seed: draw.seed } });
 }

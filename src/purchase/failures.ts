@@ -1,5 +1,5 @@
 import type { ServiceError } from "../client/errors.ts";
-import { speaksOf } from "../client/refusal.ts";
+import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
@@ -87,6 +87,35 @@ export const notComplete = (received: number, count: number | null, bound: strin
     "incomplete",
     `not complete: ${received} of ${count ?? "an unknown number of"} rows were bought, as ${bound === "cap" ? "--max-credits" : "--limit"} says`,
     { hint: "a higher limit goes on with the same run" },
+  );
+
+export const drawnTooDeep = (detail: string): CliError =>
+  incomplete(
+    "too_deep",
+    `the service does not go as deep as the rows that were drawn ("${detail}"): a sample without them would not be fair`,
+    { hint: "a filter that makes the segment smaller, or --spread KEY:N" },
+  );
+
+export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): CliError => {
+  const fits = "atLeast" in refusal ? refusal.atLeast : refusal.atMost;
+  return usageError(
+    `the service gives no page of ${counted(size, "row")} ("${detail}")`,
+    `--per-page ${fits} draws ${fits} rows together`,
+    "page_size",
+  );
+};
+
+/** Which rows came then, nobody knows: they may belong to another page than the one that was drawn. */
+export const drawnShort = (rows: number, wanted: number): CliError =>
+  incomplete(
+    "drawn_short",
+    `the service gave ${counted(rows, "row")} for a page of ${wanted} that was drawn: pages are smaller than was asked for, or the segment changed`,
+    {
+      hint:
+        rows > 0
+          ? `the same command with --fresh --per-page ${rows} draws anew`
+          : "the same command with --fresh draws anew",
+    },
   );
 
 export const usedUp = (

@@ -51,6 +51,13 @@ export function nextPage(state: State, limits: Limits): Next {
     // A smaller page now, or a whole one once it is known what is in flight costs.
     if (covered < Math.min(rows, perPage, left) && moving) return "wait";
     if (covered < 1) return "broke";
+    if (open.page !== undefined) {
+      // Until two pages were seen to differ, the service may give the same one again and again.
+      if (state.turns === "unknown" && moving) continue;
+      if (left <= rows && left <= covered) return { target, offset: from, perPage: open.page, most: left };
+      indivisible = true;
+      continue;
+    }
     // A page beyond the end of what is open: only where nothing that lies there is in flight and may come to nothing.
     const whole = busy.has(target) ? 0 : limits.whole;
     const size = sizeOf(state, { ...open, allowed: Math.min(left, rows, covered), perPage, whole });

@@ -6,7 +6,7 @@ import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer } from "./joined.ts";
 import type { ExportDeps, ExportOptions, Offer, Seller } from "./order.ts";
-import { makeQuote, type Quote } from "./quote.ts";
+import { makeQuote, type Quote, type QuoteInput } from "./quote.ts";
 
 /** The call that a target buys by, as the account names it, and its price there. */
 const PAID_CALLS = {
@@ -59,6 +59,23 @@ export const perPageOf = (
 export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
   !unknownCosts.includes(PAID_CALLS[target.kind].call);
 
+/** What a sample is drawn by. */
+export const termsOf = (
+  target: Target,
+  options: Pick<ExportOptions, "perPage">,
+  account: AccountView,
+  deps: Pick<ExportDeps, "seller">,
+) => ({
+  perPageMax: perPageOf(options, account, deps),
+  priceKnown: isPriceKnown(target, account),
+  maxDepth: account.maxDepth,
+  perMinute: perMinuteOf(account, deps),
+  perDay: account.perDay,
+});
+
+const perMinuteOf = ({ perMinute }: AccountView, { seller }: Pick<ExportDeps, "seller">): number | undefined =>
+  perMinute ?? seller.pacer.perMinute();
+
 export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> {
   readonly price?: Credits | undefined;
 }
@@ -80,6 +97,7 @@ export function quoteFor(
   options: Pick<ExportOptions, "limit" | "maxCredits" | "perPage">,
   deps: Pick<ExportDeps, "seller" | "onNotice">,
   spent: Spent = { rows: 0, settled: ZERO, uncertain: ZERO },
+  drawn?: QuoteInput["drawn"],
 ): Quote {
   const isKnown = isPriceKnown(target, account);
   if (!isKnown && spent.price === undefined) {
@@ -97,9 +115,10 @@ export function quoteFor(
     maxCredits: options.maxCredits,
     maxDepth: account.maxDepth,
     perPage: perPageOf(options, account, deps),
-    perMinute: account.perMinute ?? deps.seller.pacer.perMinute(),
+    perMinute: perMinuteOf(account, deps),
     paging: deps.seller.client.dialect.paging,
     spent,
+    drawn,
   });
 }
 

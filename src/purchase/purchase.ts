@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { type AccountView, pagingName } from "../client/types.ts";
 import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
+import { PER_PAGE_MAX } from "../contract/records.ts";
 import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
@@ -19,10 +20,11 @@ import { deliver, type Finished } from "./deliver.ts";
 import { divisionOf } from "./divided.ts";
 import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
-import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf } from "./offer.ts";
+import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
 import { consentedCap, overlapWarning, type Quote, requireBalance } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
+import { drawn as draw, drawnOf, isSampled } from "./sampling.ts";
 import { sourceOf } from "./source.ts";
 
 export type { Finished } from "./deliver.ts";
@@ -64,7 +66,10 @@ export async function runExport(
     const offer = await offerOf(target, account, deps);
     const { matches, datasetVersion } = offer;
     const spent = open === undefined ? undefined : spentOf((await store.open(open.id)).state);
-    const quote = { ...quoteFor(target, matches, account, options, deps, spent), overlap: offer.overlap ?? 0 };
+    const terms = termsOf(target, options, account, deps);
+    const made = open === undefined && isSampled(target) ? await draw(target, offer, terms, deps) : undefined;
+    const quoted = quoteFor(target, matches, account, options, deps, spent, drawnOf(open ?? made ?? {}));
+    const quote = { ...quoted, overlap: offer.overlap ?? 0 };
     await checkRoom(options, quote.rows);
     if (options.dryRun) return { kind: "quoted", quote };
     requireBalance(quote, target);
@@ -73,7 +78,7 @@ export async function runExport(
     if (earlier !== undefined) deps.onNotice(`notice: ${earlier}`);
     if (quote.overlap > 0) deps.onWarning(overlapWarning(quote));
     if (quote.credits > 0n) await deps.consent(quote, false);
-    const division = await divisionOf(target, offer, quote.depth, deps);
+    const division = made ?? (await divisionOf(target, offer, quote.depth, deps));
     const plan = {
       command,
       ...identity,
@@ -198,7 +203,8 @@ async function continueRun(
     const earlier = inherit ? before : undefined;
     const limit = options.limit ?? earlier?.limit ?? undefined;
     const maxCredits = options.maxCredits ?? (earlier?.maxCredits == null ? undefined : creditsOf(earlier.maxCredits));
-    const quote = quoteFor(plan.target, plan.matches, account, { ...options, limit, maxCredits }, deps, spentOf(state));
+    const bounds = { ...options, limit, maxCredits };
+    const quote = quoteFor(plan.target, plan.matches, account, bounds, deps, spentOf(state), drawnOf(plan));
     requireBalance(quote, plan.target);
     await checkRows(quote.rows, output, options, "; nothing more was spent");
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
@@ -345,7 +351,7 @@ async function buy(
     maxCredits: options.maxCredits,
     // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
     maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
-    perPage: perPageOf(options, account, deps),
+    perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : PER_PAGE_MAX,
     concurrency: options.concurrency,
     honoursKeys: datasetVersion !== null,
     balance: account.balance,

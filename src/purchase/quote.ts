@@ -11,10 +11,11 @@ import {
 } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
+import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import { requestsFor } from "./paging.ts";
 
-export type Bound = "matches" | "limit" | "cap" | "companies";
+export type Bound = "matches" | "limit" | "cap" | "companies" | "sample";
 
 export interface Quote {
   /** People that match; null where no free count tells (employees of a company that is named by its domain). */
@@ -40,6 +41,16 @@ export interface Quote {
   readonly overlap?: number;
   /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
   readonly depth: number | undefined;
+  /** Where it is a sample: what it is drawn by, and how. */
+  readonly sample: SampleQuote | undefined;
+}
+
+export interface SampleQuote {
+  readonly seed: number;
+  /** Rows of the whole sample, whatever a cap leaves of it. */
+  readonly rows: number;
+  /** The most rows that are drawn together: 1 where each is drawn alone. */
+  readonly together: number;
 }
 
 export interface QuoteInput {
@@ -54,13 +65,16 @@ export interface QuoteInput {
   readonly perMinute: number | undefined;
   readonly paging: Plan["paging"];
   readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
+  readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
 }
 
 /** @throws CliError exit 2 where nothing bounds the purchase */
 export function makeQuote(input: QuoteInput): Quote {
   const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
   const bounds: [Bound, number][] = [];
-  if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches]);
+  const pages = input.drawn?.pages;
+  if (pages !== undefined) bounds.push(["sample", rowsOf(pages)]);
+  else if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches]);
   if (limit !== undefined) bounds.push(["limit", limit]);
   if (maxCredits !== undefined) {
     // What earlier sessions paid counts; so does what may have been charged for replies that were lost.
@@ -68,7 +82,7 @@ export function makeQuote(input: QuoteInput): Quote {
     bounds.push(["cap", spent.rows + affordableRows(left, price)]);
   }
   const finite = bounds.filter(([, rows]) => Number.isFinite(rows));
-  const [bound, rows] = finite.reduce<[Bound, number] | [undefined, number]>(
+  const [bound, allowed] = finite.reduce<[Bound, number] | [undefined, number]>(
     (least, each) => (each[1] < least[1] ? each : least),
     [undefined, Number.POSITIVE_INFINITY],
   );
@@ -79,6 +93,7 @@ export function makeQuote(input: QuoteInput): Quote {
       "unbounded_purchase",
     );
   }
+  const rows = pages === undefined ? allowed : rowsBegun(pages, allowed).rows;
   const others = finite.filter(([other]) => other !== "cap").map(([, most]) => most);
   let rowsIfNothingLost = rows;
   if (bound === "cap" && maxCredits !== undefined && spent.uncertain > 0n) {
@@ -102,7 +117,11 @@ export function makeQuote(input: QuoteInput): Quote {
     balanceAfter: balance === undefined ? undefined : credits(balance - cost),
     requests,
     durationMs: rateLimited(requests, input.perMinute),
-    depth: target.kind === "search" && maxDepth !== undefined && maxDepth < rows ? maxDepth : undefined,
+    depth:
+      target.kind === "search" && pages === undefined && maxDepth !== undefined && maxDepth < rows
+        ? maxDepth
+        : undefined,
+    sample: input.drawn === undefined ? undefined : sampleQuote(input.drawn),
   };
 }
 
@@ -116,8 +135,16 @@ export function consentedCap(
   return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits);
 }
 
-function requestCount({ target, paging, perPage }: QuoteInput, rows: number): number {
+function sampleQuote({ seed, pages }: NonNullable<QuoteInput["drawn"]>): SampleQuote {
+  return { seed, rows: rowsOf(pages), together: Math.max(1, ...pages.slice(0, 1_000).map(({ size }) => size)) };
+}
+
+function requestCount({ target, paging, perPage, drawn, spent }: QuoteInput, rows: number): number {
   if (target.kind === "enrich") return rows;
+  if (drawn !== undefined) {
+    const whole = rowsBegun(drawn.pages, spent.rows + rows).pages;
+    return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
+  }
   const pages = rows === 0 ? 0 : requestsFor(paging, rows, Math.max(1, perPage));
   return target.kind === "employees" ? Math.max(pages, Math.min(target.companies.length, rows)) : pages;
 }
@@ -173,4 +200,5 @@ export const quoteJson = (quote: Quote, target: Target): Record<string, unknown>
   rate_limited_seconds: quote.durationMs / 1000,
   max_depth: quote.depth ?? null,
   overlap: quote.overlap ?? 0,
+  sample: quote.sample ?? null,
 });

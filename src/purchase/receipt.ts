@@ -4,7 +4,7 @@ import type { Distinct } from "../output/distinct.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Doubled } from "./order.ts";
-import type { Bound, Quote } from "./quote.ts";
+import type { Bound, Quote, SampleQuote } from "./quote.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
 export interface Receipt {
@@ -17,6 +17,8 @@ export interface Receipt {
   /** Of several segments `{union: [...], except: [...]}`. */
   readonly filters: unknown;
   readonly companies: readonly string[] | null;
+  /** Where it is a random sample: its size, what it was drawn by, and how many rows were drawn together. */
+  readonly sample: SampleQuote | null;
   /** Rows that matched when it was quoted; null where nobody could tell. */
   readonly count: number | null;
   readonly wanted: number;
@@ -32,7 +34,7 @@ export interface Receipt {
   readonly uncertain_credits: number;
   readonly foreign_credits: number;
   readonly balance: number | null;
-  /** Whether everything that matched was received. */
+  /** Whether everything that matched was received; of a sample, whether all of it was. */
   readonly complete: boolean;
   /** Why the run fell short of what was wanted, in a sentence; null where it did not. */
   readonly shortfall: string | null;
@@ -73,6 +75,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     key_mode: plan.key_mode,
     filters: filtersOf(target),
     companies: target.kind === "search" ? null : target.companies.map(({ value }) => value),
+    sample: quote.sample ?? null,
     count: plan.matches,
     wanted: quote.rows,
     bound: quote.bound,
@@ -114,6 +117,9 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   }
   const twice = cameTwice(run, quote, distinct, bought);
   if (twice !== null) return twice;
+  if (least !== undefined && quote.sample !== undefined) {
+    return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
+  }
   if (least !== undefined) {
     return `the service gives no page that is as small as what is left to buy, but ${least} rows or more: ${came}; a limit or cap with room for whole pages ends whole`;
   }
@@ -139,7 +145,8 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
   }
   const [first] = run.state.units.values();
-  const page0 = run.plan.paging === "page" && first?.settled?.rows === fewer ? FIRST_PAGE : "";
+  const page0 =
+    quote.sample === undefined && run.plan.paging === "page" && first?.settled?.rows === fewer ? FIRST_PAGE : "";
   return `the service gave ${rows} of the ${rows + fewer} profiles that it counted; nothing was charged for the missing ${fewer}${page0}`;
 }
 

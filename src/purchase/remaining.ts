@@ -8,6 +8,10 @@ export interface Targets {
   size(target: number): number | undefined;
   /** Rows that a target has, as the free count says; undefined where nobody counted. */
   count(target: number): number | undefined;
+  /** The size of the one page that a target is: that is asked for as it is or not at all. undefined: targets have many pages. */
+  readonly page?: ((target: number) => number) | undefined;
+  /** A target that is asked for before all others, wherever it stands in the output. */
+  readonly first?: number | undefined;
   /** Whether a total that comes with a page is known to be the target's, and not the page's own length. */
   readonly trusted: boolean;
 }
@@ -20,6 +24,8 @@ export interface Open {
   readonly sequential: boolean;
   /** What leads there; null: nothing that is known does. undefined: none is needed. */
   readonly cursor: string | null | undefined;
+  /** The one size that a page of it may have; undefined: any. */
+  readonly page?: number | undefined;
 }
 
 type Position = Pick<IntentRecord, "target" | "offset" | "perPage">;
@@ -95,6 +101,8 @@ export class Remaining {
 
   /** What is open, target by target, in the order of the output; of the targets that were not begun only the first. */
   *open(): Generator<Open> {
+    const { first } = this.#source;
+    if (first !== undefined && !this.#states.has(first)) yield* this.#openOf(first);
     for (const target of [...this.#begun].sort((a, b) => a - b)) yield* this.#openOf(target);
     const unbegun = this.#firstUnbegun();
     if (unbegun !== undefined) yield* this.#openOf(unbegun);
@@ -107,7 +115,7 @@ export class Remaining {
     const { from, to } = first;
     const cursor = this.paging === "cursor" && from > 0 ? (this.#cursors.get(`${target}:${from}`) ?? null) : undefined;
     const sequential = this.paging === "cursor" || this.#expected(target) === undefined;
-    yield { target, from, left: to - from, sequential, cursor };
+    yield { target, from, left: to - from, sequential, cursor, page: this.#source.page?.(target) };
   }
 
   take({ target, offset, perPage }: Position): void {

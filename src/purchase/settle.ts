@@ -7,10 +7,18 @@ import type { RecordKind } from "../render/values.ts";
 import { creditsOf, creditText, type SettledRecord, type Unit } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 import type { Budget } from "./budget.ts";
-import { cursorTooLong, datasetMoved, impossibleCharge, pageTooLong, priceMoved, unreadablePage } from "./failures.ts";
+import {
+  cursorTooLong,
+  datasetMoved,
+  drawnShort,
+  impossibleCharge,
+  pageTooLong,
+  priceMoved,
+  unreadablePage,
+} from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 import type { ReorderBuffer } from "./in-order.ts";
-import type { Remaining } from "./remaining.ts";
+import type { Remaining, Targets } from "./remaining.ts";
 import type { Repeats } from "./repeats.ts";
 
 export interface SettlementOptions {
@@ -18,6 +26,7 @@ export interface SettlementOptions {
   readonly now: () => number;
   readonly datasetVersion: string | null;
   readonly honoursKeys: boolean;
+  readonly source: Targets;
   readonly onSettled: () => void;
   readonly onNotice?: ((text: string) => void) | undefined;
 }
@@ -229,13 +238,15 @@ export class Settlement {
   /** What a paid reply must be. What was not so in an earlier session is not so now: nothing more is bought on it. */
   #check({ intent, settled }: Unit): void {
     if (settled === undefined) return;
-    const { run, datasetVersion } = this.#options;
+    const { run, datasetVersion, source } = this.#options;
     const { rows, impossible } = settled;
+    const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
     const used = creditsOf(settled.used);
     const [now, quoted] = [this.#budget.priceOf(rows), priceOf(rows, creditsOf(run.plan.unit_price))];
     if (impossible !== undefined) this.#flight.stop(impossibleCharge(creditsOf(impossible)));
     else if (rows > intent.perPage) this.#flight.stop(pageTooLong(rows, intent.perPage));
     else if (used > now && used > quoted) this.#flight.stop(priceMoved(used, rows, now));
+    else if (rows < drawn) this.#flight.stop(drawnShort(rows, drawn));
     else if (this.#movedTo !== undefined) this.#flight.stop(datasetMoved(datasetVersion, this.#movedTo));
   }
 }

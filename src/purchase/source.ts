@@ -1,4 +1,5 @@
 import type { CompanyQuery, PagePosition, PageReply, PaidCallOptions, ServiceClient } from "../client/types.ts";
+import { type DrawnPage, pagesOf, rowsBegun } from "../planning/draw.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { Quote } from "./quote.ts";
 import type { Targets } from "./remaining.ts";
@@ -8,18 +9,18 @@ export interface Source extends Targets {
   call(target: number, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
   readonly missing: boolean;
+  /** Where every target is one page of a sample: the segment that it is drawn from. */
+  readonly segment?: ((target: number) => number) | undefined;
 }
 
 /** How the units of a run are asked for. */
-export function sourceOf(
-  { target, counts, parts, dataset_version: version }: Plan,
-  client: ServiceClient,
-  quote: Quote,
-): Source {
+export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
+  const { target, counts, parts, dataset_version: version } = plan;
   // Only our own service names the version of its dataset, and its totals are known.
   const trusted = version !== null;
   switch (target.kind) {
     case "search":
+      if (plan.draw !== undefined) return sampleOf(plan, client, quote);
       if (parts !== undefined) {
         return {
           targets: parts.length,
@@ -58,6 +59,36 @@ export function sourceOf(
         missing: true,
       };
   }
+}
+
+/** A sample: every page that was drawn is a target. */
+function sampleOf(plan: Plan, client: ServiceClient, quote: Quote): Source {
+  const { parts = [], counts = [], dataset_version: version } = plan;
+  const pages = pagesOf(plan.draw?.pages ?? "", counts);
+  const at = (target: number): DrawnPage => {
+    const page = pages[target];
+    if (page === undefined) throw new RangeError(`the run has no page ${target}`);
+    return page;
+  };
+  // A service that does not say how deep it goes refuses, free of charge, at its deepest row: so that is asked for first.
+  const begun = pages.slice(0, rowsBegun(pages, quote.rows).pages);
+  const deepest = begun.reduce((most, { offset }, index) => (offset > at(most).offset ? index : most), 0);
+  return {
+    targets: pages.length,
+    size: (target) => at(target).rows,
+    count: (target) => at(target).rows,
+    page: (target) => at(target).size,
+    segment: (target) => at(target).segment,
+    first: version === null && begun.length > 0 ? deepest : undefined,
+    call: async (target, _, options) => {
+      const { segment, offset, size } = at(target);
+      const reply = await client.searchPage(parts[segment] ?? {}, { offset, perPage: size }, options);
+      // What they say is of the segment, and nothing of this page.
+      return { ...reply, total: undefined, nextCursor: undefined };
+    },
+    trusted: version !== null,
+    missing: false,
+  };
 }
 
 function companyAt(companies: readonly CompanyQuery[], index: number): CompanyQuery {

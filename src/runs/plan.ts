@@ -1,8 +1,20 @@
 import type { CompanyQuery, Dialect } from "../client/types.ts";
-import type { Filters } from "../contract/filters.ts";
+import type { FilterKey, Filters } from "../contract/filters.ts";
+import { grouped } from "../contract/text.ts";
 import type { CreditText } from "./journal.ts";
 
 export type RunCommand = "search" | "employees" | "enrich";
+
+/** A random sample of a segment, as it was asked for. */
+export interface Sampling {
+  /** Rows in all; of each value where there is a `spread`. */
+  readonly rows: number;
+  /** Null: any. The one that was drawn by is in the plan. */
+  readonly seed: number | null;
+  /** Rows that are drawn together; null: as few as the rate limit affords. */
+  readonly together: number | null;
+  readonly spread: { readonly key: FilterKey; readonly values: readonly string[] } | null;
+}
 
 export type Target =
   | {
@@ -15,6 +27,7 @@ export type Target =
       readonly union?: readonly Filters[];
       /** Segments whose people are left out. */
       readonly except?: readonly Filters[];
+      readonly sample?: Sampling;
     }
   | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
   | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[] };
@@ -50,6 +63,8 @@ export interface Plan {
   readonly parts?: readonly Filters[];
   /** People in more than one of the parts, at most: paid for each time, as no filter takes the parts of a union apart. */
   readonly overlap?: number;
+  /** What was drawn of the parts, in the order of the output: see `pagesText` of `planning/draw.ts`. */
+  readonly draw?: { readonly seed: number; readonly pages: string };
   /** People of such a segment whom no part holds: in words, and how many. */
   readonly unreached?: readonly { readonly where: string; readonly count: number }[];
   readonly paging: Dialect["paging"];
@@ -82,7 +97,9 @@ const EVERYBODY = "everybody";
 
 /** A target as one line of text, equal where the same thing is bought. */
 export function targetText(target: Target): string {
-  if (target.kind === "search") return `search ${target.canonical}`;
+  if (target.kind === "search") {
+    return `search ${target.canonical}${target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`}`;
+  }
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
   return `${target.kind} ${JSON.stringify(companies)}${limit}`;
@@ -93,7 +110,8 @@ export function spokenTarget(target: Target): string {
   if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
   const { filters, union = [filters], except = [] } = target;
   const without = except.length === 0 ? "" : ` without ${except.map(spokenFilters).join(" or ")}`;
-  return `${union.map(spokenFilters).join(" or ")}${without}`;
+  const sample = target.sample === undefined ? "" : sampleText(target.sample);
+  return `${sample}${union.map(spokenFilters).join(" or ")}${without}`;
 }
 
 /** Filters as people speak: their values, where those say what they are. */
@@ -108,8 +126,16 @@ export function spokenFilters(filters: Filters): string {
   return parts.join(" · ") || EVERYBODY;
 }
 
+function sampleText({ rows, spread }: Sampling): string {
+  if (spread === null) return `sample of ${grouped(rows)} of `;
+  return `${grouped(rows)} of each ${spread.key.replaceAll("_", " ")} of `;
+}
+
 export function describeTarget(target: Target): string {
-  if (target.kind === "search") return target.canonical === "{}" ? EVERYBODY : target.canonical;
+  if (target.kind === "search") {
+    const sample = target.sample === undefined ? "" : sampleText(target.sample);
+    return `${sample}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
+  }
   const [first] = target.companies;
   const more = target.companies.length - 1;
   return `${first?.value ?? "nothing"}${more > 0 ? ` and ${more} more` : ""}`;

@@ -185,6 +185,15 @@ describe("the next page", () => {
       "wait",
     ],
     ["nothing more where a page came again", { ...state(one), turns: "no" }, limits, "end"],
+    ["a drawn page as it was drawn", state({ ...one, left: 3, page: 5 }), limits, { offset: 0, perPage: 5, most: 3 }],
+    ["no part of a drawn page", state({ ...one, left: 3, page: 5 }), { ...limits, rows: 2 }, "indivisible"],
+    ["nor where the balance is short", state({ ...one, left: 3, page: 5 }), { ...limits, covered: 2 }, "indivisible"],
+    [
+      "no second drawn page beside the first",
+      { ...state({ ...one, left: 1, page: 1 }), turns: "unknown" },
+      moving,
+      "wait",
+    ],
     ["one row where nobody told the price", state(one), { ...limits, priced: false }, { perPage: 1 }],
     ["nothing beside that row", state(one), { ...moving, priced: false }, "wait"],
     [

@@ -1,0 +1,131 @@
+import { type Command, Option } from "commander";
+import { knownValues } from "../contract/filter-schema.ts";
+import { checkFilters, FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../contract/filters.ts";
+import { normalForm } from "../contract/normalise.ts";
+import { nearest } from "../contract/suggest.ts";
+import { echo, whole } from "../contract/text.ts";
+import { usageError } from "../errors.ts";
+import { collect, wholeNumber } from "../options.ts";
+import type { Sampling } from "../runs/plan.ts";
+import { invalidFilter } from "./filter-options.ts";
+
+export interface SamplingFlags {
+  readonly sample?: number;
+  readonly seed?: number;
+  readonly spread?: Spread;
+  readonly values?: readonly string[];
+  readonly limit?: number;
+  readonly perPage?: number;
+}
+
+interface Spread {
+  readonly key: FilterKey;
+  readonly rows: number;
+}
+
+const MOST_ROWS = 1_000_000;
+/** Each value takes a free count. */
+const MOST_VALUES = 500;
+
+/** Keys that a person has one value of: no row is drawn under two of them. */
+const SPREADABLE = FILTER_SPECS.filter(({ match }) => match === "exact" || match === "department").map(
+  ({ key }) => key,
+);
+
+export const addSamplingOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option("--sample <n>", "buy so many people by chance instead of the first ones").argParser(
+        wholeNumber("--sample", 1, MOST_ROWS),
+      ),
+    )
+    .addOption(
+      new Option("--spread <key:n>", "buy so many people by chance of each value of a key").argParser(readSpread),
+    )
+    .addOption(new Option("--values <value>", "with --spread: a value of the key; again for more").argParser(collect))
+    .addOption(
+      new Option("--seed <n>", "draw a sample again (default: another each time)").argParser(
+        wholeNumber("--seed", 0, Number.MAX_SAFE_INTEGER),
+      ),
+    );
+
+function readSpread(text: string): Spread {
+  const [name = "", count = "", ...more] = text.split(":");
+  const key = name.trim().toLowerCase().replaceAll("-", "_");
+  const rows = more.length === 0 ? whole(count, 1, MOST_ROWS) : undefined;
+  if (rows === undefined) {
+    throw usageError(
+      `--spread takes a key and a number of 1 or more, not "${echo(text)}"`,
+      "for example --spread department:10",
+    );
+  }
+  const spec = filterSpec(key);
+  if (spec !== undefined && SPREADABLE.includes(spec.key)) return { key: spec.key, rows };
+  const near = nearest(key, SPREADABLE);
+  const why = spec === undefined ? `there is no key "${echo(name)}"` : `a person may be in several values of ${key}`;
+  throw usageError(
+    `--spread ${echo(text)}: ${why}${near === undefined || spec !== undefined ? "" : ` (did you mean ${near}?)`}; keys: ${SPREADABLE.join(", ")}`,
+  );
+}
+
+/** The sample that the flags ask for; undefined: none. @throws CliError exit 2 for flags that make none */
+export function readSampling(
+  flags: SamplingFlags,
+  [first, ...others]: readonly { readonly filters: Filters }[],
+  except: readonly unknown[],
+): Sampling | undefined {
+  const { sample, spread, seed, values, limit } = flags;
+  const what = sample === undefined ? "--spread" : "--sample";
+  if (sample !== undefined && spread !== undefined) {
+    throw usageError("--sample and --spread exclude each other", "--spread KEY:N draws N of each value by itself");
+  }
+  if (values !== undefined && spread === undefined) {
+    throw usageError("--values goes with --spread", "for example --spread country:10 --values france");
+  }
+  if (sample === undefined && spread === undefined) {
+    if (seed === undefined) return undefined;
+    throw usageError("--seed goes with --sample or --spread", "for example --sample 100 --seed 1");
+  }
+  if (limit !== undefined) {
+    throw usageError(`--limit is the first so many, ${what} so many by chance`, `leave one of them out`);
+  }
+  if (spread !== undefined && others.length + except.length > 0) {
+    throw usageError(
+      "--spread draws from one segment",
+      "--sample draws from several, and leaves out those of --except",
+    );
+  }
+  return {
+    rows: sample ?? spread?.rows ?? 0,
+    seed: seed ?? null,
+    together: flags.perPage ?? null,
+    spread:
+      spread === undefined ? null : { key: spread.key, values: spreadValues(spread.key, first?.filters ?? {}, values) },
+  };
+}
+
+/** The values to draw from: as given, else those of the filters themselves, else all that the key is known to have. */
+function spreadValues(key: FilterKey, filters: Filters, given: readonly string[] | undefined): readonly string[] {
+  const own = filters[key];
+  const inFilters = own === undefined ? undefined : [own].flat().map(String);
+  const known = knownValues(key);
+  const values = given ?? inFilters ?? (known.length > 0 ? known : undefined);
+  if (values === undefined) {
+    throw usageError(
+      `--spread ${key} needs --values: the service does not list what a ${key.replaceAll("_", " ")} can be`,
+      `for example --spread ${key}:10 --values A --values B`,
+    );
+  }
+  const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
+  const distinct = new Map(values.map((value) => [normalForm(value), value]));
+  if (distinct.size > MOST_VALUES) {
+    throw usageError(`--spread takes at most ${MOST_VALUES} values, not ${distinct.size}`, "draw from fewer at a time");
+  }
+  for (const [normal, value] of distinct) {
+    const checked = checkFilters({ [key]: value });
+    if (!checked.ok) throw invalidFilter(checked.issues, "--values: ");
+    if (inside === undefined || inside.has(normal)) continue;
+    throw usageError(`--values ${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
+  }
+  return [...distinct.values()];
+}

@@ -1,0 +1,102 @@
+import { createHash } from "node:crypto";
+
+/** A page that a sample is made of: asked for as it is, whole or not at all. */
+export interface DrawnPage {
+  /** Which of the segments it is drawn from. */
+  readonly segment: number;
+  readonly offset: number;
+  /** What is asked for; at the end of the segment it has fewer `rows`. */
+  readonly size: number;
+  readonly rows: number;
+}
+
+/** A whole number from 0, below the given one. */
+export type Dice = (below: number) => number;
+
+/** Numbers by a seed: the same sequence on every machine, from SHA-256 in counter mode. */
+export function dice(seed: string): Dice {
+  let block = Buffer.alloc(0);
+  let at = 0;
+  let counter = 0;
+  const word = (): number => {
+    if (at === block.length) {
+      block = createHash("sha256").update(`${seed}/${counter++}`).digest();
+      at = 0;
+    }
+    at += 4;
+    return block.readUInt32BE(at - 4);
+  };
+  return (below) => {
+    // Of 2^53 numbers, those beyond the last multiple would make the small ones more frequent.
+    const end = 2 ** 53 - (2 ** 53 % below);
+    for (;;) {
+      const value = (word() >>> 11) * 2 ** 32 + word();
+      if (value < end) return value % below;
+    }
+  };
+}
+
+/**
+ * Numbers below `total`, none twice, each order of each set equally likely; all of them where `most` is as many. Of the same dice a
+ * smaller draw is the beginning of a larger one, and every beginning is a fair draw by itself.
+ */
+export function draw(total: number, most: number, random: Dice): number[] {
+  // A shuffle of which only what was moved is kept.
+  const moved = new Map<number, number>();
+  const found: number[] = [];
+  for (let at = 0; at < Math.min(most, total); at++) {
+    const from = at + random(total - at);
+    found.push(moved.get(from) ?? from);
+    moved.set(from, moved.get(at) ?? at);
+    moved.delete(at);
+  }
+  return found;
+}
+
+/**
+ * Pages of one segment with at most `most` rows in all: pages of a fixed size, so that rows at their edges and those of the last,
+ * shorter one have the same chance as all others.
+ */
+export function drawPages(total: number, most: number, size: number, random: Dice): Omit<DrawnPage, "segment">[] {
+  const pages = most >= total ? Math.ceil(total / size) : Math.floor(most / size);
+  return draw(Math.ceil(total / size), pages, random).map((page) => {
+    const offset = page * size;
+    return { offset, size, rows: Math.min(size, total - offset) };
+  });
+}
+
+/** One page of each list, then the second of each: a beginning of it has as much of every list as can be. */
+export function inTurn<Kind>(lists: readonly (readonly Kind[])[]): Kind[] {
+  const longest = Math.max(0, ...lists.map((list) => list.length));
+  return Array.from({ length: longest }, (_, turn) => lists.flatMap((list) => list.slice(turn, turn + 1))).flat();
+}
+
+export const rowsOf = (pages: readonly DrawnPage[]): number => pages.reduce((sum, { rows }) => sum + rows, 0);
+
+/** The beginning of a sample that has at most so many rows, in whole pages. */
+export function rowsBegun(
+  pages: readonly DrawnPage[],
+  most: number,
+): { readonly rows: number; readonly pages: number } {
+  let rows = 0;
+  let begun = 0;
+  for (const page of pages) {
+    if (rows + page.rows > most) break;
+    rows += page.rows;
+    begun++;
+  }
+  return { rows, pages: begun };
+}
+
+/** Pages as a plan keeps them: `segment:offset:size`, parted by spaces. */
+export const pagesText = (pages: readonly DrawnPage[]): string =>
+  pages.map(({ segment, offset, size }) => `${segment}:${offset}:${size}`).join(" ");
+
+/** @param counts rows of each segment */
+export const pagesOf = (text: string, counts: readonly number[]): DrawnPage[] =>
+  text === ""
+    ? []
+    : text.split(" ").map((page) => {
+        const [segment = 0, offset = 0, size = 1] = page.split(":").map(Number);
+        return { segment, offset, size, rows: Math.min(size, (counts[segment] ?? 0) - offset) };
+      });

@@ -1,0 +1,423 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import type { Dialect } from "../../src/client/types.ts";
+import type { Person } from "../../src/contract/records.ts";
+import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
+import { faultProxy } from "../support/fault-proxy.ts";
+import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const CREDITS = 100_000;
+const PLAN = { perMinute: 100_000, perDay: 1_000_000 };
+let service: TestService;
+let sales: string[];
+let people: Person[];
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS, plan: PLAN });
+  const all = async (filters: object, page: number): Promise<Person[]> =>
+    (await service.call("/v1/person/search", { body: { filters, per_page: 1_000, page } })).json.result as Person[];
+  sales = (await all({ department: "Sales" }, 1)).map(({ id }) => id);
+  people = [...(await all({}, 1)), ...(await all({}, 2))];
+}, 60_000);
+afterAll(() => service.close());
+
+const someone = (): User => user(service.url, service.key);
+const idsOf = (u: User, file = "p.csv"): string[] => readCsv(u.read(file)).map(({ id }) => id ?? "");
+const receiptOf = (u: User): Record<string, unknown> => JSON.parse(u.read("r.json")) as Record<string, unknown>;
+const SAMPLE = ["search", "--department", "Sales", "--yes", "-o", "p.csv", "--receipt", "r.json"];
+
+describe("a sample", () => {
+  test("is so many people of the whole segment, each once, for exactly that many credits, and the same again by its seed", async () => {
+    const u = someone();
+    const before = await charged(service, CREDITS);
+    const ran = await u.run([...SAMPLE, "--sample", "40", "--seed", "7"]);
+    expect(ran).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("Exported 40 profiles by chance (--seed 7) for 40 credits to p.csv"),
+    });
+    expect((await charged(service, CREDITS)) - before).toBe(40);
+    const ids = idsOf(u);
+    expect(new Set(ids).size).toBe(40);
+    expect(ids.every((id) => sales.includes(id))).toBe(true);
+    const places = ids.map((id) => sales.indexOf(id));
+    expect(places).not.toEqual([...places].sort((a, b) => a - b));
+    expect(Math.max(...places)).toBeGreaterThan(sales.length / 2);
+    expect(receiptOf(u)).toMatchObject({
+      sample: { seed: 7, rows: 40, together: 1 },
+      count: sales.length,
+      wanted: 40,
+      bound: "sample",
+      received: 40,
+      credits: 40,
+      complete: true,
+    });
+    const again = someone();
+    await again.run([...SAMPLE, "--sample", "60", "--seed", "7", "--concurrency", "1"]);
+    expect(idsOf(again).slice(0, 40)).toEqual(ids);
+  });
+
+  test("is quoted with its calls, credits and time before it is bought", async () => {
+    const slow = await startTestService({ people: 2_000, credits: 5_000, plan: { perMinute: 30, perDay: 100_000 } });
+    try {
+      const quote = async (...argv: string[]): Promise<object> =>
+        JSON.parse((await user(slow.url, slow.key).run(["search", "--dry-run", "--json", ...argv])).stdout);
+      expect(await quote("--sample", "250", "--seed", "1")).toMatchObject({
+        matches: 2_000,
+        rows: 250,
+        credits: 250,
+        requests: 250,
+        rate_limited_seconds: 480,
+        sample: { seed: 1, rows: 250, together: 1 },
+      });
+      // Row by row it would take longer than ten minutes at this rate limit.
+      expect(await quote("--sample", "900", "--seed", "1")).toMatchObject({
+        rows: 900,
+        requests: 300,
+        sample: { rows: 900, together: 3 },
+      });
+      expect(await quote("--sample", "900", "--seed", "1", "--per-page", "1")).toMatchObject({ requests: 900 });
+    } finally {
+      await slow.close();
+    }
+  });
+
+  test("shows on a terminal how it is drawn, and asks", async () => {
+    const shown = await someone().run(["search", "--department", "Sales", "--sample", "5"], {
+      tty: true,
+      answers: ["n"],
+      env: { NO_COLOR: "1" },
+    });
+    expect(shown.code).toBe(10);
+    expect(shown.stderr).toMatch(/drawn +by chance, each row alone, seed \d+/);
+    expect(shown.stderr).toMatch(/requests +5/);
+  });
+
+  test("of as many people as there are is all of them, in whole pages", async () => {
+    const u = someone();
+    expect((await u.run([...SAMPLE, "--sample", "100000"])).code).toBe(0);
+    expect(idsOf(u).sort()).toEqual([...sales].sort());
+    expect(receiptOf(u)).toMatchObject({ sample: { rows: sales.length, together: 1_000 } });
+  });
+
+  test("that a cap cuts short is a fair one still: the beginning of the whole, and resume buys the rest", async () => {
+    const u = someone();
+    const ran = await u.run([...SAMPLE, "--sample", "30", "--seed", "3", "--max-credits", "12"]);
+    expect({ code: ran.code, rows: idsOf(u).length }).toEqual({ code: 0, rows: 12 });
+    const [, run = ""] =
+      /stopped at --max-credits; headcount resume (\S+) --max-credits 30 buys the other 18/.exec(ran.stderr) ?? [];
+    const first = idsOf(u);
+    const before = await charged(service, CREDITS);
+    expect((await u.run(["resume", run, "--max-credits", "30", "--yes"])).code).toBe(0);
+    expect((await charged(service, CREDITS)) - before).toBe(18);
+    expect(idsOf(u).slice(0, 12)).toEqual(first);
+    const whole = someone();
+    await whole.run([...SAMPLE, "--sample", "30", "--seed", "3"]);
+    expect(idsOf(u)).toEqual(idsOf(whole));
+  });
+
+  test("without a seed is another one each time, but what was interrupted goes on with its own", async () => {
+    const proxy = await faultProxy({ target: service.url });
+    try {
+      const u = user(proxy.url, service.key);
+      proxy.decide = ({ paid }) =>
+        (paid > 6 ? { kind: "error", status: 422, detail: "not now" } : { kind: "none" }) as never;
+      const broken = await u.run([...SAMPLE, "--sample", "20"], { random: () => 0.25 });
+      expect(broken.code).not.toBe(0);
+      proxy.decide = () => ({ kind: "none" }) as never;
+      const before = await charged(service, CREDITS);
+      const whole = await u.run([...SAMPLE, "--sample", "20"], { random: () => 0.75 });
+      expect(whole.stderr).toContain(`(--seed ${0.25 * 2 ** 31})`);
+      expect((await charged(service, CREDITS)) - before).toBe(14);
+      expect(runIds(u)).toHaveLength(1);
+      const other = await u.run([...SAMPLE, "--sample", "20", "--overwrite"], { random: () => 0.75 });
+      expect(other.stderr).toContain(`(--seed ${0.75 * 2 ** 31})`);
+      expect(other.stderr).not.toContain("holds");
+      const known = await u.run([...SAMPLE, "--sample", "20", "--seed", `${0.75 * 2 ** 31}`, "--overwrite"]);
+      expect(known.stderr).toMatch(/notice: run \S+ of .* holds these 20 rows already: headcount runs export/);
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  test("another seed, size or way of drawing is another run", async () => {
+    const proxy = await faultProxy({ target: service.url });
+    try {
+      const u = user(proxy.url, service.key);
+      proxy.decide = ({ paid }) =>
+        (paid % 3 === 2 ? { kind: "error", status: 422, detail: "not now" } : { kind: "none" }) as never;
+      for (const argv of [
+        ["--seed", "1"],
+        ["--seed", "2"],
+        ["--seed", "1", "--per-page", "2"],
+      ]) {
+        await u.run([...SAMPLE, "--sample", "20", ...argv]);
+      }
+      await u.run([...SAMPLE, "--sample", "21", "--seed", "1"]);
+      expect(runIds(u)).toHaveLength(4);
+    } finally {
+      await proxy.close();
+    }
+  });
+});
+
+describe("of several segments", () => {
+  test("everybody has one chance, and who is excepted has none", async () => {
+    const u = someone();
+    for (const [name, filters] of Object.entries({
+      sales: { department: "Sales" },
+      france: { country: "france" },
+      legal: { department: "Legal" },
+    })) {
+      writeFileSync(u.file(`${name}.json`), JSON.stringify(filters));
+    }
+    const argv = ["search", "-f", "sales.json", "-f", "france.json", "--except", "legal.json", "--yes"];
+    const wanted = people.filter(
+      ({ department, country }) =>
+        department === "Sales" || (country?.toLowerCase() === "france" && department !== "Legal"),
+    );
+    const before = await charged(service, CREDITS);
+    expect(await u.run([...argv, "-o", "p.csv", "--sample", "30", "--seed", "1"])).toMatchObject({ code: 0 });
+    expect((await charged(service, CREDITS)) - before).toBe(30);
+    expect(new Set(idsOf(u)).size).toBe(30);
+    const ids = new Set(wanted.map(({ id }) => id));
+    expect(idsOf(u).every((id) => ids.has(id))).toBe(true);
+    expect(readCsv(u.read("p.csv")).some(({ department }) => department !== "Sales")).toBe(true);
+    expect(await u.run([...argv, "-o", "all.csv", "--sample", "5000", "--seed", "1"])).toMatchObject({ code: 0 });
+    expect(idsOf(u, "all.csv").sort()).toEqual([...ids].sort());
+    expect(await u.run([...argv, "--spread", "department:2"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--spread draws from one segment"),
+    });
+  });
+});
+
+describe("so many of each value", () => {
+  test("are bought of each department, in turn, and who has too few gives all", async () => {
+    const u = someone();
+    const ran = await u.run([
+      "search",
+      "--spread",
+      "department:4",
+      "--seed",
+      "1",
+      "--yes",
+      "-o",
+      "p.csv",
+      "--receipt",
+      "r.json",
+    ]);
+    expect(ran.code, ran.stderr).toBe(0);
+    const rows = readCsv(u.read("p.csv"));
+    const departments = [...new Set(rows.map(({ department }) => department))];
+    for (const department of departments) {
+      const found = rows.filter((row) => row.department === department);
+      const there = people.filter((person) => person.department === department).length;
+      expect([department, found.length]).toEqual([department, Math.min(4, there)]);
+    }
+    expect(new Set(rows.map(({ id }) => id)).size).toBe(rows.length);
+    expect(new Set(rows.slice(0, departments.length).map(({ department }) => department)).size).toBe(
+      departments.length,
+    );
+    expect(receiptOf(u)).toMatchObject({ credits: rows.length, complete: true });
+  });
+
+  test("takes the values given, says who has no chance, and quotes exactly", async () => {
+    const quote = await someone().run([
+      ...["search", "--spread", "country:3", "--values", "france", "--values", "Germany", "--values", "nowhere"],
+      ...["--dry-run", "--json", "--seed", "1"],
+    ]);
+    expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 6, credits: 6, requests: 6, bound: "sample" });
+    expect(quote.stderr).toContain("notice: fewer than 3 people, all of whom are taken: nowhere 0");
+    const others = people.filter(({ country }) => !/^(france|germany)$/i.test(country ?? "")).length;
+    expect(quote.stderr).toContain(
+      `${others.toLocaleString("en")} of 2,000 have another country or none, and no chance`,
+    );
+  });
+});
+
+test.each([
+  [["--sample", "0"], "--sample takes a whole number from 1"],
+  [["--sample", "5", "--limit", "5"], "--limit is the first so many, --sample so many by chance"],
+  [["--sample", "5", "--spread", "department:2"], "exclude each other"],
+  [["--seed", "5"], "--seed goes with --sample or --spread"],
+  [["--values", "france"], "--values goes with --spread"],
+  [["--spread", "department"], '--spread takes a key and a number of 1 or more, not "department"'],
+  [["--spread", "title_prefix:3"], "a person may be in several values of title_prefix"],
+  [["--spread", "contry:3"], 'there is no key "contry" (did you mean country?)'],
+  [["--spread", "country:3"], "--spread country needs --values"],
+  [["--spread", "department:3", "--values", "Legal"], "--values Legal is outside the segment"],
+  [["--sample", "5", "--per-page", "20"], "a sample of 5 rows is smaller than the pages of 20"],
+  [["--owned", "--sample", "5"], "--sample is about buying"],
+])("search --department Sales %j is refused before anything is spent", async (argv, message) => {
+  const before = await charged(service, CREDITS);
+  const ran = await someone().run(["search", "--department", "Sales", "--yes", ...argv]);
+  expect(ran).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(message) });
+  expect(await charged(service, CREDITS)).toBe(before);
+});
+
+describe("behind a depth wall", () => {
+  test("rows are drawn from parts of which only those are found that have one, and everybody has a chance", async () => {
+    const walled = await startTestService({ people: 2_000, maxDepth: 100, credits: 10_000, plan: PLAN });
+    try {
+      const u = user(walled.url, walled.key);
+      const ran = await u.run([...SAMPLE, "--sample", "25", "--seed", "1"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      expect(new Set(idsOf(u)).size).toBe(25);
+      expect(idsOf(u).every((id) => sales.includes(id))).toBe(true);
+      expect(await charged(walled, 10_000)).toBe(25);
+      const all = user(walled.url, walled.key);
+      expect((await all.run([...SAMPLE, "--sample", `${sales.length - 1}`])).code).toBe(0);
+      expect(new Set(idsOf(all)).size).toBe(sales.length - 1);
+      const few = await user(walled.url, walled.key).run([...SAMPLE, "--sample", "20", "--per-page", "5"]);
+      expect(few).toMatchObject({ code: 2, stderr: expect.stringContaining("rows are drawn one by one") });
+    } finally {
+      await walled.close();
+    }
+  });
+
+  test("a drawn row that the service does not give is told before anything is bought", async () => {
+    const walled = await startTestService({
+      people: 2_000,
+      maxDepth: 30,
+      credits: 10_000,
+      wrapEngine: (engine) => ({
+        info: () => engine.info(),
+        count: async (filters) => (filters.prefix.name_prefix === undefined ? engine.count(filters) : 0),
+        people: (filters, slice) => engine.people(filters, slice),
+        company: (lookup) => engine.company(lookup),
+        employees: (id, slice) => engine.employees(id, slice),
+        verify: () => engine.verify(),
+        close: () => engine.close(),
+      }),
+    });
+    try {
+      const ran = await user(walled.url, walled.key).run([...SAMPLE, "--sample", "50", "--seed", "1"]);
+      expect(ran).toMatchObject({
+        code: 8,
+        stderr: expect.stringContaining("a row was drawn that the service does not give"),
+      });
+      expect(await charged(walled, 10_000)).toBe(0);
+    } finally {
+      await walled.close();
+    }
+  });
+});
+
+describe("at a service of somebody else", () => {
+  const open: ForeignService[] = [];
+  afterEach(async () => {
+    await Promise.all(open.splice(0).map((one) => one.close()));
+  });
+  async function scene(
+    change: Partial<ForeignOptions>,
+    dialect?: Dialect,
+  ): Promise<{ foreign: ForeignService; u: User }> {
+    const foreign = await startForeignService(change);
+    open.push(foreign);
+    const u = user(foreign.url, foreign.key);
+    mkdirSync(join(u.dir, "config"));
+    const work = { baseUrl: foreign.url, ...(dialect === undefined ? {} : { dialect }) };
+    writeFileSync(join(u.dir, "config", "config.json"), JSON.stringify({ connections: { work } }));
+    return { foreign, u };
+  }
+  const DRAW = ["-c", "work", "search", "--country", "x", "-o", "p.csv", "--receipt", "r.json", "--yes", "--seed", "5"];
+
+  test.each<Dialect>([
+    { paging: "page", firstPage: 1 },
+    { paging: "page", firstPage: 0 },
+    { paging: "offset", firstPage: 1 },
+  ])("%o: the sample costs what it has", async (dialect) => {
+    const { foreign, u } = await scene({ ...dialect, price: 0.25, total: "header" }, dialect);
+    expect(await u.run([...DRAW, "--sample", "30"])).toMatchObject({ code: 0 });
+    expect(new Set(idsOf(u)).size).toBe(30);
+    expect(idsOf(u).every((id) => foreign.ids().includes(id))).toBe(true);
+    expect({ charged: foreign.charged(), sold: foreign.rowsSold() }).toEqual({ charged: 7.5, sold: 30 });
+  });
+
+  test("that pages by cursor: refused, with the reason", async () => {
+    const { foreign, u } = await scene({ paging: "cursor" }, { paging: "cursor", firstPage: 1 });
+    const ran = await u.run([...DRAW, "--sample", "30"]);
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining("this service pages by cursor") });
+    expect(foreign.charged()).toBe(0);
+  });
+
+  test("whose smallest page is fixed: what is refused names the size, and with it the sample has no row too many", async () => {
+    const { foreign, u } = await scene({ minPerPage: 5 });
+    const ran = await u.run([...DRAW, "--sample", "30"]);
+    expect(ran).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/no page of 1 row[\s\S]*--per-page 5 draws 5 rows/),
+    });
+    expect({ charged: foreign.charged(), runs: runIds(u) }).toEqual({ charged: 0, runs: [] });
+    expect(await u.run([...DRAW, "--sample", "33", "--per-page", "5"])).toMatchObject({ code: 0 });
+    expect(foreign.charged()).toBe(30);
+    const places = idsOf(u).map((id) => Number(id) - 1_000_000);
+    expect(places.map((place) => place % 5)).toEqual(Array.from({ length: 30 }, (_, at) => at % 5));
+    expect(receiptOf(u)).toMatchObject({ sample: { rows: 30, together: 5 }, wanted: 30, received: 30 });
+  });
+
+  test("that gives the same page each time is found out by the second row", async () => {
+    const { foreign, u } = await scene({ pageIgnored: true });
+    const ran = await u.run([...DRAW, "--sample", "30"]);
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringContaining("gave a page twice") });
+    expect(foreign.charged()).toBe(2);
+  });
+
+  test("that goes less deep than it says refuses at the deepest row, before any is bought", async () => {
+    const { foreign, u } = await scene({});
+    const proxy = await faultProxy({ target: foreign.url });
+    try {
+      writeFileSync(
+        join(u.dir, "config", "config.json"),
+        JSON.stringify({ connections: { work: { baseUrl: proxy.url } } }),
+      );
+      proxy.decide = ({ body }) =>
+        ((JSON.parse(body || "{}") as { page?: number }).page ?? 0) > 200
+          ? ({ kind: "error", status: 422, detail: "page beyond the maximum depth" } as never)
+          : ({ kind: "none" } as never);
+      const ran = await user(proxy.url, foreign.key).run([
+        "search",
+        "--country",
+        "x",
+        "--sample",
+        "30",
+        "--seed",
+        "5",
+        "--yes",
+      ]);
+      expect(ran).toMatchObject({
+        code: 5,
+        stderr: expect.stringContaining("does not go as deep as the rows that were drawn"),
+      });
+      expect(foreign.charged()).toBe(0);
+    } finally {
+      await proxy.close();
+    }
+  });
+
+  test("that gives smaller pages than were asked for is stopped at the first", async () => {
+    const { foreign, u } = await scene({ maxPerPage: 3, clamp: true });
+    const ran = await u.run([...DRAW, "--sample", "30", "--per-page", "10"]);
+    expect(ran).toMatchObject({
+      code: 5,
+      stderr: expect.stringContaining("gave 3 rows for a page of 10 that was drawn"),
+    });
+    expect(foreign.charged()).toBe(3);
+  });
+
+  test("whose rows come twice: all of the sample is bought, and it is said", async () => {
+    const { foreign, u } = await scene({ duplicateEvery: 2, people: 40 });
+    const ran = await u.run([...DRAW, "--sample", "36"]);
+    expect(ran).toMatchObject({ code: 5, stderr: expect.stringMatching(/\d+ of 36 rows came twice/) });
+    expect(foreign.charged()).toBe(36);
+  });
+
+  test("that loses replies and knows no keys: no row is asked for in vain, and what may be charged is told", async () => {
+    const { foreign, u } = await scene({ mishap: (call) => (call === 4 ? "drop" : undefined) });
+    const ran = await u.run([...DRAW, "--sample", "20"]);
+    expect(foreign.charged()).toBeLessThanOrEqual(20);
+    expect(ran.code).toBe(5);
+    expect(receiptOf(u)).toMatchObject({ uncertain_credits: 1, credits: 19 });
+  });
+});
