@@ -10,6 +10,7 @@ $headcountTree = @{
       'search' = 'export the people of a segment'
       'enrich' = 'look companies up'
       'employees' = 'export the people of a company'
+      'refresh' = 'bring a list up to date: pay for who is new'
       'runs' = 'list, show, resume, export or remove paid exports'
       'resume' = 'continue an unfinished export'
       'spend' = 'show what was spent, from the runs that are kept'
@@ -351,6 +352,67 @@ $headcountTree = @{
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
+  }
+  'refresh' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
+      '--headline-prefix' = @{ Text = 'headline begins with this text'; Value = @{ Kind = 'text' } }
+      '--location-prefix' = @{ Text = 'location begins with this text'; Value = @{ Kind = 'text' } }
+      '--name-prefix' = @{ Text = 'name begins with this text'; Value = @{ Kind = 'text' } }
+      '--industry-prefix' = @{ Text = 'industry begins with this text'; Value = @{ Kind = 'text' } }
+      '--connections-min' = @{ Text = 'at least this many connections'; Value = @{ Kind = 'text' } }
+      '--connections-max' = @{ Text = 'at most this many connections'; Value = @{ Kind = 'text' } }
+      '--followers-min' = @{ Text = 'at least this many followers'; Value = @{ Kind = 'text' } }
+      '--followers-max' = @{ Text = 'at most this many followers'; Value = @{ Kind = 'text' } }
+      '--company-network-url' = @{ Text = 'profile address of the company, or its slug'; Value = @{ Kind = 'text' } }
+      '--department' = @{ Text = 'one of the 20 departments, any case'; Value = @{ Kind = 'list'; Values = @('Administrative', 'C-Suite', 'Consulting', 'Customer Service', 'Design', 'Education', 'Engineering and Technical', 'Finance & Accounting', 'Human Resources', 'Legal', 'Marketing', 'Medical', 'Operations', 'Other', 'Product', 'Project Management', 'Real Estate', 'Research', 'Sales', 'Trades') } }
+      '-f' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
+      '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
+      '-o' = @{ Text = 'write the list there (default: to the file that is named)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write the list there (default: to the file that is named)'; Value = @{ Kind = 'file' } }
+      '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
+      '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
+      '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
+      '--template' = @{ Text = 'a text for every row: a Mustache template such as ''{{name}}, {{title}}'', or @FILE'; Value = @{ Kind = 'text' } }
+      '--excel' = @{ Text = 'CSV for spreadsheets: byte order mark and CRLF'; Value = $null }
+      '--raw' = @{ Text = 'CSV without the guard against formulas'; Value = $null }
+      '--overwrite' = @{ Text = 'replace an existing file, once the new one is whole'; Value = $null }
+      '--allow-empty' = @{ Text = 'let 0 rows replace a file that has some'; Value = $null }
+      '--min-rows' = @{ Text = 'exit 5 and leave the file as it is where fewer rows come'; Value = @{ Kind = 'text' } }
+      '--max-shrink' = @{ Text = 'exit 5 and leave the file as it is where it would lose more'; Value = @{ Kind = 'text' } }
+      '--max-credits' = @{ Text = 'spend at most this (decimals allowed)'; Value = @{ Kind = 'text' } }
+      '--max-calls' = @{ Text = 'make at most so many free calls'; Value = @{ Kind = 'text' } }
+      '--calls-per-credit' = @{ Text = 'free calls that saving a credit may take; 0 buys all again'; Value = @{ Kind = 'text' } }
+      '--verify-fields' = @{ Text = 'find who no longer has these values, by free counts'; Value = @{ Kind = 'commas'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'department', 'company') } }
+      '--buy-changed' = @{ Text = 'buy those again whose verified fields changed'; Value = $null }
+      '--per-page' = @{ Text = 'rows a request'; Value = @{ Kind = 'text' } }
+      '-y' = @{ Text = 'buy without asking'; Value = $null }
+      '--yes' = @{ Text = 'buy without asking'; Value = $null }
+      '--dry-run' = @{ Text = 'show what there is to do and buy nothing'; Value = $null }
+      '--wait' = @{ Text = 'wait for another command at the same list instead of ending with exit 9'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'file' })
+    Many = $false
   }
   'runs' = @{
     Commands = [ordered]@{
@@ -1014,7 +1076,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'segment', 'search', 'enrich', 'employees', 'runs', 'resume', 'spend', 'owned', 'sql', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

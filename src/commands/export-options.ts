@@ -44,7 +44,7 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly wait?: boolean;
 }
 
-function creditAmount(text: string): Credits {
+export function creditAmount(text: string): Credits {
   const amount = parseCredits(text);
   if (amount !== undefined && amount >= 0n) return amount;
   throw usageError(
@@ -98,9 +98,13 @@ export function addBuyingOptions(command: Command, unit: string): Command {
     .option("--wait", "wait for another run at the same output instead of ending with exit 9");
 }
 
-export const addViewOptions = (command: Command, fields: readonly string[]): Command =>
+export const addViewOptions = (
+  command: Command,
+  fields: readonly string[],
+  output = "write a file (default: stdout)",
+): Command =>
   command
-    .option("-o, --output <file>", "write a file (default: stdout)")
+    .option("-o, --output <file>", output)
     .addOption(
       offering(
         new Option(

@@ -7,7 +7,17 @@ import { canonicalAddress, isSlug, normalForm } from "../contract/normalise.ts";
 import { type CliError, usageError } from "../errors.ts";
 import { fieldsOf, type Purchase } from "./history.ts";
 import { Lists } from "./lists.ts";
-import { membersMatching, membersNamed, membersOfRun, type OwnedPerson } from "./members.ts";
+import {
+  changedAfter,
+  membersAt,
+  membersMatching,
+  membersNamed,
+  membersOfRun,
+  membersOfSegment,
+  type OwnedPerson,
+  recordsNamed,
+  textsOf,
+} from "./members.ts";
 import { filterValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, SCHEMA, VIEWS } from "./schema.ts";
 import { openToRead, openToWrite } from "./sqlite.ts";
@@ -222,9 +232,32 @@ export class Library {
     return [...membersMatching(this.#database, filters, DIALECT)];
   }
 
-  /** Those with these identities, or those whom a run brought. */
-  membersBy(who: readonly string[] | { readonly run: string }): OwnedPerson[] {
-    return [...("run" in who ? membersOfRun(this.#database, who.run) : membersNamed(this.#database, who))];
+  /** Those with these identities, at these canonical addresses, or whom a run, or all runs for a segment, brought. */
+  membersBy(
+    who:
+      | readonly string[]
+      | { readonly addresses: readonly string[] }
+      | { readonly run: string }
+      | { readonly segment: string },
+  ): OwnedPerson[] {
+    if ("run" in who) return [...membersOfRun(this.#database, who.run)];
+    if ("segment" in who) return [...membersOfSegment(this.#database, who.segment)];
+    return [...("addresses" in who ? membersAt(this.#database, who.addresses) : membersNamed(this.#database, who))];
+  }
+
+  /** The newest records of those with these identities, as JSON text. */
+  recordsBy(identities: readonly string[]): Iterable<string> {
+    return recordsNamed(this.#database, identities);
+  }
+
+  /** A field of theirs as the service wrote it, by identity. */
+  textsBy(identities: readonly string[], field: string): Map<string, string> {
+    return textsOf(this.#database, identities, field);
+  }
+
+  /** Those of them whose record is another than at a time (epoch milliseconds), with the fields that differ. */
+  changedSince(identities: readonly string[], at: number): Map<string, string[]> {
+    return changedAfter(this.#database, identities, at);
   }
 
   /** Values of a key among those who match, most frequent first; `undefined` stands for none. */

@@ -1,12 +1,13 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { conditionsOf, type SqlDialect, whereSql } from "../contract/conditions.ts";
 import type { CanonicalFilters } from "../contract/filters.ts";
+import { changedFields, fieldsOf } from "./history.ts";
 import { PERSON_COLUMNS } from "./person.ts";
 
 /** Somebody who is owned, as the newest record says. */
 export interface OwnedPerson {
   readonly identity: string;
-  /** Canonical profile address, or a bare slug; undefined where the record has none: no filter names such a person for certain. */
+  /** Profile address as the service wrote it; undefined where the record has none: no filter names such a person for certain. */
   readonly address: string | undefined;
   /** In normal form. */
   readonly name: string | undefined;
@@ -19,8 +20,8 @@ export interface OwnedPerson {
 }
 
 const COLUMNS = PERSON_COLUMNS.map((column) => `person.${column}`).join(", ");
-const PEOPLE = `SELECT identity, bought_at, run.dataset_version AS version, ${COLUMNS} FROM person
-  LEFT JOIN run ON run.id = substr(bought_by, 1, instr(bought_by, ' ') - 1)`;
+const PEOPLE = `SELECT identity, bought_at, run.dataset_version AS version, body ->> '$.network_url' AS own_address, ${COLUMNS} FROM person
+  JOIN record ON r = person.record LEFT JOIN run ON run.id = substr(bought_by, 1, instr(bought_by, ' ') - 1)`;
 
 /** Those who match by what was bought. */
 export function* membersMatching(
@@ -38,18 +39,76 @@ export function* membersNamed(database: DatabaseSyncInstance, identities: readon
   for (const row of database.prepare(sql).iterate(JSON.stringify(identities))) yield personOf(row as Row);
 }
 
+/** Those at these canonical addresses. */
+export function* membersAt(database: DatabaseSyncInstance, addresses: readonly string[]): Generator<OwnedPerson> {
+  const sql = `${PEOPLE} WHERE network_url_address IN (SELECT value FROM json_each(?)) ORDER BY n`;
+  for (const row of database.prepare(sql).iterate(JSON.stringify(addresses))) yield personOf(row as Row);
+}
+
+/** Those whom runs for a segment brought. @param canonical its filters in normal form, as JSON */
+export function* membersOfSegment(database: DatabaseSyncInstance, canonical: string): Generator<OwnedPerson> {
+  const target = `search ${canonical}`;
+  const sql = `${PEOPLE} WHERE n IN (SELECT person FROM purchase WHERE run IN
+    (SELECT id FROM run WHERE target = ? OR substr(target, 1, ?) = ?)) ORDER BY n`;
+  const lists = `${target} for `;
+  for (const row of database.prepare(sql).iterate(target, lists.length, lists)) yield personOf(row as Row);
+}
+
 /** Those whom a run brought. */
 export function* membersOfRun(database: DatabaseSyncInstance, run: string): Generator<OwnedPerson> {
   const sql = `${PEOPLE} WHERE n IN (SELECT person FROM purchase WHERE run = ?) ORDER BY n`;
   for (const row of database.prepare(sql).iterate(run)) yield personOf(row as Row);
 }
 
+/** A field of those with these identities as the service wrote it, by identity; nobody without a text. @param field of the record, no path */
+export function textsOf(
+  database: DatabaseSyncInstance,
+  identities: readonly string[],
+  field: string,
+): Map<string, string> {
+  const rows = database
+    .prepare(
+      `SELECT identity, body ->> ? AS value FROM person JOIN record ON r = person.record
+       WHERE identity IN (SELECT value FROM json_each(?)) AND json_type(body, ?) = 'text'`,
+    )
+    .all(`$.${field}`, JSON.stringify(identities), `$.${field}`) as { identity: string; value: string }[];
+  return new Map(rows.map(({ identity, value }) => [identity, value]));
+}
+
+/** The newest records of those with these identities, as JSON text. */
+export function* recordsNamed(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
+  const sql = `SELECT body FROM person JOIN record ON r = person.record
+    WHERE identity IN (SELECT value FROM json_each(?)) ORDER BY n`;
+  for (const row of database.prepare(sql).iterate(JSON.stringify(identities))) yield (row as { body: string }).body;
+}
+
+/** Those of these identities of whom a record came after a time that differs from the one before, with the fields that do. */
+export function changedAfter(
+  database: DatabaseSyncInstance,
+  identities: readonly string[],
+  at: number,
+): Map<string, string[]> {
+  const rows = database
+    .prepare(
+      `SELECT identity, body AS now,
+         (SELECT old.body FROM purchase JOIN record AS old ON old.r = purchase.record WHERE purchase.person = n AND at <= ?
+          ORDER BY at DESC, run DESC, unit DESC, position DESC LIMIT 1) AS old
+       FROM person JOIN record ON record.r = person.record WHERE bought_at > ? AND identity IN (SELECT value FROM json_each(?))`,
+    )
+    .all(at, at, JSON.stringify(identities)) as { identity: string; now: string; old: string | null }[];
+  const found = rows.map(({ identity, now, old }) => {
+    const fields = old === null || old === now ? [] : changedFields(fieldsOf(old), fieldsOf(now));
+    return [identity, fields] as const;
+  });
+  return new Map(found.filter(([, fields]) => fields.length > 0));
+}
+
 type Row = Readonly<Record<string, string | number | null>>;
 
-function personOf({ identity, bought_at, version, ...values }: Row): OwnedPerson {
+function personOf({ identity, bought_at, version, own_address, ...values }: Row): OwnedPerson {
   return {
     identity: String(identity),
-    address: textOf(values.network_url_address ?? values.network_url_slug),
+    address: values.network_url_address === null ? undefined : textOf(own_address ?? values.network_url_address),
     name: textOf(values.name),
     values,
     boughtAt: Number(bought_at),

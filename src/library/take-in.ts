@@ -94,6 +94,13 @@ export function importRecords(
   return library.count(EVERYBODY) - before;
 }
 
+/** Who these records are, as the library tells people apart. */
+export function identitiesOf(records: readonly JsonRecord[]): string[] {
+  if (records.length === 0) return [];
+  const body = Buffer.from(`{"result":[${records.map(stringifyExact).join(",")}]}`);
+  return rowsOf(Page.read(body, "person"), 0n).map(({ identity }) => identity);
+}
+
 /** The library that a run's people belong to; undefined where it bought companies. */
 export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {
   if (kindOf({ plan }) !== "person") return undefined;

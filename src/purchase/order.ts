@@ -94,6 +94,8 @@ export interface ExportOptions extends Guard, Form {
   readonly wait: boolean;
   readonly receipt: string | undefined;
   readonly misses: string | undefined;
+  /** What is bought, where that was found out before. */
+  readonly offer?: Offer | undefined;
 }
 
 export interface ExportDeps extends Clock {

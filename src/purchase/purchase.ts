@@ -63,7 +63,7 @@ export async function runExport(
         if (path !== undefined && (await exists(path))) throw fileExists(path);
       }
     }
-    const offer = await offerOf(target, account, deps);
+    const offer = options.offer ?? (await offerOf(target, account, deps));
     const { matches, datasetVersion } = offer;
     const spent = open === undefined ? undefined : spentOf((await store.open(open.id)).state);
     const terms = termsOf(target, options, account, deps);
@@ -74,7 +74,8 @@ export async function runExport(
     if (options.dryRun) return { kind: "quoted", quote };
     requireBalance(quote, target);
     await checkRows(quote.rows, output, options, "; nothing was spent");
-    const earlier = quote.credits > 0n ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
+    const isAnew = quote.credits > 0n && options.offer === undefined;
+    const earlier = isAnew ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
     if (earlier !== undefined) deps.onNotice(`notice: ${earlier}`);
     if (quote.overlap > 0) deps.onWarning(overlapWarning(quote));
     if (quote.credits > 0n) await deps.consent(quote, false);
@@ -152,7 +153,7 @@ export async function resumeExport(
 }
 
 /** The run that the same command continues; one whose dataset is gone is let go of. @throws CliError exit 10 as asked */
-async function stillOpen(
+export async function stillOpen(
   open: Plan | undefined,
   store: RunStore,
   { onNewDataset, dryRun, wait }: ExportOptions,
@@ -172,7 +173,7 @@ async function stillOpen(
   return undefined;
 }
 
-async function endStale(run: Run, store: RunStore, why: string, { now }: ExportDeps): Promise<void> {
+export async function endStale(run: Run, store: RunStore, why: string, { now }: ExportDeps): Promise<void> {
   try {
     await store.end(run, "stale", why, now());
   } finally {
@@ -181,7 +182,7 @@ async function endStale(run: Run, store: RunStore, why: string, { now }: ExportD
 }
 
 /** @param inherit whether limit and cap of the session before hold on where none are given */
-async function continueRun(
+export async function continueRun(
   run: Run,
   store: RunStore,
   options: ExportOptions,
@@ -369,7 +370,7 @@ async function buy(
   return { ...(await buyer.buy()), doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 
-const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
+export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
   what,
   wait,
   now: deps.now,
@@ -379,7 +380,7 @@ const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions
 });
 
 /** One run for one output at a time, wherever its state folder keeps the runs. */
-async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
+export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
   const folder = join(deps.stateDir, "locks");
   await deps.disk.makeFolder(folder);
   const name = createHash("sha256").update(output).digest("hex").slice(0, 32);

@@ -28,6 +28,8 @@ export type Target =
       /** Segments whose people are left out. */
       readonly except?: readonly Filters[];
       readonly sample?: Sampling;
+      /** The list that a refresh buys for: absolute path. Only parts of the segment are bought. */
+      readonly list?: string;
     }
   | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
   | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[] };
@@ -98,7 +100,8 @@ const EVERYBODY = "everybody";
 /** A target as one line of text, equal where the same thing is bought. */
 export function targetText(target: Target): string {
   if (target.kind === "search") {
-    return `search ${target.canonical}${target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`}`;
+    const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
+    return `search ${target.canonical}${sample}${target.list === undefined ? "" : ` for ${target.list}`}`;
   }
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";

@@ -38,7 +38,7 @@ test("people as a refresh needs them: by filters, by identity, by run", async ()
   });
   const all = library.members({ exact: {}, prefix: {}, range: {} });
   expect(all.map(({ identity, address, name }) => [identity, address, name])).toEqual([
-    ["p1", "net.example/in/ada", "ada lovelace"],
+    ["p1", "https://www.net.example/in/Ada/", "ada lovelace"],
     ["p2", "bo", "bo"],
     ["p3", undefined, "cy"],
   ]);

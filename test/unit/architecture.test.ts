@@ -18,7 +18,18 @@ const ALLOWED: Readonly<Record<string, readonly string[]>> = {
   purchase: ["planning", "output", "render", "runs", "client", "contract"],
   library: ["output", "render", "runs", "contract"],
   planning: ["contract"],
-  commands: ["library", "purchase", "output", "render", "runs", "client", "connections", "terminal", "contract"],
+  commands: [
+    "library",
+    "purchase",
+    "planning",
+    "output",
+    "render",
+    "runs",
+    "client",
+    "connections",
+    "terminal",
+    "contract",
+  ],
   completion: ["contract"],
 };
 /** Files directly under src/ that a layer may use. */

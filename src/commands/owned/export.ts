@@ -3,7 +3,6 @@ import type { Context } from "../../context.ts";
 import type { CanonicalFilters } from "../../contract/filters.ts";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
-import type { Library } from "../../library/library.ts";
 import { formName } from "../../output/formats.ts";
 import { Page } from "../../render/page.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -36,11 +35,11 @@ Examples:
 const PAGE_ROWS = 1_000;
 
 /** The records as pages of a service, so that every format is made from them as from bought ones. */
-async function* pagesOf(library: Library, filters: CanonicalFilters, limit: number): AsyncGenerator<Page> {
+export async function* pagesOf(owned: Iterable<string>, limit = Number.POSITIVE_INFINITY): AsyncGenerator<Page> {
   const records: string[] = [];
   const page = (): Page => Page.read(Buffer.from(`{"result":[${records.splice(0).join(",")}]}`), "person");
   let left = limit;
-  for (const record of library.records(filters)) {
+  for (const record of owned) {
     if (left-- <= 0) break;
     records.push(record);
     if (records.length === PAGE_ROWS) yield page();
@@ -58,7 +57,7 @@ export async function exportOwned(
   await withLibrary(options, context, printer, async (library) => {
     const limit = options.limit ?? Number.POSITIVE_INFINITY;
     async function* pages(): AsyncGenerator<Page> {
-      if (library !== undefined) yield* pagesOf(library, filters, limit);
+      if (library !== undefined) yield* pagesOf(library.records(filters), limit);
     }
     const view = readView(context, options);
     const rendering = await renderingOf(pages, "person", view, options, printer);

@@ -16,7 +16,7 @@ interface ImportOptions extends ShelfOptions {
   readonly at?: string;
 }
 
-const MAX_BYTES = 1 << 29;
+export const MAX_BYTES = 1 << 29;
 
 /** @param run what is done with the files: tests of parsing hand in another */
 export function register(owned: Command, context: Context, run = importFiles): void {
@@ -68,7 +68,7 @@ async function importFiles(files: readonly string[], options: ImportOptions, con
 }
 
 /** The records of a file: a JSON list, NDJSON, or CSV with a header. @throws CliError (exit 2) that names the line */
-async function recordsOf(text: string, file: string): Promise<JsonRecord[]> {
+export async function recordsOf(text: string, file: string): Promise<JsonRecord[]> {
   const records = /^\s*[[{]/.test(text) ? jsonRecords(text, file) : await csvRecords(text, file);
   for (const [index, record] of records.entries()) {
     if (record.id != null || record.network_url != null) continue;

@@ -1,0 +1,97 @@
+import { resolve } from "node:path";
+import { Argument, type Command, Option } from "commander";
+import type { Context } from "../../context.ts";
+import { isUnfiltered } from "../../contract/filters.ts";
+import { PERSON_FIELDS } from "../../contract/records.ts";
+import { usageError } from "../../errors.ts";
+import { offering, wholeNumber } from "../../options.ts";
+import { checkFields } from "../../render/columns.ts";
+import { addGuardOptions, addViewOptions, creditAmount, readView } from "../export-options.ts";
+import { addFilterOptions, type FilterOptions, readFilters } from "../filter-options.ts";
+import { bringUpToDate } from "./bring.ts";
+import { readVerified, VERIFIABLE } from "./verify.ts";
+import type { RefreshFlags, RefreshOrder } from "./work.ts";
+
+/** @param run what is done with the command line: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = bringUpToDate): void {
+  const command = program
+    .command("refresh")
+    .addArgument(offering(new Argument("[list]", "a file that headcount wrote, or a run"), { kind: "file" }))
+    .summary("bring a list up to date: pay for who is new")
+    .description(
+      "Bring a list of people up to date: who is gone and who is new is found by free counts, and only parts with somebody new are bought. Writes the list, and beside it who was added, removed and changed.",
+    );
+  addFilterOptions(command);
+  addGuardOptions(addViewOptions(command, PERSON_FIELDS, "write the list there (default: to the file that is named)"))
+    .addOption(new Option("--max-credits <n>", "spend at most this (decimals allowed)").argParser(creditAmount))
+    .addOption(
+      new Option("--max-calls <n>", "make at most so many free calls")
+        .argParser(wholeNumber("--max-calls", 1, 1e9))
+        .default(5_000),
+    )
+    .addOption(
+      new Option("--calls-per-credit <n>", "free calls that saving a credit may take; 0 buys all again")
+        .argParser(wholeNumber("--calls-per-credit", 0, 1_000))
+        .default(5),
+    )
+    .addOption(
+      offering(new Option("--verify-fields <a,b,c>", "find who no longer has these values, by free counts"), {
+        kind: "commas",
+        values: VERIFIABLE,
+      }),
+    )
+    .option("--buy-changed", "buy those again whose verified fields changed")
+    .addOption(new Option("--per-page <n>", "rows a request").argParser(wholeNumber("--per-page", 1, 100_000)))
+    .option("-y, --yes", "buy without asking")
+    .option("--dry-run", "show what there is to do and buy nothing")
+    .option("--wait", "wait for another command at the same list instead of ending with exit 9")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount -c sample search --department Legal --country germany --yes -o legal.csv --overwrite
+  $ headcount -c sample refresh legal.csv --max-credits 10
+  $ headcount -c sample refresh legal.csv --verify-fields title,seniority_level --max-credits 10 --json
+  $ headcount -c sample refresh --department Legal --country france --dry-run
+
+A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv,
+legal.removed.csv and legal.changed.csv: all of them or none.`,
+    )
+    .action(async (word: string | undefined, _: unknown, self: Command) => {
+      await run(await parse(word, self.optsWithGlobals<RefreshFlags & FilterOptions>(), context), context);
+    });
+}
+
+async function parse(
+  word: string | undefined,
+  flags: RefreshFlags & FilterOptions,
+  context: Context,
+): Promise<RefreshOrder> {
+  const { filters, canonical } = await readFilters(context, flags);
+  const given = isUnfiltered(canonical) ? undefined : { filters, canonical };
+  const verify = flags.verifyFields === undefined ? [] : readVerified(flags.verifyFields);
+  if (flags.buyChanged === true && verify.length === 0) {
+    throw usageError(
+      "--buy-changed goes with --verify-fields",
+      "for example --verify-fields title,company --buy-changed",
+    );
+  }
+  if (flags.buyChanged === true && flags.maxCredits === undefined) {
+    throw usageError("--buy-changed needs --max-credits: how many have changed is not known beforehand");
+  }
+  // The list is written to where it was read from, unless another name is given.
+  const named = flags.output ?? (word === undefined || !/\.\w+$/.test(word) ? undefined : word);
+  if (named === undefined && flags.dryRun !== true) {
+    throw usageError("refresh writes files", "name the list with -o, for example -o people.csv", "no_output");
+  }
+  const output = named === undefined || named === "-" ? undefined : resolve(context.cwd, named);
+  if (named === "-")
+    throw usageError("refresh writes four files, which stdout cannot hold", "-o people.csv", "no_output");
+  const view = readView(
+    context,
+    output === undefined ? { ...flags, format: flags.format ?? "csv" } : { ...flags, output },
+  );
+  if (view.format === "table") throw usageError("a list is kept as csv, ndjson, json or parquet, not as a table");
+  if (view.fields !== undefined) checkFields(view.fields, "person");
+  return { word, given, output, view, verify, flags };
+}

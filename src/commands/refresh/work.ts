@@ -1,0 +1,62 @@
+import type { AccountView } from "../../client/types.ts";
+import type { Context } from "../../context.ts";
+import type { Credits } from "../../contract/money.ts";
+import type { OwnedPerson } from "../../library/members.ts";
+import type { Shelf } from "../../library/take-in.ts";
+import type { Presence } from "../../planning/presence.ts";
+import type { ExportDeps } from "../../purchase/purchase.ts";
+import type { VerifiedField } from "../../purchase/refresh.ts";
+import type { RunStore } from "../../runs/run-store.ts";
+import type { Printer } from "../../terminal/printer.ts";
+import type { GuardFlags, readView, ViewFlags } from "../export-options.ts";
+import type { Session } from "../session.ts";
+import type { Segment } from "./list.ts";
+
+export interface RefreshFlags extends ViewFlags, GuardFlags {
+  readonly maxCredits?: Credits;
+  readonly maxCalls: number;
+  readonly callsPerCredit: number;
+  readonly verifyFields?: string;
+  readonly buyChanged?: boolean;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly perPage?: number;
+  readonly wait?: boolean;
+}
+
+export interface RefreshOrder {
+  /** A file or a run; undefined: the filters say what it is. */
+  readonly word: string | undefined;
+  readonly given: Segment | undefined;
+  readonly output: string | undefined;
+  readonly view: ReturnType<typeof readView>;
+  readonly verify: readonly VerifiedField[];
+  readonly flags: RefreshFlags;
+}
+
+/** Everything that one refresh works with. */
+export interface Work {
+  readonly order: RefreshOrder;
+  readonly session: Session;
+  readonly account: AccountView;
+  readonly printer: Printer;
+  readonly context: Context;
+  readonly deps: ExportDeps;
+  readonly store: RunStore;
+  readonly shelf: Shelf;
+}
+
+/** What is there in the end, proved. */
+export interface Brought {
+  /** Everybody who is in the segment. */
+  readonly now: readonly OwnedPerson[];
+  /** Who went by the address before, and by an id now. */
+  readonly renamed: ReadonlyMap<string, string>;
+  /** By identity: the verified fields that no longer are as they were bought. */
+  readonly changed: ReadonlyMap<string, readonly string[]>;
+  readonly notChecked: number;
+  readonly runs: readonly string[];
+  readonly spent: Credits;
+  readonly rows: number;
+  readonly certificate: Presence;
+}

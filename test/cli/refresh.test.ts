@@ -1,0 +1,393 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import fc from "fast-check";
+import { afterEach, describe, expect, test } from "vitest";
+import { parseExact } from "../../src/render/values.ts";
+import { seeded, type User, user } from "../support/export.ts";
+import {
+  Crowd,
+  type Human,
+  type PeopleOptions,
+  type PeopleService,
+  personKey,
+  startPeopleService,
+} from "../support/people-service.ts";
+
+const running: PeopleService[] = [];
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.close();
+});
+
+const inSales = ({ department }: Human): boolean => department === "Sales";
+
+/** A service with a crowd, and somebody who bought its sales people. */
+async function bought(
+  count: number,
+  more: Partial<PeopleOptions> & { readonly seed?: number; readonly addressless?: number } = {},
+) {
+  const { seed = 1, addressless = 0, ...options } = more;
+  const crowd = new Crowd(seeded(seed), addressless);
+  const people = Array.from({ length: count }, () => crowd.born());
+  const service = await startPeopleService({ people, ...options });
+  running.push(service);
+  const me = user(service.url, service.key);
+  const { code, stderr } = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"]);
+  expect(code, stderr).toBe(0);
+  return { crowd, people, service, me, before: people.filter(inSales) };
+}
+
+const rowsIn = (me: User, name: string): Human[] =>
+  readFileSync(me.file(name), "utf8")
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => parseExact(line) as unknown as Human);
+const keysIn = (me: User, name: string): string[] => rowsIn(me, name).map(personKey).sort();
+const keysOf = (people: readonly Human[]): string[] => people.map(personKey).sort();
+const without = (people: readonly Human[], others: readonly Human[]): Human[] => {
+  const left = new Set(others.map(personKey));
+  return people.filter((human) => !left.has(personKey(human)));
+};
+
+/** The list, and who was added and removed, are what they are by an oracle; nobody was sold twice but who came along. */
+function expectFiles(me: User, before: readonly Human[], now: readonly Human[]): void {
+  expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
+  expect(keysIn(me, "sales.added.ndjson")).toEqual(keysOf(without(now, before)));
+  expect(keysIn(me, "sales.removed.ndjson")).toEqual(keysOf(without(before, now)));
+}
+
+const WEEK = { gone: 0.01, moved: 0.01, born: 0.01 };
+
+describe("headcount refresh", () => {
+  test("after a week: the list, who is new, who is gone; about as many credits as there are new people", async () => {
+    const { crowd, service, me, before, people } = await bought(3_000);
+    const paid = service.rowsSold();
+    service.options.people = crowd.week(people, WEEK);
+    const now = service.matching({ department: "Sales" });
+    const fresh = without(now, before).length;
+    const { code, stdout, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "100", "--json"]);
+    expect(code, stderr).toBe(0);
+    expectFiles(me, before, now);
+    const receipt = JSON.parse(stdout);
+    const credits = service.rowsSold() - paid;
+    expect(credits).toBeLessThanOrEqual(fresh * 1.25);
+    expect(receipt).toMatchObject({
+      filters: { department: "Sales" },
+      count: now.length,
+      added: fresh,
+      removed: without(before, now).length,
+      credits,
+      bought: credits,
+      rebuy_credits: now.length,
+      certificate: { count: now.length, owned: now.length, equal: true },
+      files: { list: { file: me.file("sales.ndjson"), rows: now.length } },
+    });
+    expect(stderr).toContain(`sales.ndjson: ${now.length.toLocaleString("en")} people, ${fresh} added,`);
+    // No address is asked after that is not owned.
+    const owned = new Set(people.filter(inSales).map((human) => human.network_url));
+    for (const human of rowsIn(me, "sales.ndjson")) owned.add(human.network_url);
+    for (const { filters } of service.asked) {
+      for (const address of [filters.network_url ?? []].flat()) expect(owned).toContain(address);
+    }
+    // The next time nothing has changed: one look, no credits.
+    const again = await me.run(["refresh", "sales.ndjson", "--json"]);
+    expect(again.code, again.stderr).toBe(0);
+    expect(JSON.parse(again.stdout)).toMatchObject({ added: 0, removed: 0, changed: 0, credits: 0, runs: [] });
+    expect(keysIn(me, "sales.added.ndjson")).toEqual([]);
+    expect(service.rowsSold() - paid).toBe(credits);
+  });
+
+  test("lists of 50, pages of 25, people without addresses, missing values: the same", async () => {
+    const options = { maxValues: 50, maxPerPage: 25, addressless: 0.03, seed: 4 };
+    const { crowd, service, me, before, people } = await bought(1_500, options);
+    service.options.people = crowd.week(people, { gone: 0.03, moved: 0.02, born: 0.03 });
+    const now = service.matching({ department: "Sales" });
+    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "200"]);
+    expect(code, stderr).toBe(0);
+    expectFiles(me, before, now);
+  });
+
+  test("who changed is named, and bought again only if that is asked for", async () => {
+    const { crowd, service, me, before, people } = await bought(1_200, { seed: 2 });
+    service.options.people = crowd.week(people, { gone: 0, moved: 0, born: 0 }).map((human, at) => {
+      if (!inSales(human) || at % 40 !== 0) return human;
+      return {
+        ...human,
+        title: at % 80 === 0 ? "chief of something new" : null,
+        company_network_url: "people.example/company/new",
+      };
+    });
+    const now = new Map(service.options.people.map((human) => [personKey(human), human]));
+    const moved = before.filter((human) => {
+      const later = now.get(personKey(human));
+      return (
+        (human.title !== null && later?.title !== human.title) ||
+        (human.company_network_url !== null && later?.company_network_url !== human.company_network_url)
+      );
+    });
+    expect(moved.length).toBeGreaterThan(5);
+    const paid = service.rowsSold();
+    const found = await me.run(["refresh", "sales.ndjson", "--verify-fields", "title,company", "--json"]);
+    expect(found.code, found.stderr).toBe(0);
+    expect(keysIn(me, "sales.changed.ndjson")).toEqual(keysOf(moved));
+    expect(JSON.parse(found.stdout)).toMatchObject({ added: 0, removed: 0, changed: moved.length, credits: 0 });
+    expect(service.rowsSold()).toBe(paid);
+    const argv = [
+      "refresh",
+      "sales.ndjson",
+      "--verify-fields",
+      "title,company",
+      "--buy-changed",
+      "--max-credits",
+      "100",
+      "--json",
+    ];
+    const again = await me.run(argv);
+    expect(again.code, again.stderr).toBe(0);
+    expect(service.rowsSold() - paid).toBe(moved.length);
+    const rows = new Map(rowsIn(me, "sales.ndjson").map((human) => [personKey(human), human]));
+    for (const human of moved) expect(rows.get(personKey(human))).toEqual(now.get(personKey(human)));
+    const third = await me.run(argv);
+    expect(JSON.parse(third.stdout)).toMatchObject({ changed: 0, credits: 0 });
+  });
+
+  test("what somebody else bought of the segment meanwhile is added at 0 credits", async () => {
+    const { crowd, service, me, before, people } = await bought(800, { seed: 3 });
+    service.options.people = crowd.week(people, { gone: 0, moved: 0, born: 0.05 });
+    const everybody = await me.run(["search", "--all", "--yes", "-o", "all.ndjson"]);
+    expect(everybody.code, everybody.stderr).toBe(0);
+    const paid = service.rowsSold();
+    const { code, stderr } = await me.run(["refresh", "sales.ndjson"]);
+    expect(code, stderr).toBe(0);
+    expectFiles(me, before, service.matching({ department: "Sales" }));
+    expect(service.rowsSold()).toBe(paid);
+  });
+
+  test("a quote counts the segment and who is owned of it, and nothing finer; a declined one buys nothing", async () => {
+    const { crowd, service, me, people } = await bought(800, { seed: 5 });
+    service.options.people = crowd.week(people, WEEK);
+    const paid = service.rowsSold();
+    const from = service.asked.length;
+    const dry = await me.run(["refresh", "sales.ndjson", "--dry-run", "--json"]);
+    expect(dry.code, dry.stderr).toBe(0);
+    expect(JSON.parse(dry.stdout)).toMatchObject({ count: service.matching({ department: "Sales" }).length });
+    const declined = await me.run(["refresh", "sales.ndjson"], { tty: true, answers: ["n"] });
+    expect(declined.code).toBe(10);
+    const nobody = await me.run(["refresh", "sales.ndjson"]);
+    expect(nobody.code).toBe(2);
+    expect(nobody.stderr).toContain("there is no terminal to ask at");
+    for (const { filters } of service.asked.slice(from)) {
+      expect(Object.keys(filters).filter((key) => key !== "network_url")).toEqual(["department"]);
+    }
+    expect(service.rowsSold()).toBe(paid);
+  });
+
+  test("more credits or calls than allowed: nothing is bought, and both ways are offered", async () => {
+    const { crowd, service, me, people } = await bought(1_500, { seed: 6 });
+    service.options.people = crowd.week(people, { gone: 0.02, moved: 0.01, born: 0.05 });
+    const now = service.matching({ department: "Sales" }).length;
+    const paid = service.rowsSold();
+    for (const cap of [
+      ["--max-credits", "3"],
+      ["--max-credits", "500", "--max-calls", "50"],
+    ]) {
+      const { code, stderr } = await me.run(["refresh", "sales.ndjson", ...cap]);
+      expect(code, stderr).toBe(4);
+      expect(stderr).toContain("nothing was spent");
+      expect(stderr).toContain(`buys the whole segment again for ${now} credits`);
+      expect(stderr).toMatch(/--max-(credits|calls) \d+ brings the list up to date/);
+    }
+    expect(service.rowsSold()).toBe(paid);
+    const anew = await me.run(["refresh", "sales.ndjson", "--calls-per-credit", "0", "--max-credits", String(now)]);
+    expect(anew.code, anew.stderr).toBe(0);
+    expect(service.rowsSold() - paid).toBe(now);
+  });
+});
+
+describe("a service whose counts cannot be relied on", () => {
+  test("rough counts are noticed, and nothing is bought", async () => {
+    const { crowd, service, me, people, before } = await bought(1_500, { seed: 7 });
+    service.options.people = crowd.week(people, WEEK);
+    service.options.rough = (count, call) => Math.round(count * (1 + ((call % 5) - 2) / 200));
+    const paid = service.rowsSold();
+    const { code, stderr } = await me.run([
+      "refresh",
+      "sales.ndjson",
+      "--max-credits",
+      "2000",
+      "--max-calls",
+      "100000",
+    ]);
+    expect([5, 8], stderr).toContain(code);
+    expect(stderr).toMatch(/the list stays as it was/);
+    expect(service.rowsSold()).toBe(paid);
+    expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
+  });
+
+  test("wherever the people move, with counts that are cached: never exit 0 with a wrong list, and the next refresh is right", async () => {
+    const { crowd, service, me, people } = await bought(500, { seed: 8, maxValues: 50, maxPerPage: 25 });
+    const argv = ["refresh", "sales.ndjson", "--max-credits", "400", "--max-calls", "20000"];
+    let current: readonly Human[] = people;
+    for (const at of [1, 2, 4, 7, 15, 30, 60, 90, 140]) {
+      current = crowd.week(current, { gone: 0.02, moved: 0.02, born: 0.02 });
+      service.options.people = current;
+      service.options.cacheMs = at % 2 === 0 ? 0 : 300_000;
+      service.options.now = () => Date.now() + at * 1_000_000;
+      const begun = service.asked.length;
+      service.options.before = () => {
+        if (service.asked.length - begun !== at) return;
+        current = crowd.week(current, { gone: 0.01, moved: 0.01, born: 0.01 });
+        service.options.people = current;
+      };
+      const { code, stderr } = await me.run(argv);
+      service.options.before = () => undefined;
+      if (code === 0) expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+      else expect([5, 8], stderr).toContain(code);
+      service.options.now = () => Date.now() + at * 1_000_000 + 400_000;
+      const settled = await me.run(argv);
+      expect(settled.code, settled.stderr).toBe(0);
+      expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+    }
+  }, 60_000);
+
+  test("the dataset's version moves: it stops and says so", async () => {
+    const { crowd, service, me, people } = await bought(800, { seed: 9, version: "v1" });
+    service.options.people = crowd.week(people, WEEK);
+    service.options.version = "v2";
+    let calls = 0;
+    service.options.before = () => {
+      if (++calls === 12) service.options.version = "v3";
+    };
+    const paid = service.rowsSold();
+    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "100"]);
+    expect(code, stderr).toBe(5);
+    expect(stderr).toContain("changed its dataset from v2 to v3");
+    expect(service.rowsSold()).toBe(paid);
+    expect((await me.run(["refresh", "sales.ndjson", "--max-credits", "100"])).code).toBe(0);
+  });
+});
+
+describe("what a list is", () => {
+  test("a run, a file nobody wrote with filters beside it, filters alone; what is not owned is said", async () => {
+    const { service, me, before } = await bought(400, { seed: 10 });
+    const run = JSON.parse((await me.run(["runs", "--json"])).stdout)[0].id;
+    const ofRun = await me.run(["refresh", run, "-o", "list.ndjson"]);
+    expect(ofRun.code, ofRun.stderr).toBe(0);
+    expect(keysIn(me, "list.ndjson")).toEqual(keysOf(before));
+    expect((await me.run(["refresh", "--department", "Sales", "-o", "list.ndjson"])).code).toBe(0);
+    const other = await me.run(["refresh", "list.ndjson", "--department", "Legal"]);
+    expect(other.code).toBe(2);
+    expect(other.stderr).toContain("the filters beside it say");
+    writeFileSync(me.file("old.csv"), `id,network_url,name\nh-old,,Somebody Else\n`);
+    const unknown = await me.run(["refresh", "old.csv"]);
+    expect(unknown.code).toBe(2);
+    expect(unknown.stderr).toContain("no run wrote old.csv");
+    const foreign = await me.run(["refresh", "old.csv", "--department", "Sales"]);
+    expect(foreign.code).toBe(2);
+    expect(foreign.stderr).toContain("headcount owned import old.csv takes them in");
+    expect((await me.run(["owned", "import", "old.csv"])).code).toBe(0);
+    const taken = await me.run(["refresh", "old.csv", "--department", "Sales", "--json"]);
+    expect(taken.code, taken.stderr).toBe(0);
+    expect(JSON.parse(taken.stdout)).toMatchObject({ removed: 1, added: before.length, credits: 0 });
+    const byAddress = await me.run(["refresh", "--network-url", String(before[0]?.network_url), "-o", "one.csv"]);
+    expect(byAddress.code).toBe(2);
+    expect(byAddress.stderr).toContain("names its people by address");
+    expect((await me.run(["refresh"])).code).toBe(2);
+    expect(service.rowsSold()).toBe(before.length);
+  });
+
+  test("files in the way are not replaced; the columns and the format are those of the list", async () => {
+    const { crowd, service, me, people } = await bought(400, { seed: 11 });
+    const csv = [
+      "search",
+      "--department",
+      "Sales",
+      "--yes",
+      "-o",
+      "list.csv",
+      "--fields",
+      "name,id,title",
+      "--overwrite",
+    ];
+    expect((await me.run(csv)).code).toBe(0);
+    writeFileSync(me.file("list.added.csv"), "mine");
+    const blocked = await me.run(["refresh", "list.csv", "--max-credits", "50"]);
+    expect(blocked.code).toBe(2);
+    expect(me.read("list.added.csv")).toBe("mine");
+    service.options.people = crowd.week(people, { gone: 0.05, moved: 0, born: 0.05 });
+    const { code, stderr } = await me.run(["refresh", "list.csv", "--max-credits", "50", "--overwrite"]);
+    expect(code, stderr).toBe(0);
+    for (const name of ["list.csv", "list.added.csv", "list.removed.csv", "list.changed.csv"]) {
+      expect(me.read(name).split("\n")[0]).toBe("name,id,title");
+    }
+    // They are its own now.
+    expect((await me.run(["refresh", "list.csv"])).code).toBe(0);
+    const shrunk = me.read("list.csv");
+    service.options.people = [];
+    const empty = await me.run(["refresh", "list.csv"]);
+    expect(empty.code).toBe(5);
+    expect(me.read("list.csv")).toBe(shrunk);
+    expect(me.read("list.removed.csv").split("\n").length).toBe(2);
+  });
+});
+
+test("any history of weeks, purchases and refreshes pays for a person once, but for who is bought along", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.integer({ min: 1, max: 1_000_000 }),
+      fc.array(fc.constantFrom("week", "refresh", "search", "rebuild", "kill"), { minLength: 3, maxLength: 7 }),
+      async (seed, steps) => {
+        const options = { seed, addressless: seed % 3 === 0 ? 0.05 : 0, maxValues: seed % 2 === 0 ? 50 : 1_000 };
+        const { crowd, service, me } = await bought(250, options);
+        const refresh = ["refresh", "sales.ndjson", "--max-credits", "250", "--max-calls", "20000"];
+        for (const step of steps) {
+          if (step === "week") {
+            service.options.people = crowd.week(service.options.people, { gone: 0.05, moved: 0.03, born: 0.06 });
+          } else if (step === "refresh") {
+            const { code, stderr } = await me.run(refresh);
+            expect(code, stderr).toBe(0);
+            expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(service.matching({ department: "Sales" })));
+          } else if (step === "search") {
+            const argv = [
+              "search",
+              "--country",
+              "france",
+              "--limit",
+              "20",
+              "--yes",
+              "-o",
+              "some.ndjson",
+              "--overwrite",
+            ];
+            const { code, stderr } = await me.run(argv);
+            expect(code, stderr).toBe(0);
+          } else if (step === "kill") {
+            let calls = 0;
+            await me.run(refresh, {
+              before: ({ interrupt }) => {
+                service.options.before = () => {
+                  if (++calls === 1 + (seed % 40)) interrupt("SIGTERM");
+                };
+              },
+            });
+            service.options.before = () => undefined;
+          } else expect((await me.run(["owned", "rebuild"])).code).toBe(0);
+        }
+        const { code, stderr } = await me.run(refresh);
+        expect(code, stderr).toBe(0);
+        const now = service.matching({ department: "Sales" });
+        expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(now));
+        const owned = await me.run(["owned", "export", "--format", "ndjson"]);
+        const ids = new Set(
+          owned.stdout
+            .trim()
+            .split("\n")
+            .map((line) => personKey(JSON.parse(line) as Human)),
+        );
+        expect(ids).toEqual(new Set(service.sold.keys()));
+        for (const human of now) expect(ids).toContain(personKey(human));
+        const third = await me.run([...refresh, "--json"]);
+        expect(JSON.parse(third.stdout)).toMatchObject({ added: 0, removed: 0, credits: 0 });
+      },
+    ),
+    { numRuns: 12 },
+  );
+}, 120_000);
