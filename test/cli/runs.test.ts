@@ -310,7 +310,7 @@ describe("runs export", () => {
       [["--format", "parquet"], "Parquet needs a file"],
       [["--format", "json", "--excel"], "--excel is about CSV, not json"],
       [["-o", "people.txt"], "does not tell the format"],
-      [["-o", "people.csv.gz"], "nothing is compressed here"],
+      [["-o", "people.csv.bz2"], "the first five also with .gz or .zst"],
       [["-o", "people.xls"], "name it .xlsx"],
       [["-o", "nowhere/people.csv"], "does not exist"],
     ] as const) {
