@@ -235,8 +235,8 @@ $headcountTree = @{
       '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--except' = @{ Text = 'leave out who is in this saved segment or filter file; again for more'; Value = @{ Kind = 'segments' } }
-      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
@@ -282,8 +282,8 @@ $headcountTree = @{
       '--name' = @{ Text = 'the arguments are names of companies'; Value = $null }
       '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
-      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'name', 'domain', 'company_network_url', 'industry', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'country', 'state', 'city', 'location', 'followers', 'specialties', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
@@ -323,8 +323,8 @@ $headcountTree = @{
       '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
       '--per-company' = @{ Text = 'at most so many people of each company'; Value = @{ Kind = 'text' } }
-      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
@@ -513,8 +513,8 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at', 'domain', 'type', 'size_range', 'employee_count', 'founded_year', 'description', 'specialties') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }
@@ -644,8 +644,8 @@ $headcountTree = @{
       '--filters' = @{ Text = 'filters as JSON from a file (- for stdin, or a pattern); flags replace its values'; Value = @{ Kind = 'file' } }
       '-s' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
       '--segment' = @{ Text = 'a saved segment (or a pattern); flags replace its values'; Value = @{ Kind = 'segments' } }
-      '-o' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
-      '--output' = @{ Text = 'write a file (default: stdout)'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
+      '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
       '--fields' = @{ Text = 'only these fields, in this order'; Value = @{ Kind = 'commas'; Values = @('id', 'network_url', 'name', 'first_name', 'last_name', 'headline', 'title', 'seniority', 'seniority_level', 'functional_area', 'department', 'industry', 'country', 'state', 'city', 'location', 'connections', 'followers', 'company_name', 'company_domain', 'company_network_url', 'updated_at') } }
       '--all-fields' = @{ Text = 'all fields in a table too'; Value = $null }

@@ -41,6 +41,7 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
   { name: "HEADCOUNT_ASK_ABOVE", meaning: "credits that one look-up may cost unasked (1)" },
   { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows" },
+  { name: "PGPASSWORD", meaning: "for -o postgres://...; else ~/.pgpass" },
   { name: "HEADCOUNT_CLICKHOUSE_PASSWORD", meaning: "for serve --dataset clickhouse://..." },
   { name: "XDG_CONFIG_HOME", meaning: "else the config is in its headcount (~/.config)" },
   { name: "XDG_STATE_HOME", meaning: "else runs are in its headcount (~/.local/state)" },

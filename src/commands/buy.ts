@@ -279,7 +279,9 @@ function printSummary(
     ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
     : counted(receipt.distinct, one, many);
   const credits = formatCreditsGrouped(parseCredits(receipt.credits) ?? ZERO);
-  const where = view.output === undefined ? "" : ` to ${flags.output ?? view.output}`;
+  const { added = null } = receipt.output ?? {};
+  const fresh = added === null ? "" : `, ${grouped(added)} of them new there`;
+  const where = view.output === undefined ? "" : ` to ${flags.output ?? view.output}${fresh}`;
   const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
   printer.say(`Exported ${bought}${seed} for ${credits} ${credits === "1" ? "credit" : "credits"}${where}${left}`);

@@ -6,8 +6,9 @@ import { type Credits, parseCredits } from "../contract/money.ts";
 import { echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
-import { chooseForm, FORMATS } from "../output/formats.ts";
+import { chooseForm, FORMATS, type Form } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
+import { engineOf, resolveOutput } from "../output/tables/target.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 import { checkFields, parseFields, publishedFields } from "../render/columns.ts";
 import type { RecordKind } from "../render/values.ts";
@@ -101,7 +102,7 @@ export function addBuyingOptions(command: Command, unit: string): Command {
 export const addViewOptions = (
   command: Command,
   fields: readonly string[],
-  output = "write a file (default: stdout)",
+  output = "write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)",
 ): Command =>
   command
     .option("-o, --output <file>", output)
@@ -141,10 +142,18 @@ export function readView(
   context: Context,
   flags: ViewFlags,
 ): Pick<ExportOptions, "output" | "format" | "packing" | "fields" | "excel" | "raw" | "template"> {
-  const output = flags.output === undefined || flags.output === "-" ? undefined : resolve(context.cwd, flags.output);
+  const output =
+    flags.output === undefined || flags.output === "-" ? undefined : resolveOutput(flags.output, context.cwd);
   const implied = flags.json === true && output === undefined ? "json" : undefined;
   const named = flags.format ?? (flags.template === undefined ? implied : "template");
-  const { format, packing } = chooseForm(named, output, context.stdout.isTTY === true);
+  const engine = output === undefined ? undefined : engineOf(output);
+  if (engine !== undefined && named !== undefined)
+    throw usageError(
+      `--${flags.format === undefined ? "template" : "format"} is about files, and -o names a table`,
+      "leave one of them out",
+    );
+  const { format, packing }: Form =
+    engine === undefined ? chooseForm(named, output, context.stdout.isTTY === true) : { format: engine };
   const template = readTemplate(flags, format, context.cwd);
   if (flags.fields !== undefined && flags.allFields === true)
     throw usageError("--fields and --all-fields exclude each other");

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import { formOf } from "../output/formats.ts";
+import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { buy, type Purchase } from "./buy.ts";
@@ -51,7 +51,7 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
     flags,
     view: {
       output: output ?? undefined,
-      ...(formOf(view.format) ?? { format: "ndjson" }),
+      ...savedForm(view.format),
       fields: view.fields ?? undefined,
     },
     buy: (deps) => resumeExport(id, readBuyingOptions(flags), deps),

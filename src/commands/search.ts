@@ -41,6 +41,7 @@ export function register(program: Command, context: Context, run = buy): void {
       `
 Examples:
   $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
+  $ headcount -c sample search --department Legal --limit 20 --yes -o duckdb:crm.duckdb#people
   $ headcount -c sample search --department Sales --seniority-level vp --dry-run
   $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields name,title
   $ headcount -c sample search --country france --spread seniority_level:2 --dry-run

@@ -1,8 +1,8 @@
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
 import { formName, type Rendering } from "../output/formats.ts";
-import { checkOutput, exists, type Facts } from "../output/output.ts";
-import { checkForm, openSink, templateOf } from "../output/sinks/sink.ts";
+import { exists, type Facts } from "../output/output.ts";
+import { checkSink, openSink, placeOf, templateOf } from "../output/sinks/sink.ts";
 import { checkFields, collectColumns, publishedFields } from "../render/columns.ts";
 import type { Page } from "../render/page.ts";
 import type { RecordKind } from "../render/values.ts";
@@ -27,18 +27,20 @@ export async function writePages(
   context: Context,
 ): Promise<{ readonly rows: number; readonly file: Facts | undefined; readonly notices: readonly string[] }> {
   const guard = readGuard(flags);
-  const path = target === undefined ? undefined : await checkOutput(target);
+  const path = await placeOf(target);
   if (path !== undefined && flags.overwrite !== true && (await exists(path))) {
     throw usageError(`${target} exists`, "add --overwrite, or choose another name with -o", "file_exists");
   }
-  await checkForm({ ...rendering, template: undefined }, rendering.kind);
+  const disk = new Disk();
+  const { kind, format, packing, fields } = rendering;
+  await checkSink({ ...guard, format, packing, fields, output: path, excel: false, raw: false }, kind, disk);
   const output = await openSink({
     output: path,
     stream: new Printer(context, {}).dataStream(formName(rendering)),
     name: `${name}-${context.pid}`,
     rendering,
     guard,
-    disk: new Disk(),
+    disk,
     interrupted: context.interrupted,
   });
   let rows = 0;

@@ -89,6 +89,12 @@ export function formOf(name: string): Form | undefined {
   return whole ? { format, packing } : undefined;
 }
 
+/** A form as a run keeps it. */
+export const savedForm = (name: string): Form => {
+  if (name === "duckdb" || name === "postgres") return { format: name };
+  return formOf(name) ?? { format: "ndjson" };
+};
+
 /**
  * As named, else by the file's ending, else NDJSON to a pipe and a table to a terminal. A file's `.gz` or `.zst` counts also where the
  * format is named without one.

@@ -1,9 +1,9 @@
 import type { CompanyQuery } from "../client/types.ts";
 import type { Credits } from "../contract/money.ts";
 import { type Distinct, distinctPages } from "../output/distinct.ts";
-import { formName } from "../output/formats.ts";
 import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
+import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, notComplete } from "./failures.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
@@ -55,8 +55,7 @@ export async function deliver(
   }
   const file = await sink.prepare(() => distinctPages(run));
   for (const notice of sink.notices) onNotice(notice);
-  const { path = "", bytes = 0, sha256 = "" } = file ?? {};
-  const output = file === undefined ? null : { file: path, format: formName(options), bytes, sha256 };
+  const output = file === undefined ? null : writtenAs(file, options);
   const whole: Receipt = { ...receipt, output };
   // Before the file appears: a crash between the two leaves a file that the run knows as its own.
   await run.writeReceipt(whole);

@@ -6,10 +6,11 @@ import { PER_PAGE_MAX } from "../contract/records.ts";
 import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
-import { formOf } from "../output/formats.ts";
+import { savedForm } from "../output/formats.ts";
 import { checkOutput, exists, type Output, sha256Of } from "../output/output.ts";
 import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
-import { checkForm, checkRoom, openSink, savedView, templateOf } from "../output/sinks/sink.ts";
+import { checkRoom, checkSink, openSink, placeOf, savedView, templateOf } from "../output/sinks/sink.ts";
+import { lockedPart } from "../output/tables/target.ts";
 import { creditsOf, creditText, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
 import type { Plan, RunCommand, Target } from "../runs/plan.ts";
@@ -42,12 +43,12 @@ export async function runExport(
   options: ExportOptions,
   deps: ExportDeps,
 ): Promise<ExportResult> {
-  const output = options.output === undefined ? undefined : await checkOutput(options.output);
-  await checkForm(options, kindOf({ plan: { command } }));
+  const output = await placeOf(options.output);
   await checkBeside(options, output);
   const outputLock = output === undefined || options.dryRun ? undefined : await lockOutput(output, options.wait, deps);
   try {
     const { seller } = deps;
+    await checkSink({ ...options, output }, kindOf({ plan: { command } }), deps.disk);
     const store = new RunStore(deps.stateDir, deps.disk);
     const account = await seller.client.account(deps.interrupted);
     const identity = identityOf(target, output ?? null, account, seller);
@@ -118,16 +119,9 @@ export async function resumeExport(
 ): Promise<ExportResult> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
-  const output = plan.output === null ? undefined : await checkOutput(plan.output);
+  const output = await placeOf(plan.output ?? undefined);
   const outputLock = output === undefined ? undefined : await lockOutput(output, options.wait, deps);
   try {
-    const account = await deps.seller.client.account(deps.interrupted);
-    const moved = await checkSame(plan, account, deps);
-    const run = await store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
-    if (moved !== undefined) {
-      await endStale(run, store, moved, deps);
-      throw staleRun(id, moved, EXIT.incomplete, "the same command begins anew");
-    }
     const whole: ExportOptions = {
       ...options,
       perPage: options.perPage ?? plan.per_page ?? undefined,
@@ -135,7 +129,7 @@ export async function resumeExport(
       minRows: options.minRows ?? plan.few?.min_rows ?? undefined,
       maxShrink: options.maxShrink ?? plan.few?.max_shrink ?? undefined,
       output,
-      ...(formOf(plan.view.format) ?? { format: "ndjson" }),
+      ...savedForm(plan.view.format),
       fields: plan.view.fields ?? undefined,
       excel: plan.view.excel,
       raw: plan.view.raw,
@@ -146,6 +140,14 @@ export async function resumeExport(
       receipt: plan.receipt ?? undefined,
       misses: plan.misses ?? undefined,
     };
+    await checkSink(whole, kindOf({ plan }), deps.disk);
+    const account = await deps.seller.client.account(deps.interrupted);
+    const moved = await checkSame(plan, account, deps);
+    const run = await store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
+    if (moved !== undefined) {
+      await endStale(run, store, moved, deps);
+      throw staleRun(id, moved, EXIT.incomplete, "the same command begins anew");
+    }
     return await continueRun(run, store, whole, account, deps, true);
   } finally {
     await outputLock?.release();
@@ -383,6 +385,6 @@ export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): Lock
 export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
   const folder = join(deps.stateDir, "locks");
   await deps.disk.makeFolder(folder);
-  const name = createHash("sha256").update(output).digest("hex").slice(0, 32);
+  const name = createHash("sha256").update(lockedPart(output)).digest("hex").slice(0, 32);
   return acquireLock(join(folder, `${name}.lock`), lockOptions(output, wait, deps));
 }

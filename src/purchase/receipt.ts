@@ -1,6 +1,7 @@
 import { type Credits, credits, creditsToNumber, formatCredits, priceOf } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
+import type { Written } from "../output/sinks/sink.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Doubled } from "./order.ts";
@@ -41,12 +42,7 @@ export interface Receipt {
   readonly dataset_version: string | null;
   readonly started: string;
   readonly finished: string;
-  readonly output: {
-    readonly file: string;
-    readonly format: string;
-    readonly bytes: number | null;
-    readonly sha256: string | null;
-  } | null;
+  readonly output: Written | null;
 }
 
 export interface ReceiptInput {

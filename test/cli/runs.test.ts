@@ -266,7 +266,7 @@ describe("runs export", () => {
       finished: false,
       rows: 2,
       credits: 0,
-      output: { file: path("x.csv"), format: "csv", bytes: bytes.length, sha256 },
+      output: { file: path("x.csv"), format: "csv", bytes: bytes.length, sha256, added: null },
     });
   });
 

@@ -3,7 +3,7 @@ import type { Context } from "../../context.ts";
 import type { CanonicalFilters } from "../../contract/filters.ts";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
-import { formName } from "../../output/formats.ts";
+import { writtenAs } from "../../output/sinks/sink.ts";
 import { Page } from "../../render/page.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addGuardOptions, addViewOptions, type GuardFlags, readView, type ViewFlags } from "../export-options.ts";
@@ -64,9 +64,7 @@ export async function exportOwned(
     const { rows, file, notices } = await writePages(pages, view.output, rendering, options, "owned", context);
     for (const notice of notices) printer.note(notice);
     if (file === undefined) return;
-    const { path, bytes, sha256 } = file;
-    if (printer.json)
-      printer.document({ rows, credits: 0, output: { file: path, format: formName(view), bytes, sha256 } });
+    if (printer.json) printer.document({ rows, credits: 0, output: writtenAs(file, view) });
     printer.note(`Wrote ${counted(rows, "profile")} that you own to ${options.output} at 0 credits`);
   });
 }

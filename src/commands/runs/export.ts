@@ -4,7 +4,7 @@ import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
-import { formName } from "../../output/formats.ts";
+import { writtenAs } from "../../output/sinks/sink.ts";
 import type { Page } from "../../render/page.ts";
 import type { RunReader } from "../../runs/run.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -31,6 +31,7 @@ Examples:
   $ headcount runs export last --format csv --fields id,name,location | head -3
   $ headcount runs export last -o again.xlsx --overwrite
   $ headcount runs export last --format csv.gz > again.csv.gz
+  $ headcount runs export last -o duckdb:crm.duckdb#people
   $ headcount runs export last --template '{{name}}, {{title}}' | head -3
   $ headcount runs export last --json | jq length
 
@@ -69,13 +70,12 @@ async function exportRun(name: string, options: ExportRunOptions, context: Conte
   }
   if (file === undefined) return;
   if (printer.json) {
-    const { path, bytes, sha256 } = file;
     printer.document({
       run: run.id,
       finished,
       rows,
       credits: 0,
-      output: { file: path, format: formName(view), bytes, sha256 },
+      output: writtenAs(file, view),
     });
   }
   const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");

@@ -4,6 +4,7 @@ import type { Context } from "../../context.ts";
 import { creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import { type GlobalOptions, wholeNumber } from "../../options.ts";
+import { engineOf } from "../../output/tables/target.ts";
 import { csvDocument } from "../../render/csv.ts";
 import { describeTarget, spokenTarget } from "../../runs/plan.ts";
 import type { RunSummary } from "../../runs/run-store.ts";
@@ -158,6 +159,7 @@ export const progressOf = ({ rows, expected }: RunSummary): string =>
 /** A path as a person in this folder would say it. */
 function shortPath(path: string | null, context: Context): string {
   if (path === null) return "stdout";
+  if (engineOf(path) !== undefined) return path;
   const near = relative(context.cwd, path);
   return near === "" || near.startsWith("..") || isAbsolute(near) ? path : near;
 }

@@ -5,14 +5,16 @@ import type { RecordKind } from "../../render/values.ts";
 import type { Disk } from "../../runs/disk.ts";
 import type { SavedView } from "../../runs/plan.ts";
 import { type Form, formName, type Rendering } from "../formats.ts";
-import { FileOutput, type Output, StreamOutput } from "../output.ts";
+import { checkOutput, type Facts, FileOutput, type Output, StreamOutput } from "../output.ts";
 import { openPacker } from "../packing.ts";
 import type { Guard } from "../publish.ts";
+import { checkTable, TableOutput } from "../tables/table-output.ts";
+import { engineOf } from "../tables/target.ts";
 import { loadTemplate, type RowTemplate } from "../template.ts";
 
 /** Where rows go. */
 export interface Sink {
-  /** Absolute path; undefined: the stream. */
+  /** Absolute path, or a table (`../tables/target.ts`); undefined: the stream. */
   readonly output: string | undefined;
   readonly stream: Writable;
   /** Keeps two unfinished outputs apart. */
@@ -23,10 +25,11 @@ export interface Sink {
   readonly interrupted: AbortSignal;
 }
 
-export const openSink = (sink: Sink): Promise<Output> => {
+export const openSink = async (sink: Sink): Promise<Output> => {
   const { output, stream, name, rendering, guard, disk, interrupted } = sink;
-  return output === undefined
-    ? StreamOutput.open(stream, rendering, guard, interrupted)
+  if (output === undefined) return StreamOutput.open(stream, rendering, guard, interrupted);
+  return engineOf(output) !== undefined
+    ? TableOutput.open(output, rendering, guard, { name, disk })
     : FileOutput.open(output, name, rendering, guard, disk);
 };
 
@@ -49,19 +52,47 @@ export const savedView = (view: AskedView): SavedView => ({
 export const templateOf = async ({ template }: Pick<AskedView, "template">): Promise<RowTemplate | undefined> =>
   template === undefined ? undefined : loadTemplate(template);
 
-/** Whether a form can be written here, asked before anything is bought. @throws CliError (exit 2) naming the package or field that is missing */
-export async function checkForm(
-  { format, packing, template }: Form & Pick<AskedView, "template">,
-  kind: RecordKind,
-): Promise<void> {
+/** @returns what is written: of a file the one behind a symbolic link @throws CliError exit 2 for a file that could not be written */
+export const placeOf = async (output: string | undefined): Promise<string | undefined> =>
+  output === undefined || engineOf(output) !== undefined ? output : checkOutput(output);
+
+export interface Wanted extends AskedView, Guard {
+  readonly output: string | undefined;
+}
+
+/**
+ * Whether rows can be written as they are wanted, asked before anything is bought.
+ * @throws CliError exit 2 naming the package, field, table or option that hinders it, exit 9 where the table's file is open elsewhere
+ */
+export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): Promise<void> {
+  const { format, packing, template, output, fields } = wanted;
   if (format === "parquet") await (await import("../whole/duck.ts")).loadDuckDb();
   if (format === "xlsx") await (await import("../whole/xlsx.ts")).loadZip();
   await openPacker(packing);
   const read = await templateOf({ template });
   if (read !== undefined) checkFields(read.fields, kind);
+  if (output !== undefined && engineOf(output) !== undefined)
+    await checkTable(output, { kind, fields }, wanted, { name: "check", disk });
 }
 
 /** Whether a form has room for so many rows. @throws CliError exit 2 */
 export async function checkRoom({ format }: Form, rows: number): Promise<void> {
   if (format === "xlsx") (await import("../whole/xlsx.ts")).checkSheet(rows, EXIT.usage, "; nothing was spent");
 }
+
+/** What was written, as receipts and `--json` tell it. Of a table, `added` says how many rows are new in it; of a file it is null. */
+export interface Written {
+  readonly file: string;
+  readonly format: string;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly added: number | null;
+}
+
+export const writtenAs = ({ path, bytes, sha256, added }: Facts, form: Form): Written => ({
+  file: path,
+  format: formName(form),
+  bytes,
+  sha256,
+  added,
+});

@@ -63,11 +63,11 @@ export const definitions = (duckdb: DuckDb, columns: readonly TypedColumn[]): st
 export async function append(
   duckdb: DuckDb,
   connection: DuckDBConnection,
-  table: string,
+  [table, schema, catalog]: readonly [table: string, schema?: string, catalog?: string],
   columns: readonly TypedColumn[],
   batches: AsyncIterable<readonly JsonRecord[]>,
 ): Promise<void> {
-  const appender = await connection.createAppender(table);
+  const appender = await connection.createAppender(table, schema, catalog);
   const types = columns.map(({ type }) => duckType(duckdb, type));
   for await (const rows of batches) {
     for (let from = 0; from < rows.length; from += CHUNK) {

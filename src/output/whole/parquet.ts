@@ -27,7 +27,7 @@ export async function writeParquet(options: ParquetOptions): Promise<readonly st
     try {
       const connection = await instance.connect();
       await connection.run(`CREATE TABLE rows (${definitions(duckdb, columns).join(", ")})`);
-      await append(duckdb, connection, "rows", columns, batches());
+      await append(duckdb, connection, ["rows"], columns, batches());
       await connection.run(
         `COPY rows TO '${written.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
       );

@@ -18,6 +18,8 @@ export interface TypedColumn {
   /** Its name: told apart from the others without regard to case. */
   readonly name: string;
   readonly type: ColumnType;
+  /** Whether no row has a value for it: its type is what the contract says, or a guess. */
+  readonly empty: boolean;
 }
 
 export interface WholeOptions {
@@ -69,6 +71,7 @@ export async function survey(
     field,
     name: names[index] ?? field,
     type: seen.get(field) ?? PUBLISHED_TYPES[field] ?? "text",
+    empty: !seen.has(field),
   }));
   return { columns: typed, rows };
 }

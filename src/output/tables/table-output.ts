@@ -1,0 +1,160 @@
+import { CliError, EXIT, usageError } from "../../errors.ts";
+import { AskedFields, noRowHas } from "../../render/columns.ts";
+import type { Page } from "../../render/page.ts";
+import type { Disk } from "../../runs/disk.ts";
+import { errorCode } from "../../runs/disk.ts";
+import type { Rendering } from "../formats.ts";
+import { checkOutput, exists, type Facts, type Output } from "../output.ts";
+import { checkRows, clearLeftovers, type Guard, naming } from "../publish.ts";
+import { survey } from "../whole/survey.ts";
+import { parseTable, type TableTarget, tableText } from "./target.ts";
+import { IDENTITY, identified, TableRefusal, type TableWriter } from "./writer.ts";
+
+interface Place {
+  readonly name: string;
+  readonly disk: Disk;
+}
+
+const open = async (target: TableTarget, place: Place): Promise<TableWriter> =>
+  target.engine === "duckdb"
+    ? (await import("./duckdb.ts")).openDuckDb(target, place)
+    : (await import("./postgres.ts")).openPostgres(target);
+
+async function* nothing(): AsyncGenerator<never> {}
+
+/**
+ * Whether rows may be put into a table, asked before anything is bought: what is done then is done without a row, and taken back.
+ * Whether a column holds the values that come is not known before they do: services choose their types.
+ * @throws CliError exit 2, and exit 9 where another process has the file open
+ */
+export async function checkTable(
+  output: string,
+  { kind, fields }: Pick<Rendering, "kind" | "fields">,
+  guard: Guard,
+  place: Place,
+): Promise<void> {
+  checkGuard(guard);
+  const target = parseTable(output, "/");
+  if (target.engine === "duckdb") {
+    await checkOutput(target.file);
+    await (await import("../whole/duck.ts")).loadDuckDb("A DuckDB table");
+    if (!(await exists(target.file))) return;
+  }
+  const { columns } = await survey({ pages: () => [], kind, columns: fields }, [IDENTITY]);
+  let writer: TableWriter | undefined;
+  try {
+    writer = await open(target, place);
+    await writer.upsert(columns, nothing());
+  } catch (error) {
+    throw refused(error, target, true);
+  } finally {
+    await writer?.rollback();
+  }
+}
+
+function checkGuard({ overwrite, allowEmpty, maxShrink }: Guard): void {
+  const [flag] = Object.entries({
+    "--overwrite": overwrite,
+    "--allow-empty": allowEmpty,
+    "--max-shrink": maxShrink !== undefined,
+  }).find(([, given]) => given) ?? [undefined];
+  if (flag === undefined) return;
+  throw usageError(
+    `${flag} is about files: rows of a table are updated by their identity, and none is taken away`,
+    `leave ${flag} out; --min-rows is looked at`,
+  );
+}
+
+/** Rows that are put into a table once all of them are there, in one transaction. */
+export class TableOutput implements Output {
+  readonly #target: TableTarget;
+  readonly #rendering: Rendering;
+  readonly #guard: Guard;
+  readonly #place: Place;
+  readonly #asked: AskedFields;
+  #writer: TableWriter | undefined;
+
+  private constructor(target: TableTarget, rendering: Rendering, guard: Guard, place: Place) {
+    this.#target = target;
+    this.#rendering = rendering;
+    this.#guard = guard;
+    this.#place = place;
+    this.#asked = new AskedFields(rendering.fields);
+  }
+
+  static async open(output: string, rendering: Rendering, guard: Guard, place: Place): Promise<TableOutput> {
+    const target = parseTable(output, "/");
+    if (target.engine === "duckdb") await clearLeftovers(target.file);
+    return new TableOutput(target, rendering, guard, place);
+  }
+
+  get notices(): readonly string[] {
+    return this.#asked.missing.map(noRowHas);
+  }
+
+  async write(page: Page): Promise<void> {
+    this.#asked.look(page);
+  }
+
+  async prepare(pages: () => AsyncIterable<Page>): Promise<Facts> {
+    await checkRows(this.#asked.rows, undefined, this.#guard);
+    const { kind, fields } = this.#rendering;
+    const { columns } = await survey({ pages, kind, columns: fields }, [IDENTITY]);
+    try {
+      this.#writer = await open(this.#target, this.#place);
+      const added = await this.#writer.upsert(columns, identified(pages, kind));
+      return { path: tableText(this.#target), bytes: null, sha256: null, added };
+    } catch (error) {
+      throw refused(error, this.#target, false);
+    }
+  }
+
+  async publish(): Promise<void> {
+    const writer = this.#writer;
+    const path = this.#target.engine === "duckdb" ? this.#target.file : "";
+    try {
+      if (writer !== undefined) await naming(path, writer.commit());
+      this.#writer = undefined;
+    } catch (error) {
+      throw refused(error, this.#target, false);
+    }
+  }
+
+  async abort(): Promise<void> {
+    const writer = this.#writer;
+    this.#writer = undefined;
+    await writer?.rollback();
+  }
+}
+
+const BUSY = /set lock on file|already (?:open|attached)/i;
+
+/** @param early before anything was bought; later everything that was is kept, and the table is as it was */
+function refused(error: unknown, target: TableTarget, early: boolean): unknown {
+  if (error instanceof CliError) return error;
+  const message = (error as Error).message.split("\n", 1)[0]?.trim() || errorCode(error) || "unknown";
+  const name = tableText(target);
+  const busy = target.engine === "duckdb" && BUSY.test(message);
+  const why = busy ? "another process has the file open" : message;
+  const init = { code: "table_refused", message: `${name} was left as it is: ${why}`, cause: error };
+  if (!early) return new CliError({ ...init, category: "incomplete", exitCode: EXIT.incomplete });
+  return new CliError({
+    ...init,
+    message: `${name} cannot be written: ${why}; nothing was spent`,
+    category: busy ? "locked" : "usage",
+    exitCode: busy ? EXIT.locked : EXIT.usage,
+    hint: busy ? "close it there, and run this again" : hintOf(error, target),
+  });
+}
+
+function hintOf(error: unknown, { engine, table }: TableTarget): string {
+  if (engine === "duckdb" && !(error instanceof TableRefusal && /its column|column identity/.test(error.message)))
+    return "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
+  if (error instanceof TableRefusal) return `or choose another name than ${table}: a table that is not there is made`;
+  const code = errorCode(error) ?? "";
+  if (code === "28P01" || /password/.test((error as Error).message))
+    return "PGPASSWORD, or a line of ~/.pgpass, has the password";
+  return code === "42P10"
+    ? `its column ${IDENTITY} needs a unique index, or name another table`
+    : "is the address right, and may its user make and change the table?";
+}
