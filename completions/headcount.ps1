@@ -50,9 +50,13 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--by' = @{ Text = 'break the segment down by this filter key, with one free count a value'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
-      '--values' = @{ Text = 'a value to break down by; again for more (department and seniority-level need none)'; Value = @{ Kind = 'text' } }
+      '--by' = @{ Text = 'break the segment down by this filter key; two keys make a matrix'; Value = @{ Kind = 'list'; Values = @('country', 'state', 'city', 'location', 'title', 'seniority', 'seniority_level', 'functional_area', 'industry', 'first_name', 'last_name', 'name', 'network_url', 'title_prefix', 'headline_prefix', 'location_prefix', 'name_prefix', 'industry_prefix', 'connections_min', 'connections_max', 'followers_min', 'followers_max', 'company_network_url', 'department') } }
+      '--values' = @{ Text = 'a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)'; Value = @{ Kind = 'text' } }
       '--format' = @{ Text = 'of a breakdown or of several segments: table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
+      '--top' = @{ Text = 'with --by: the n most frequent values (20); with --history: the last n'; Value = @{ Kind = 'text' } }
+      '--history' = @{ Text = 'show how often this segment was counted before, offline, and how it changed'; Value = $null }
+      '--plot' = @{ Text = 'with --history: write it as an SVG'; Value = @{ Kind = 'file' } }
+      '--overwrite' = @{ Text = 'with --plot: replace the file'; Value = $null }
       '--union' = @{ Text = 'one count of several segments: whoever is in at least one of them'; Value = $null }
       '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }

@@ -14,7 +14,7 @@ interface CommandEntry {
 
 /** Every command in the order of the help. A command's file is loaded only where it is the one that runs. */
 export const COMMANDS: readonly CommandEntry[] = [
-  entry("Look", "count", "count the people in a segment (free)", () => import("./commands/count.ts")),
+  entry("Look", "count", "count the people in a segment (free)", () => import("./commands/count/count.ts")),
   entry("Look", "account", "show balance, plan, limits and prices (free)", () => import("./commands/account.ts")),
   entry("Look", "filters", "list filter keys and their values (offline)", () => import("./commands/filters.ts")),
   entry("Look", "segment", "save a segment under a name, list, show, remove", () => import("./commands/segment.ts")),

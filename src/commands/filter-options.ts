@@ -155,13 +155,20 @@ async function flagValues(context: Context, options: FilterOptions): Promise<Rec
     const given = options[camelCase(key)] as readonly string[] | undefined;
     if (given === undefined) continue;
     const typed =
-      match === "range" ? given.map((text) => integer(flagOf(key), text)) : await texts(context, flagOf(key), given);
+      match === "range"
+        ? given.map((text) => integer(flagOf(key), text))
+        : await valuesGiven(context, flagOf(key), given);
     values[key] = typed.length === 1 ? typed[0] : typed;
   }
   return values;
 }
 
-async function texts(context: Context, flag: string, given: readonly string[]): Promise<readonly string[]> {
+/** Values as typed, and those of `@FILE`. @throws CliError exit 2 */
+export async function valuesGiven(
+  context: Context,
+  flag: string,
+  given: readonly string[],
+): Promise<readonly string[]> {
   if (!given.some((value) => value.startsWith("@"))) return given;
   const { listedValues } = await import("./filter-files.ts");
   return listedValues(context, flag, given);

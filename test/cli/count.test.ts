@@ -198,6 +198,8 @@ describe("count --by", () => {
       by: "seniority_level",
       parts: levels.map((value, index) => ({ value, count: parts[index] ?? 0 })).sort((a, b) => b.count - a.count),
       unexplained: rest,
+      others: null,
+      missing: null,
       filters: {},
     });
     const sentence = `${rest.toLocaleString("en")} of ${all.toLocaleString("en")} have another seniority level or none\n`;

@@ -1,7 +1,7 @@
 import { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import type { Purchase } from "../../src/commands/buy.ts";
-import * as count from "../../src/commands/count.ts";
+import * as count from "../../src/commands/count/count.ts";
 import * as employees from "../../src/commands/employees.ts";
 import * as enrich from "../../src/commands/enrich.ts";
 import * as search from "../../src/commands/search.ts";
@@ -36,7 +36,7 @@ describe("parsing alone: no key, no service, no run", () => {
     });
     expect(
       await parsed(count.register, "count", "--by", "country", "--values=France", "--values=france", "--values=spain"),
-    ).toMatchObject({ kind: "parts", by: { key: "country" }, values: ["france", "spain"] });
+    ).toMatchObject({ kind: "parts", by: [{ spec: { key: "country" }, values: ["france", "spain"] }] });
     await expect(parsed(count.register, "count", "--values", "x")).rejects.toThrow("--values goes with --by");
     await expect(parsed(count.register, "count", "--by", "followers_min")).rejects.toThrow("it is a range");
   });

@@ -5,7 +5,7 @@ import { usageError } from "../../errors.ts";
 import type { Library } from "../../library/library.ts";
 import { csvDocument } from "../../render/csv.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { type Part, printParts } from "../count-parts.ts";
+import { type Part, printParts } from "../count/parts.ts";
 import { type ShelfOptions, withLibrary } from "./shelf.ts";
 
 export interface OwnedCount {
@@ -13,12 +13,14 @@ export interface OwnedCount {
   /** Breaks the one segment down; without values, by those that the people have. */
   readonly by?: FilterKeySpec | undefined;
   readonly values: readonly string[];
+  /** Only the largest so many parts. */
+  readonly top?: number | undefined;
   readonly format?: "table" | "csv" | "json" | undefined;
 }
 
 /** `count --owned`: the same counts over who is owned, offline and free. */
 export async function countOwned(
-  { segments, by, values, format }: OwnedCount,
+  { segments, by, values, top, format }: OwnedCount,
   options: ShelfOptions,
   context: Context,
 ): Promise<void> {
@@ -33,7 +35,8 @@ export async function countOwned(
         values.length > 0
           ? values.map((value) => ({ value, count: count({ ...filters, [by.key]: value }) }))
           : known(library, by, filters);
-      return printParts({ by, whole: count(filters), parts, filters }, chosen, printer);
+      const largest = [...parts].sort((a, b) => b.count - a.count).slice(0, top ?? parts.length);
+      return printParts({ by, whole: count(filters), parts: largest, filters }, chosen, printer);
     }
     const rows = segments.map(({ name, filters }) => ({ segment: name, count: count(filters), filters }));
     if (first !== undefined && rows.length === 1) {

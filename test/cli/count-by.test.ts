@@ -1,0 +1,161 @@
+import { writeFileSync } from "node:fs";
+import { parse } from "csv-parse/sync";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Person } from "../../src/contract/records.ts";
+import { user } from "../support/export.ts";
+import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+/** The same service as one that lists no values. */
+let silent: FaultProxy;
+let everybody: readonly Person[];
+
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: 100_000, plan: { perMinute: 100_000 } as never });
+  silent = await faultProxy({
+    target: service.url,
+    decide: ({ url }) => (url.startsWith("/facets") ? { kind: "error", status: 404 } : { kind: "none" }),
+  });
+  const pages = [1, 2].map(async (page) => {
+    const reply = await service.call("/v1/person/search", { body: { filters: {}, per_page: 1_000, page } });
+    return reply.json.result as Person[];
+  });
+  everybody = (await Promise.all(pages)).flat();
+}, 60_000);
+afterAll(async () => {
+  await silent.close();
+  await service.close();
+});
+
+const someone = (): ReturnType<typeof user> => user(service.url, service.key);
+const stranger = (): ReturnType<typeof user> => user(silent.url, service.key);
+const having = (wanted: Partial<Record<keyof Person, string>>): number =>
+  everybody.filter((one) =>
+    Object.entries(wanted).every(
+      ([key, value]) => String(one[key as keyof Person] ?? "").toLowerCase() === value.toLowerCase(),
+    ),
+  ).length;
+
+describe("two keys make a matrix", () => {
+  const argv = ["count", "--by", "department", "--by", "seniority-level"];
+
+  test("CSV: a row for each of the first, a column for each of the second, what they leave, and sums that add up", async () => {
+    const { stdout, stderr } = await someone().run([...argv, "--format", "csv"]);
+    expect(stderr).toBe("");
+    const [head = [], ...rows] = parse(stdout) as string[][];
+    expect([head[0], ...head.slice(-2)]).toEqual(["department", "(another or none)", "(all)"]);
+    expect(rows.slice(-2).map(([name]) => name)).toEqual(["(another or none)", "(all)"]);
+    for (const [department = "", ...cells] of rows.slice(0, -2)) {
+      for (const [index, level] of head.slice(1, -2).entries())
+        expect(Number(cells[index]), `${department} ${level}`).toBe(having({ department, seniority_level: level }));
+      expect(Number(cells.at(-1))).toBe(having({ department }));
+    }
+    const numbers = rows.map((row) => row.slice(1).map(Number));
+    for (const row of numbers) expect(row.slice(0, -1).reduce((sum, one) => sum + one, 0)).toBe(row.at(-1));
+    for (const column of head.slice(1).keys()) {
+      expect(numbers.slice(0, -1).reduce((sum, row) => sum + (row[column] ?? 0), 0)).toBe(numbers.at(-1)?.[column]);
+    }
+    expect(numbers.at(-1)?.at(-1)).toBe(2_000);
+  });
+
+  test("JSON has the same numbers, and --top takes the largest of both", async () => {
+    const { stdout } = await someone().run([...argv, "--top", "2", "--json"]);
+    const matrix = JSON.parse(stdout);
+    expect(matrix).toMatchObject({ count: 2_000, by: ["department", "seniority_level"], filters: {} });
+    expect([matrix.rows.length, matrix.columns.length]).toEqual([2, 2]);
+    const [row] = matrix.rows;
+    expect(row.cells).toEqual(
+      matrix.columns.map(({ value }: { value: string }) => having({ department: row.value, seniority_level: value })),
+    );
+  });
+
+  test.each([60, 80, 140])(
+    "on a terminal of %i columns the largest columns that fit, and what the others hold",
+    async (columns) => {
+      const { stdout, stderr } = await someone().run(argv, { tty: { stdout: true }, columns, env: { NO_COLOR: "1" } });
+      const lines = stdout.trimEnd().split("\n");
+      for (const line of lines) expect([...line].length).toBeLessThanOrEqual(columns);
+      const cells = lines.map((line) => line.split(/ {2,}/));
+      expect(cells[0]?.slice(-2)).toEqual(["other", "(all)"]);
+      for (const [, ...numbers] of cells.slice(1)) {
+        const values = numbers.map((text) => Number(text.replaceAll(",", "")));
+        expect(values.slice(0, -1).reduce((sum, one) => sum + one, 0)).toBe(values.at(-1));
+      }
+      if (columns === 60) expect(stderr).toMatch(/or one of \d+ that do not fit here \(--format csv has all\)/);
+      else if (columns === 140) expect(stderr).toBe("other: another seniority level or none\n");
+    },
+  );
+
+  test("--values says which key it is about", async () => {
+    const u = someone();
+    writeFileSync(u.file("c.txt"), "france\ngermany\n");
+    const given = [
+      "count",
+      "--by",
+      "country",
+      "--by",
+      "department",
+      "--values",
+      "country=@c.txt",
+      "--values",
+      "department=Sales",
+    ];
+    const matrix = JSON.parse((await u.run([...given, "--json"])).stdout);
+    expect(matrix.rows.map(({ value }: { value: string }) => value).sort()).toEqual(["france", "germany"]);
+    for (const { value, cells } of matrix.rows)
+      expect(cells).toEqual([having({ country: value, department: "Sales" })]);
+  });
+
+  test.each([
+    [["--by", "department", "--by", "department"], "two different ones"],
+    [["--by", "department", "--by", "country", "--by", "city"], "one key, or two"],
+    [["--by", "department", "--by", "country", "--values", "france"], "--values says which it is about"],
+    [
+      ["--by", "department", "--by", "title-prefix", "--values", "title_prefix=vp", "--values", "title_prefix=vp of"],
+      "parts overlap",
+    ],
+    [["--by", "department", "--by", "seniority-level", "--owned"], "--owned breaks down by one key"],
+    [["--top", "3"], "--top goes with --by"],
+    [["--by", "country", "--values", "@none.txt"], "there is no such file"],
+  ])("%j is refused", async (more, message) => {
+    const { code, stdout, stderr } = await someone().run(["count", ...more]);
+    expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
+    expect(stderr).toContain(message);
+  });
+});
+
+describe("values that the service does not list", () => {
+  test("are those that are owned, counted exactly in the segment, with what they leave", async () => {
+    const u = stranger();
+    const nothing = await u.run(["count", "--by", "country"]);
+    expect(nothing.code).toBe(2);
+    expect(nothing.stderr).toMatch(/needs --values: neither the service nor what you own.*\nhint: .*@FILE/);
+    await u.run(["search", "--country", "france", "--country", "germany", "--yes", "-o", "x.csv"]);
+    await u.run(["search", "--country", "spain", "--limit", "1", "--yes", "-o", "y.csv"]);
+    const { code, stdout, stderr } = await u.run(["count", "--by", "country"]);
+    const parts = ["france", "germany", "spain"].map((country) => [country, having({ country })] as const);
+    expect({ code, stdout }).toEqual({
+      code: 0,
+      stdout: `country,count\n${parts
+        .toSorted((a, b) => b[1] - a[1])
+        .map(([value, count]) => `${value},${count}\n`)
+        .join("")}`,
+    });
+    expect(stderr).toContain("counted are the 3 most frequent values among who you own");
+    const rest = 2_000 - parts.reduce((sum, [, count]) => sum + count, 0);
+    expect(stderr).toContain(`${rest.toLocaleString("en")} of 2,000 have another country or none`);
+  });
+
+  test("may come from a file, and --top shows the largest of them", async () => {
+    const u = stranger();
+    writeFileSync(u.file("countries.txt"), "france\nGermany\nspain\natlantis\n");
+    const argv = ["count", "--by", "country", "--values", "@countries.txt"];
+    const parts = JSON.parse((await u.run([...argv, "--json"])).stdout).parts as { value: string; count: number }[];
+    expect(parts.map(({ value }) => value).sort()).toEqual(["Germany", "atlantis", "france", "spain"]);
+    for (const { value, count } of parts) expect(count, value).toBe(having({ country: value }));
+    const top = JSON.parse((await u.run([...argv, "--top", "2", "--json"])).stdout);
+    expect(top.parts).toEqual(parts.slice(0, 2));
+    expect(top.unexplained).toBe(2_000 - parts.slice(0, 2).reduce((sum, { count }) => sum + count, 0));
+  });
+});
