@@ -196,11 +196,11 @@ __headcount_tree() {
     many='' ;;
   'serve')
     commands=''
-    flags='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --log --fault --latency -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --fault --latency -c --connection --base-url --paging --max-wait'
+    flags='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --no-console --console-link --console-insecure --log --fault --latency -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --max-wait'
     many='--cors-origin --fault' ;;
   'service')
-    commands='import map generate keys credits plan verify'
+    commands='import map generate keys credits plan link verify'
     flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -269,6 +269,11 @@ __headcount_tree() {
     flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --paging --max-wait'
     many='' ;;
+  'service link')
+    commands=''
+    flags='--data --store --account --role --url -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --role --url -c --connection --base-url --paging --max-wait'
+    many='' ;;
   'service verify')
     commands=''
     flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
@@ -323,12 +328,14 @@ __headcount_values() {
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
   'spend --by')
     source='list'; values=('day' 'run' 'connection') ;;
-  'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service keys create --data' | 'service keys list --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service verify --data')
+  'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service keys create --data' | 'service keys list --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service link --data' | 'service verify --data')
     source='directory' ;;
   'service map --kind')
     source='list'; values=('people' 'companies') ;;
   'service keys create --mode' | 'service credits add --mode' | 'service credits show --mode')
     source='list'; values=('live' 'test') ;;
+  'service link --role')
+    source='list'; values=('operator' 'owner' 'viewer') ;;
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')

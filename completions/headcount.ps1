@@ -827,6 +827,10 @@ $headcountTree = @{
       '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
       '--metrics-host' = @{ Text = 'address for --metrics-port'; Value = @{ Kind = 'text' } }
       '--cors-origin' = @{ Text = 'pages of these origins may call the API in a browser; * for any (default: none)'; Value = @{ Kind = 'text' } }
+      '--public-url' = @{ Text = 'address that browsers reach the service by, where a proxy stands in front'; Value = @{ Kind = 'text' } }
+      '--no-console' = @{ Text = 'leave the console at /console out'; Value = $null }
+      '--console-link' = @{ Text = 'print a link that signs in to the console also where stdout is no terminal'; Value = $null }
+      '--console-insecure' = @{ Text = 'serve the console without TLS also beyond loopback'; Value = $null }
       '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
       '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
       '--latency' = @{ Text = 'for tests of clients: delay every call'; Value = @{ Kind = 'text' } }
@@ -844,6 +848,7 @@ $headcountTree = @{
       'keys' = 'make, list and revoke API keys'
       'credits' = 'add credits to an account, or show them'
       'plan' = 'set or show limits and prices of an account'
+      'link' = 'print a link that signs in to the console'
       'verify' = 'recompute the ledger''s and the dataset''s invariants'
     }
     Flags = [ordered]@{
@@ -1043,6 +1048,22 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service link' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--role' = @{ Text = 'what the link allows'; Value = @{ Kind = 'list'; Values = @('operator', 'owner', 'viewer') } }
+      '--url' = @{ Text = 'where the service is (default: where it was last started)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

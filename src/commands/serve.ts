@@ -1,9 +1,10 @@
 import type { Command } from "commander";
 import { type Context, written } from "../context.ts";
-import { withoutPassword } from "../contract/text.ts";
+import { echo, withoutPassword } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 import type { Fault } from "../service/faults.ts";
+import type { Store } from "../service/ledger/ledger.ts";
 import type { RunningService, ServiceOptions } from "../service/server.ts";
 import {
   addFolderOptions,
@@ -23,6 +24,10 @@ interface ServeOptions extends FolderOptions {
   readonly metricsPort?: string;
   readonly metricsHost: string;
   readonly corsOrigin?: readonly string[];
+  readonly console: boolean;
+  readonly consoleLink?: boolean;
+  readonly consoleInsecure?: boolean;
+  readonly publicUrl?: string;
   readonly log?: boolean;
   readonly fault?: readonly string[];
   readonly latency?: string;
@@ -44,6 +49,10 @@ export function register(program: Command, context: Context): void {
       "--cors-origin <origin...>",
       "pages of these origins may call the API in a browser; * for any (default: none)",
     )
+    .option("--public-url <url>", "address that browsers reach the service by, where a proxy stands in front")
+    .option("--no-console", "leave the console at /console out")
+    .option("--console-link", "print a link that signs in to the console also where stdout is no terminal")
+    .option("--console-insecure", "serve the console without TLS also beyond loopback")
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
     .option(
       "--fault <fault...>",
@@ -57,6 +66,7 @@ Examples:
   $ headcount serve
   $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
   $ headcount serve --data ./data --metrics-port 9090 --log
+  $ headcount serve --host 0.0.0.0 --public-url https://people.example
   $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`,
     )
     .action((_: unknown, command: Command) => run(command.optsWithGlobals<ServeOptions>(), context));
@@ -87,7 +97,8 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
     service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
     const first = await createFirstKey(folder.store, context.now);
     try {
-      announce(service, first?.key, options, context);
+      const link = await consoleLink(service, folder.store, options, context);
+      announce(service, first?.key, link, options, context);
       await written(context.stdout);
     } catch (error) {
       // Nobody has seen it, and nobody ever will.
@@ -132,6 +143,7 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
     metricsHost: options.metricsHost,
+    ...consoleSetting(options, context),
     ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
     ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", latency, 0, 600_000) }),
     ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", maxDepth, 1, 1e12) }),
@@ -145,6 +157,46 @@ function originOf(text: string): string {
   throw usageError(`--cors-origin takes an origin such as https://app.example, or *, not "${text}"`);
 }
 
+/** Whether the console is served: not where its cookies would travel in clear, unless that is asked for. */
+function consoleSetting(options: ServeOptions, context: Context): Pick<ServiceOptions, "console"> {
+  const { publicUrl } = options;
+  if (publicUrl !== undefined && !(URL.canParse(publicUrl) && /^https?:$/.test(new URL(publicUrl).protocol))) {
+    throw usageError(`--public-url takes an address such as https://people.example, not "${echo(publicUrl)}"`);
+  }
+  if (!options.console) return {};
+  const isSafe = isLoopback(options.host) || publicUrl?.startsWith("https:") === true;
+  if (!isSafe && options.consoleInsecure !== true) {
+    warn(
+      options,
+      context,
+      "no console: without TLS its sessions could be read on the way; give --public-url https://...",
+    );
+    return {};
+  }
+  return { console: { publicUrl } };
+}
+
+/** A link that signs in once. Not for a log, which others may read, unless it is asked for. */
+async function consoleLink(
+  service: RunningService,
+  store: Store,
+  options: ServeOptions,
+  context: Context,
+): Promise<string | undefined> {
+  if (service.consoleUrl === undefined) return undefined;
+  await store.console.served(new URL(service.consoleUrl).origin);
+  if (context.stdout.isTTY !== true && options.consoleLink !== true) return undefined;
+  const { makeLink } = await import("../service/console/sessions.ts");
+  const { DEFAULT_ACCOUNT } = await import("../service/data-folder.ts");
+  const token = await makeLink(store, {
+    accountId: DEFAULT_ACCOUNT,
+    role: "operator",
+    now: context.now(),
+    by: "serve",
+  });
+  return `${service.consoleUrl}/enter#t=${token}`;
+}
+
 async function readFaults(texts: readonly string[]): Promise<readonly Fault[]> {
   const { FAULT_SYNTAX, parseFault } = await import("../service/faults.ts");
   return texts.map((text) => {
@@ -156,16 +208,32 @@ async function readFaults(texts: readonly string[]): Promise<readonly Fault[]> {
 
 const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || /^127\./.test(host);
 
-function announce(service: RunningService, key: string | undefined, options: ServeOptions, context: Context): void {
+function announce(
+  service: RunningService,
+  key: string | undefined,
+  link: string | undefined,
+  options: ServeOptions,
+  context: Context,
+): void {
   if (!isLoopback(options.host)) {
     warn(options, context, `keys and records travel in clear on ${options.host}; put a proxy with TLS in front`);
   }
   if (options.json) {
-    context.stdout.write(`${JSON.stringify(key === undefined ? { url: service.url } : { url: service.url, key })}\n`);
+    const { url } = service;
+    const told = { url, ...(key === undefined ? {} : { key }), ...(link === undefined ? {} : { console: link }) };
+    context.stdout.write(`${JSON.stringify(told)}\n`);
     return;
   }
   context.stdout.write(`Serving ${service.url}\n`);
   if (service.metricsUrl !== undefined) say(options, context, `Metrics ${service.metricsUrl}`);
+  if (link !== undefined) context.stdout.write(`Console ${link} (signs in once, within ten minutes)\n`);
+  else if (service.consoleUrl !== undefined) {
+    say(
+      options,
+      context,
+      `Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`,
+    );
+  }
   if (key !== undefined) context.stdout.write(`Key ${key} (shown this once)\n`);
   else say(options, context, `Another key: headcount service keys create${placeFlags(options)}`);
 }

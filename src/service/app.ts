@@ -9,6 +9,7 @@ import { echo } from "../contract/text.ts";
 import type { Admission } from "./admission.ts";
 import { VanishedError } from "./billing.ts";
 import { CLIENT_GONE, newCall } from "./call.ts";
+import type { RecentRequests } from "./console/recent.ts";
 import type { Cors } from "./cors.ts";
 import { problemOf } from "./failures.ts";
 import type { FaultPlan } from "./faults.ts";
@@ -34,6 +35,8 @@ export interface AppParts {
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
   readonly cors: Cors;
+  /** The last requests, for the console. */
+  readonly recent: RecentRequests | undefined;
   readonly observe: ServiceOptions["observe"];
 }
 
@@ -134,12 +137,12 @@ export class App {
 
   /** What is known of the call from its start, and its line in the log: at its end, or when its client is gone and it is answered. */
   #begin(request: FastifyRequest, reply: FastifyReply): void {
-    const { log, metrics, monotonic } = this.#parts;
+    const { log, metrics, monotonic, recent } = this.#parts;
     const { raw } = reply;
     const call = newCall(request.id, monotonic());
     request.call = call;
     call.withheld = this.#withheld.has(request.raw);
-    if (log === SILENT && metrics === undefined) return;
+    if (log === SILENT && metrics === undefined && recent === undefined) return;
     let isAnswered = false;
     let isClosed = false;
     const report = (): void => {
@@ -147,6 +150,7 @@ export class App {
       const ms = monotonic() - call.startedAt;
       log.request(request, status, ms);
       metrics?.observe(request, status, ms);
+      recent?.add(request, status, ms);
     };
     call.answered = () => {
       isAnswered = true;

@@ -32,6 +32,8 @@ export interface ServiceOptions {
   readonly metricsHost?: string;
   /** Origins whose pages may read `/v1` in a browser; `*` for any. Default: none. */
   readonly corsOrigins?: readonly string[];
+  /** The console at `/console` (docs/console.md), with the address that browsers reach it by where it is another. Default: none. */
+  readonly console?: { readonly publicUrl?: string | undefined };
   readonly faults?: readonly Fault[];
   readonly latencyMs?: number;
   readonly timeouts?: Partial<Timeouts>;

@@ -1,8 +1,12 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance } from "fastify";
+import { addressOf } from "./address.ts";
 import { Admission } from "./admission.ts";
 import { App } from "./app.ts";
 import { boundConnections } from "./connections.ts";
+import { isConsoleBuilt } from "./console/assets.ts";
+import type { ServedConsole } from "./console/console.ts";
+import { RecentRequests } from "./console/recent.ts";
 import { Cors } from "./cors.ts";
 import { serveDatasets } from "./datasets.ts";
 import { FaultPlan } from "./faults.ts";
@@ -22,6 +26,8 @@ export interface RunningService {
   readonly url: string;
   readonly port: number;
   readonly metricsUrl: string | undefined;
+  /** Where browsers find the console; undefined where it is left out, or was not built. */
+  readonly consoleUrl: string | undefined;
   readonly inject: FastifyInstance["inject"];
   /** Writes the day counters now; otherwise once a second. */
   flush(): Promise<void>;
@@ -45,6 +51,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const admission = new Admission(store, limiter);
   const log = options.log === undefined ? SILENT : await openLog(options.log);
   const metrics = options.metricsPort === undefined ? undefined : await openMetrics(metricsHost, options.metricsPort);
+  const hasConsole = options.console !== undefined && (await isConsoleBuilt());
+  const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
   const app = new App({
     fastify,
     admission,
@@ -57,6 +65,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     log,
     metrics,
     cors: new Cors(options.corsOrigins ?? []),
+    recent,
     observe: options.observe,
   });
   const { maxDepth } = options;
@@ -66,6 +75,17 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     store,
     notFound: (request, reply) => app.answerUnrouted(request, reply),
   });
+  const consoleParts = { ...clocks, store, engine: options.engine, dataset, limiter, maxDepth, sleep };
+  const browser =
+    recent === undefined
+      ? undefined
+      : await import("./console/console.ts").then(({ serveConsole }) =>
+          serveConsole(app.http, {
+            ...consoleParts,
+            ...{ recent, host, publicUrl: options.console?.publicUrl, workTimeoutMs: timeouts.work },
+            onFault: (id, error) => log.fault(id, error),
+          }),
+        );
   boundConnections(app.http.server, options.maxConnections ?? 4_096);
   try {
     await app.http.listen({ host, port: options.port ?? 0 });
@@ -74,20 +94,19 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await app.http.close();
     throw error;
   }
-  return running(app, host, { limiter, log, metrics, drainMs: timeouts.drain });
+  return running(app, host, { limiter, log, metrics, browser, drainMs: timeouts.drain });
 }
 
 interface Closing {
   readonly limiter: RateLimiter;
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
+  readonly browser: ServedConsole | undefined;
   readonly drainMs: number;
 }
 
-const addressOf = (host: string, port: number): string => `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
-
 function running(app: App, host: string, parts: Closing): RunningService {
-  const { limiter, log, metrics } = parts;
+  const { browser, limiter, log, metrics } = parts;
   const { port } = app.http.server.address() as AddressInfo;
   const url = addressOf(host, port);
   const flushing = setInterval(() => {
@@ -99,6 +118,7 @@ function running(app: App, host: string, parts: Closing): RunningService {
   return {
     url,
     port,
+    consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
     metricsUrl: metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
     flush: () => limiter.flush(),
@@ -110,7 +130,7 @@ function running(app: App, host: string, parts: Closing): RunningService {
   };
 }
 
-async function drain({ http, lifecycle }: App, { drainMs, limiter, log, metrics }: Closing): Promise<void> {
+async function drain({ http, lifecycle }: App, { browser, drainMs, limiter, log, metrics }: Closing): Promise<void> {
   log.event("draining");
   lifecycle.draining = true;
   await takeWhatCame(http.server);
@@ -118,6 +138,7 @@ async function drain({ http, lifecycle }: App, { drainMs, limiter, log, metrics 
   const idle = setInterval(() => http.server.closeIdleConnections(), 50);
   const cut = setTimeout(() => http.server.closeAllConnections(), drainMs);
   try {
+    await browser?.close();
     await http.close();
   } finally {
     clearInterval(idle);

@@ -59,7 +59,7 @@ function packages(folder: string): { count: number; bytes: number } {
 
 describe("the package", () => {
   test("holds the program and nothing of its workshop", () => {
-    const beside = packed.filter((path) => !path.startsWith("dist/cli/"));
+    const beside = packed.filter((path) => !/^dist\/(cli|console)\//.test(path));
     expect(beside).toMatchInlineSnapshot(`
       [
         "CHANGELOG.md",
@@ -79,6 +79,7 @@ describe("the package", () => {
     `);
     expect(packed.filter((path) => /\.ts$|^test|^bench|\.map$/.test(path))).toEqual([]);
     expect(packed).toContain("dist/cli/main.cjs");
+    expect(packed).toContain("dist/console/index.html");
   });
 
   test("installed in an empty folder, it counts, prices and buys from the sample", () => {

@@ -10,7 +10,7 @@ const FLOORS = 6;
 const COMMENTS = { least: 0.02, most: 0.07 };
 
 const files = readdirSync(SRC, { recursive: true, encoding: "utf8" })
-  .filter((name) => name.endsWith(".ts"))
+  .filter((name) => /\.tsx?$/.test(name))
   .sort();
 const sources = new Map(files.map((file) => [file, readFileSync(join(SRC, file), "utf8")]));
 const linesOf = (text: string): number => text.split("\n").length - 1;
@@ -88,7 +88,7 @@ function longFunctions(file: string): string[] {
     }
     for (const child of Object.values(value)) walk(child);
   };
-  walk(parseAst(source, { lang: "ts" }));
+  walk(parseAst(source, { lang: file.endsWith("x") ? "tsx" : "ts" }));
   return found;
 }
 

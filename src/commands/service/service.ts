@@ -5,6 +5,7 @@ import { addFolderOptions } from "./folder.ts";
 import * as generate from "./generate.ts";
 import * as importData from "./import.ts";
 import * as keys from "./keys.ts";
+import * as link from "./link.ts";
 import * as map from "./map.ts";
 import * as plan from "./plan.ts";
 import * as verify from "./verify.ts";
@@ -24,5 +25,5 @@ Examples:
   $ headcount service credits add 10000
   $ headcount service verify`,
     );
-  for (const part of [importData, map, generate, keys, credits, plan, verify]) part.register(service, context);
+  for (const part of [importData, map, generate, keys, credits, plan, link, verify]) part.register(service, context);
 }

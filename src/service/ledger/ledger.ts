@@ -1,7 +1,9 @@
 import { type Credits, credits } from "../../contract/money.ts";
 import type { CostedCall } from "../../contract/records.ts";
+import type { KeyMode, StoredReply } from "../basics.ts";
+import type { ConsoleStore } from "../console-store.ts";
 
-export type KeyMode = "live" | "test";
+export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../basics.ts";
 
 /** A plan: what its keys may call how often, and what a call costs. */
 export interface Plan {
@@ -29,8 +31,6 @@ export const STANDARD_PLAN: Plan = {
     company_employees: ONE_CREDIT,
   },
 };
-
-export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 
 /** What a key may call. `account` is in every set: a key may always ask about itself. */
 export const SCOPES = ["account", "count", "search", "employees", "enrich"] as const;
@@ -231,12 +231,6 @@ export interface HoldRequest {
   readonly idempotency?: { readonly key: string; readonly requestHash: string };
 }
 
-export interface StoredReply {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 export type HoldOutcome =
   | { readonly kind: "held"; readonly holdId: string; readonly balance: Credits; readonly held: Credits }
   | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
@@ -298,6 +292,8 @@ export interface Administration {
 
 /** Accounts, keys, money and idempotency. Amounts are in credits; answers come after the commit, or StoreUnavailableError. */
 export interface Store extends Administration {
+  readonly console: ConsoleStore;
+
   /** @param hash from `hashApiKey`. @returns undefined where no such key exists or it was revoked; one that has expired is found */
   findKey(hash: string): Promise<StoredKey | undefined>;
   account(accountId: string): Promise<Account | undefined>;

@@ -1,9 +1,11 @@
 import { setInterval as setTimer } from "node:timers";
 import { type Credits, credits } from "../../contract/money.ts";
+import type { ConsoleStore } from "../console-store.ts";
 import { sameHash } from "../keys.ts";
 import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { Administrator } from "./administrator.ts";
 import { utcDay } from "./clock.ts";
+import { consoleStore } from "./console.ts";
 import { change, type Row } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
 import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
@@ -52,12 +54,14 @@ export class LedgerStore extends Administrator implements Store {
   readonly #owed = new Set<string>();
   /** Settlements that were reported as failed although their commit may stand. */
   readonly #doubtful = new Set<string>();
+  readonly console: ConsoleStore;
   #heartbeat: NodeJS.Timeout | undefined;
   #registration: Promise<void> | undefined;
   #registered = false;
 
   constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
     super(database, options.now, options.actor ?? "service");
+    this.console = consoleStore(database, options.now);
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#open = open;
     if (options.freshMs === undefined) return;

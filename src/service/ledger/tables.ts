@@ -1,3 +1,5 @@
+import { consoleTables } from "./console-tables.ts";
+
 interface Dialect {
   readonly int: string;
   readonly status: string;
@@ -232,9 +234,9 @@ CREATE TRIGGER audit_stays BEFORE TRUNCATE ON audit EXECUTE FUNCTION refuse('the
 /** One step for each schema version from 2 on, each in the same transaction as its number. Never edit one that was released. */
 export const SQLITE_STEPS: readonly string[] = [
   tables(SQLITE) + SQLITE_TRIGGERS,
-  administration(SQLITE) + SQLITE_ENTRIES,
+  administration(SQLITE) + SQLITE_ENTRIES + consoleTables(SQLITE.int, SQLITE.keyed),
 ];
 export const POSTGRES_STEPS: readonly string[] = [
   tables(POSTGRES) + POSTGRES_TRIGGERS,
-  administration(POSTGRES) + POSTGRES_ENTRIES,
+  administration(POSTGRES) + POSTGRES_ENTRIES + consoleTables(POSTGRES.int, POSTGRES.keyed),
 ];

@@ -1,0 +1,52 @@
+import { type Command, Option } from "commander";
+import type { Context } from "../../context.ts";
+import { usageError } from "../../errors.ts";
+import { type AccountOptions, addAccountOptions, withStore } from "./folder.ts";
+
+const ROLES = ["operator", "owner", "viewer"] as const;
+
+interface LinkOptions extends AccountOptions {
+  readonly role: (typeof ROLES)[number];
+  readonly url?: string;
+}
+
+/** `service link`: whoever may write the data folder lets somebody into the console. */
+export function register(service: Command, context: Context): void {
+  addAccountOptions(service.command("link"))
+    .summary("print a link that signs in to the console")
+    .description(
+      "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
+    )
+    .addOption(new Option("--role <role>", "what the link allows").choices(ROLES).default("operator"))
+    .option("--url <url>", "where the service is (default: where it was last started)")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount service link
+  $ headcount service link --account acme --role owner --url https://people.example`,
+    )
+    .action((_: unknown, command: Command) => run(command.optsWithGlobals<LinkOptions>(), context));
+}
+
+async function run(options: LinkOptions, context: Context): Promise<void> {
+  const { account, role, url } = options;
+  if (url !== undefined && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
+    throw usageError(`--url takes an address such as https://people.example, not "${url}"`);
+  }
+  const link = await withStore(options, context, async (store) => {
+    const origin = url === undefined ? await store.console.lastServed() : new URL(url).origin;
+    if (origin === undefined) {
+      throw usageError(
+        "no console was ever served from here",
+        "start it with headcount serve, or say where it is with --url",
+      );
+    }
+    if ((await store.account(account)) === undefined) {
+      throw usageError(`no account named "${account}"`, "headcount service accounts lists them");
+    }
+    const { makeLink } = await import("../../service/console/sessions.ts");
+    return `${origin}/console/enter#t=${await makeLink(store, { accountId: account, role, now: context.now(), by: "service link" })}`;
+  });
+  context.stdout.write(options.json ? `${JSON.stringify({ link, account, role })}\n` : `${link}\n`);
+}

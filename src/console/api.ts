@@ -1,0 +1,49 @@
+/** What the service answered where it refused: a sentence to show, a word to act on, and what belongs to which field. */
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly status: number;
+  readonly code: string;
+  readonly issues: readonly { readonly key: string; readonly message: string }[];
+
+  constructor(
+    status: number,
+    body: { readonly error?: string; readonly code?: string; readonly issues?: ApiError["issues"] },
+  ) {
+    super(body.error ?? `the service answered ${status}`);
+    this.status = status;
+    this.code = body.code ?? "";
+    this.issues = body.issues ?? [];
+  }
+}
+
+/** Kept where only pages of this very origin can read it, the port included; a cookie is sent to other ports too. */
+const PROOF = "headcount-console-proof";
+
+export const keepProof = (proof: string): void => localStorage.setItem(PROOF, proof);
+export const dropProof = (): void => localStorage.removeItem(PROOF);
+export const hasProof = (): boolean => localStorage.getItem(PROOF) !== null;
+
+type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
+
+/** One call of the console's own API. @throws ApiError; what `fetch` throws while the service is away */
+export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+  const response = await fetch(`/console/api${path}`, {
+    method,
+    headers: {
+      "x-console-proof": localStorage.getItem(PROOF) ?? "",
+      ...(method === "GET" ? {} : { "content-type": "application/json" }),
+    },
+    ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
+    ...(signal === undefined ? {} : { signal }),
+  });
+  const answer = (await response.json().catch(() => ({}))) as Answer;
+  if (response.ok) return answer;
+  throw new ApiError(response.status, answer as { error?: string; code?: string });
+}
+
+export const said = (error: unknown): string =>
+  error instanceof ApiError
+    ? error.message
+    : error instanceof TypeError
+      ? "the service does not answer: is it running?"
+      : String((error as Error)?.message ?? error);

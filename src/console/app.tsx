@@ -1,0 +1,181 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import { api, dropProof, hasProof, keepProof, said } from "./api.ts";
+import { AccountPage } from "./pages/account.tsx";
+import { ExportsPage } from "./pages/exports.tsx";
+import { KeysPage } from "./pages/keys.tsx";
+import { AccountsPage, DatasetPage } from "./pages/operator.tsx";
+import { PlanPage, RequestsPage } from "./pages/requests.tsx";
+import { SegmentPage } from "./pages/segment-page.tsx";
+import { fragmentOf, grouped } from "./segment.ts";
+import { fail, go, loadMe, may, me, mode, notice, place, signedOut } from "./state.ts";
+
+const PAGES: readonly {
+  readonly id: string;
+  readonly name: string;
+  readonly operator?: true;
+  readonly view: () => ComponentChildren;
+}[] = [
+  { id: "segment", name: "Segment", view: () => <SegmentPage /> },
+  { id: "exports", name: "Exports", view: () => <ExportsPage /> },
+  { id: "account", name: "Account", view: () => <AccountPage /> },
+  { id: "keys", name: "API keys", view: () => <KeysPage /> },
+  { id: "requests", name: "Requests", view: () => <RequestsPage /> },
+  { id: "plan", name: "Plan", view: () => <PlanPage /> },
+  { id: "accounts", name: "Accounts", operator: true, view: () => <AccountsPage /> },
+  { id: "dataset", name: "Dataset", operator: true, view: () => <DatasetPage /> },
+];
+
+export function App() {
+  if (signedOut.value !== undefined) return <Enter why={signedOut.value} />;
+  if (me.value === undefined) {
+    return (
+      <main>
+        <p class="soft">Signing in …</p>
+      </main>
+    );
+  }
+  const pages = PAGES.filter(({ operator }) => operator !== true || may.value.operate);
+  const page = pages.find(({ id }) => id === place.value.page) ?? pages[0];
+  return (
+    <div class={mode.value === "test" ? "shell test" : "shell"}>
+      <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
+        Skip to the page
+      </button>
+      <header>
+        <p class="brand">headcount</p>
+        <nav aria-label="Pages">
+          <ul>
+            {pages.map(({ id, name }) => (
+              <li key={id}>
+                <a href={fragmentOf({ ...place.value, page: id })} aria-current={id === page?.id ? "page" : undefined}>
+                  {name}
+                </a>
+              </li>
+            ))}
+          </ul>
+        </nav>
+        <Foot />
+      </header>
+      <Main page={page?.id ?? ""}>{page?.view()}</Main>
+    </div>
+  );
+}
+
+function Main({ children, page }: { readonly children: ComponentChildren; readonly page: string }) {
+  const main = useRef<HTMLElement>(null);
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${PAGES.find(({ id }) => id === page)?.name ?? ""} · headcount`;
+    notice.value = "";
+    // Who went to another page begins at its top, with the keyboard too.
+    if (!isFirst.current) main.current?.focus();
+    isFirst.current = false;
+  }, [page]);
+  return (
+    <main id="main" ref={main} tabIndex={-1}>
+      <p class="notice" role="alert" hidden={notice.value === ""}>
+        {notice.value}
+      </p>
+      {children}
+    </main>
+  );
+}
+
+function Foot() {
+  const now = me.value;
+  if (now === undefined) return null;
+  const money = now.modes.find((each) => each.mode === mode.value);
+  const leave = (): void => {
+    api("DELETE", "/session")
+      .catch(() => undefined)
+      .then(() => {
+        dropProof();
+        me.value = undefined;
+        signedOut.value = "You are signed out.";
+      });
+  };
+  return (
+    <div class="foot">
+      <p>
+        <b data-testid="balance">{grouped(money?.balance ?? 0)}</b> credits
+        <br />
+        <span class="soft">
+          {now.account.name} · {now.role}
+        </span>
+      </p>
+      {now.modes.length > 1 ? (
+        <button
+          type="button"
+          class="mode"
+          aria-pressed={mode.value === "test"}
+          onClick={() => go({ mode: mode.value === "test" ? undefined : "test" })}
+        >
+          {mode.value === "test" ? "TEST mode" : "LIVE mode"}
+        </button>
+      ) : null}
+      <button type="button" class="quiet" onClick={leave}>
+        Sign out
+      </button>
+    </div>
+  );
+}
+
+function Enter({ why }: { readonly why: string }) {
+  const [key, problem] = [useSignal(""), useSignal("")];
+  const enter = (event: Event): void => {
+    event.preventDefault();
+    signIn({ key: key.value }).catch((error: unknown) => (problem.value = said(error)));
+  };
+  return (
+    <main class="enter">
+      <h1>headcount</h1>
+      <p role="alert">{why}</p>
+      <p>
+        On the machine of the service, <code>headcount service link</code> prints a link that signs in.
+      </p>
+      <form class="card" onSubmit={enter}>
+        <label>
+          Or sign in with an API key{" "}
+          <input
+            type="password"
+            autocomplete="off"
+            required
+            value={key.value}
+            onInput={(event) => (key.value = event.currentTarget.value)}
+          />
+        </label>
+        <p class="problem" role="alert">
+          {problem.value}
+        </p>
+        <button type="submit" class="main">
+          Sign in
+        </button>
+      </form>
+    </main>
+  );
+}
+
+async function signIn(body: { readonly link: string } | { readonly key: string }): Promise<void> {
+  const { proof } = await api<{ proof: string }>("POST", "/session", body);
+  keepProof(proof);
+  await loadMe();
+}
+
+/** Signs in by the link in the address, or finds the session that is there. */
+export async function begin(): Promise<void> {
+  const link = /^#t=([\w-]+)$/.exec(location.hash)?.[1];
+  try {
+    if (link !== undefined) {
+      // Out of the address before anything else: it is a secret, if one that serves once.
+      history.replaceState(null, "", "/console/");
+      await signIn({ link });
+    } else if (hasProof()) await loadMe();
+    else signedOut.value = "Nobody is signed in here.";
+  } catch (error) {
+    if (link !== undefined) signedOut.value = said(error);
+    else fail(error);
+    if (me.value === undefined && signedOut.value === undefined) signedOut.value = said(error);
+  }
+}

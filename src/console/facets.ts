@@ -1,0 +1,45 @@
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
+import type { FilterKey, Filters } from "../contract/filters.ts";
+import { api } from "./api.ts";
+
+/** What the people of a segment have under one key. */
+export interface Facets {
+  readonly key: string;
+  readonly values: readonly { readonly value: string; readonly count: number }[];
+  /** People of values that are not named; null where it was cut. */
+  readonly others: number | null;
+  readonly missing: number | null;
+  readonly exact: boolean;
+  readonly reason?: string;
+}
+
+/** Keys whose values can be listed. Names and addresses tell single people, which a search sells. */
+export const FACET_KEYS: readonly FilterKey[] = [
+  "department",
+  "country",
+  "seniority_level",
+  "industry",
+  "title",
+  "state",
+  "city",
+  "location",
+  "seniority",
+  "functional_area",
+  "first_name",
+  "last_name",
+];
+
+export const facetsOf = (
+  request: {
+    readonly filters: Filters;
+    readonly mode: string;
+    readonly key: string;
+    readonly prefix?: string;
+    readonly limit: number;
+  },
+  signal: AbortSignal,
+): Promise<Facets> => api<Facets>("POST", "/facets", request, signal);
+
+/** Values that are known without asking. */
+export const knownValues = (key: FilterKey): readonly string[] =>
+  key === "department" ? DEPARTMENTS : key === "seniority_level" ? SENIORITY_LEVELS : [];

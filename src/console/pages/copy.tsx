@@ -1,0 +1,64 @@
+import { useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
+import { countCommand, curlCommand, searchCommand } from "../segment.ts";
+import { count, filters, me } from "../state.ts";
+
+const TABS = ["Command", "Count", "curl", "Filter file", "Link"] as const;
+
+function textOf(tab: (typeof TABS)[number]): string {
+  const origin = me.value?.origin ?? location.origin;
+  switch (tab) {
+    case "Command":
+      return searchCommand(filters.value, Math.ceil(count.value?.credits ?? 0));
+    case "Count":
+      return countCommand(filters.value);
+    case "curl":
+      return curlCommand(filters.value, origin);
+    case "Filter file":
+      return JSON.stringify(filters.value, null, 2);
+    case "Link":
+      return location.href;
+  }
+}
+
+/** The very segment on the screen, as a command, a request, a file or an address. */
+export function Copy() {
+  const tab = useSignal<(typeof TABS)[number]>("Command");
+  const said = useSignal("");
+  const shown = useRef<HTMLPreElement>(null);
+  const copy = async (): Promise<void> => {
+    try {
+      await navigator.clipboard.writeText(textOf(tab.value));
+      said.value = "Copied";
+    } catch {
+      // Without the right to the clipboard the text is selected, for Ctrl-C.
+      if (shown.current !== null) getSelection()?.selectAllChildren(shown.current);
+      said.value = "Selected: press Ctrl-C";
+    }
+    setTimeout(() => (said.value = ""), 2_000);
+  };
+  return (
+    <section class="card" aria-labelledby="copy">
+      <div class="head">
+        <h2 id="copy">Copy</h2>
+        <span role="status" class="soft">
+          {said.value}
+        </span>
+        <button type="button" class="quiet" onClick={() => void copy()}>
+          Copy
+        </button>
+      </div>
+      <fieldset class="tabs" aria-label="Copy as">
+        {TABS.map((each) => (
+          <button key={each} type="button" aria-pressed={tab.value === each} onClick={() => (tab.value = each)}>
+            {each}
+          </button>
+        ))}
+      </fieldset>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
+      <pre ref={shown} tabIndex={0} data-testid="copy">
+        {textOf(tab.value)}
+      </pre>
+    </section>
+  );
+}

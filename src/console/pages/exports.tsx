@@ -1,0 +1,128 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Filters } from "../../contract/filters.ts";
+import { api } from "../api.ts";
+import { counted, grouped, inWords, searchCommand } from "../segment.ts";
+import { fail, may, mode, refreshMe } from "../state.ts";
+
+interface Export {
+  readonly id: string;
+  readonly filters: Filters;
+  readonly profiles: number;
+  readonly rows: number;
+  readonly credits: number;
+  readonly state: "buying" | "ready" | "stopped";
+  readonly why: string;
+  readonly made: string;
+  readonly kept_until: string;
+  readonly kept: boolean;
+}
+
+const POLL_MS = 1_000;
+
+/** What was bought here. It goes on without this tab, and can be fetched again at no cost while it is kept. */
+export function ExportsPage() {
+  const items = useSignal<readonly Export[] | undefined>(undefined);
+  const turn = useSignal(0);
+  useEffect(() => {
+    const controller = new AbortController();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    let wasBuying = false;
+    const load = (): void => {
+      api<{ exports: readonly Export[] }>("GET", `/exports?mode=${mode.value}`, undefined, controller.signal)
+        .then(({ exports }) => {
+          items.value = exports;
+          const isBuying = exports.some(({ state }) => state === "buying");
+          if (isBuying) timer = setTimeout(load, POLL_MS);
+          if (wasBuying && !isBuying) refreshMe();
+          wasBuying = isBuying;
+        })
+        .catch(fail);
+    };
+    load();
+    return () => {
+      controller.abort();
+      clearTimeout(timer);
+    };
+  }, [mode.value, turn.value]);
+  const act = (id: string, what: string): void => {
+    api("POST", `/exports/${id}/${what}`)
+      .then(() => (turn.value += 1))
+      .catch(fail);
+  };
+  return (
+    <>
+      <h1>Exports</h1>
+      <p class="soft">
+        Closing this page does not stop a purchase. What was paid for is kept for 24 hours: a download that broke is
+        begun again for nothing.
+      </p>
+      {items.value === undefined ? <p class="soft">…</p> : null}
+      {items.value?.length === 0 ? <p>Nothing was bought here yet. Choose a segment and press Buy.</p> : null}
+      {(items.value ?? []).map((item) => (
+        <ExportCard key={item.id} item={item} act={act} />
+      ))}
+    </>
+  );
+}
+
+function ExportCard({ act, item }: { readonly act: (id: string, what: string) => void; readonly item: Export }) {
+  const { credits, filters, id, kept, profiles, rows, state, why } = item;
+  const isShort = state === "stopped";
+  return (
+    <section class="card" aria-label={`Export ${id}`} data-state={state}>
+      <div class="head">
+        <h2>{inWords(filters)}</h2>
+        <span class={`badge ${state}`}>{state === "ready" ? "Ready" : state === "buying" ? "Buying" : "Stopped"}</span>
+      </div>
+      <progress max={profiles} value={rows} aria-label="Profiles bought" />
+      <p>
+        {grouped(rows)} of {counted(profiles, "profile")} for {counted(credits, "credit")}
+        {isShort && why !== "" ? ` · stopped: ${why}` : ""}
+      </p>
+      <p class="soft">
+        Bought {new Date(item.made).toLocaleString()} ·{" "}
+        {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
+      </p>
+      <div class="head">
+        {kept && rows > 0 && state !== "buying" && may.value.buy ? (
+          <>
+            <button type="button" onClick={() => void download(id, "csv")}>
+              Download CSV{isShort ? ` (first ${grouped(rows)})` : ""}
+            </button>
+            <button type="button" class="quiet" onClick={() => void download(id, "ndjson")}>
+              NDJSON
+            </button>
+          </>
+        ) : null}
+        {kept && isShort && may.value.buy ? (
+          <button type="button" class="main" onClick={() => act(id, "continue")}>
+            Continue: {counted(profiles - rows, "profile")} more
+          </button>
+        ) : null}
+        {state === "buying" && may.value.buy ? (
+          <button type="button" onClick={() => act(id, "stop")}>
+            Stop
+          </button>
+        ) : null}
+      </div>
+      <details>
+        <summary>As a command</summary>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
+        <pre tabIndex={0}>{searchCommand(filters, profiles)}</pre>
+      </details>
+    </section>
+  );
+}
+
+async function download(id: string, format: "csv" | "ndjson"): Promise<void> {
+  try {
+    const { url } = await api<{ url: string }>("POST", `/exports/${id}/ticket`, { format });
+    const link = document.createElement("a");
+    link.href = url;
+    link.download = "";
+    link.click();
+  } catch (error) {
+    fail(error);
+  }
+}

@@ -1,0 +1,254 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useId } from "preact/hooks";
+import { ApiError, api, said } from "../api.ts";
+import { grouped } from "../segment.ts";
+import { fail, may } from "../state.ts";
+import { Dialog } from "./buy.tsx";
+
+interface Key {
+  readonly id: string;
+  readonly name: string;
+  readonly mode: "live" | "test";
+  readonly prefix: string;
+  readonly scopes: readonly string[] | null;
+  readonly made: string;
+  readonly used: string | null;
+  readonly expires: string | null;
+  readonly revoked: string | null;
+  readonly credits: number;
+  readonly cap: number | null;
+  readonly cap_left: number | null;
+}
+
+const SCOPES = ["count", "search", "enrich", "employees"] as const;
+const day = (text: string | null): string => (text === null ? "never" : new Date(text).toLocaleDateString());
+
+export function KeysPage() {
+  const keys = useSignal<readonly Key[]>([]);
+  const made = useSignal<string | undefined>(undefined);
+  const revoking = useSignal<Key | undefined>(undefined);
+  const load = (): void => {
+    api<{ keys: readonly Key[] }>("GET", "/keys")
+      .then((found) => (keys.value = found.keys))
+      .catch(fail);
+  };
+  useEffect(load, []);
+  return (
+    <>
+      <h1>API keys</h1>
+      {may.value.own ? (
+        <NewKey
+          onMade={(key) => {
+            made.value = key;
+            load();
+          }}
+        />
+      ) : null}
+      {made.value === undefined ? null : <Shown text={made.value} onKept={() => (made.value = undefined)} />}
+      {keys.value.map((key) => (
+        <section key={key.id} class="card" aria-label={`Key ${key.name}`}>
+          <div class="head">
+            <h2>{key.name}</h2>
+            <span class="badge">{key.revoked === null ? key.mode : "revoked"}</span>
+          </div>
+          <p>
+            <code>{key.prefix}</code> <span class="soft">{key.id}</span>
+          </p>
+          <p class="soft">
+            Made {day(key.made)} · last used {day(key.used)} ·{" "}
+            {key.expires === null ? "does not expire" : `expires ${day(key.expires)}`} · may{" "}
+            {key.scopes === null ? "everything" : key.scopes.join(", ")}
+          </p>
+          <p>
+            {grouped(key.credits)} credits spent
+            {key.cap === null ? ", no cap" : `, ${grouped(key.cap_left ?? 0)} of its cap of ${grouped(key.cap)} left`}
+          </p>
+          {key.revoked === null && may.value.own ? (
+            <button type="button" class="danger" onClick={() => (revoking.value = key)}>
+              Revoke…
+            </button>
+          ) : null}
+        </section>
+      ))}
+      {revoking.value === undefined ? null : (
+        <Revoke
+          item={revoking.value}
+          onDone={() => {
+            revoking.value = undefined;
+            load();
+          }}
+        />
+      )}
+    </>
+  );
+}
+
+function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
+  const [name, mode, cap, days] = [useSignal(""), useSignal("live"), useSignal(""), useSignal("")];
+  const scopes = useSignal<readonly string[]>([]);
+  const problem = useSignal("");
+  const id = useId();
+  const make = (event: Event): void => {
+    event.preventDefault();
+    const body = {
+      name: name.value,
+      mode: mode.value,
+      ...(cap.value === "" ? {} : { max_credits: Number(cap.value) }),
+      ...(days.value === ""
+        ? {}
+        : { expires_at: new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() }),
+      ...(scopes.value.length === 0 ? {} : { scopes: scopes.value }),
+    };
+    api<{ key: string }>("POST", "/keys", body)
+      .then(({ key }) => {
+        problem.value = "";
+        name.value = "";
+        onMade(key);
+      })
+      .catch((error: unknown) => (problem.value = said(error)));
+  };
+  const digits = (text: string): string => text.replace(/\D/g, "");
+  return (
+    <form class="card" onSubmit={make} aria-labelledby={`${id}-title`}>
+      <h2 id={`${id}-title`}>New key</h2>
+      <div class="row">
+        <label>
+          Name{" "}
+          <input
+            type="text"
+            required
+            maxLength={80}
+            value={name.value}
+            onInput={(event) => (name.value = event.currentTarget.value)}
+          />
+        </label>
+        <label>
+          Mode{" "}
+          <select value={mode.value} onChange={(event) => (mode.value = event.currentTarget.value)}>
+            <option value="live">live</option>
+            <option value="test">test</option>
+          </select>
+        </label>
+        <label>
+          At most credits{" "}
+          <input
+            type="text"
+            inputMode="numeric"
+            placeholder="no cap"
+            value={cap.value}
+            onInput={(event) => (cap.value = digits(event.currentTarget.value))}
+          />
+        </label>
+        <label>
+          Days{" "}
+          <input
+            type="text"
+            inputMode="numeric"
+            placeholder="no end"
+            value={days.value}
+            onInput={(event) => (days.value = digits(event.currentTarget.value))}
+          />
+        </label>
+      </div>
+      <Scopes chosen={scopes.value} onChange={(next) => (scopes.value = next)} />
+      <p class="problem" role="alert">
+        {problem.value}
+      </p>
+      <button type="submit" class="main">
+        Create key
+      </button>
+    </form>
+  );
+}
+
+function Scopes({
+  chosen,
+  onChange,
+}: {
+  readonly chosen: readonly string[];
+  readonly onChange: (scopes: readonly string[]) => void;
+}) {
+  return (
+    <fieldset>
+      <legend>May (everything where nothing is ticked)</legend>
+      {SCOPES.map((scope) => (
+        <label key={scope} class="tick">
+          <input
+            type="checkbox"
+            checked={chosen.includes(scope)}
+            onChange={(event) => {
+              onChange(event.currentTarget.checked ? [...chosen, scope] : chosen.filter((each) => each !== scope));
+            }}
+          />{" "}
+          {scope}
+        </label>
+      ))}
+    </fieldset>
+  );
+}
+
+/** A key is in one answer, and in the page until somebody says that it is kept. */
+function Shown({ onKept, text }: { readonly onKept: () => void; readonly text: string }) {
+  useEffect(() => {
+    const stay = (event: BeforeUnloadEvent): void => event.preventDefault();
+    addEventListener("beforeunload", stay);
+    return () => removeEventListener("beforeunload", stay);
+  }, []);
+  return (
+    <section class="card kept" aria-label="The new key">
+      <h2>This is shown once</h2>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
+      <pre tabIndex={0} data-testid="new-key">
+        {text}
+      </pre>
+      <div class="head">
+        <button type="button" onClick={() => void navigator.clipboard?.writeText(text).catch(() => undefined)}>
+          Copy
+        </button>
+        <button type="button" class="main" onClick={onKept}>
+          I have kept it
+        </button>
+      </div>
+    </section>
+  );
+}
+
+function Revoke({ item, onDone }: { readonly item: Key; readonly onDone: () => void }) {
+  const typed = useSignal("");
+  const problem = useSignal("");
+  const id = useId();
+  const revoke = (): void => {
+    api("DELETE", `/keys/${item.id}`, { confirm: typed.value })
+      .then(onDone)
+      .catch((error: unknown) => {
+        problem.value =
+          error instanceof ApiError && error.code === "confirm" ? `${error.message}: type ${item.name}` : said(error);
+      });
+  };
+  return (
+    <Dialog title={`Revoke ${item.name}?`} onClose={onDone}>
+      <p>Whoever uses {item.prefix} is refused from now on. This cannot be undone.</p>
+      <div class="field">
+        <label for={id}>Its name, where it was used within a day</label>
+        <input
+          id={id}
+          type="text"
+          autocomplete="off"
+          value={typed.value}
+          onInput={(event) => (typed.value = event.currentTarget.value)}
+        />
+      </div>
+      <p class="problem" role="alert">
+        {problem.value}
+      </p>
+      <div class="head">
+        <button type="button" class="quiet" onClick={onDone}>
+          Cancel
+        </button>
+        <button type="button" class="danger" onClick={revoke}>
+          Revoke
+        </button>
+      </div>
+    </Dialog>
+  );
+}

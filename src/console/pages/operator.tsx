@@ -1,0 +1,232 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { api, said } from "../api.ts";
+import { counted, grouped } from "../segment.ts";
+import { fail, me } from "../state.ts";
+import { Fact } from "./buy.tsx";
+
+interface Account {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: { readonly name: string };
+  readonly suspended: string | null;
+  readonly keys: number;
+  readonly live: { readonly balance: number; readonly held: number };
+}
+
+export function AccountsPage() {
+  const accounts = useSignal<readonly Account[]>([]);
+  const [id, problem] = [useSignal(""), useSignal("")];
+  const load = (): void => {
+    api<{ accounts: readonly Account[] }>("GET", "/accounts")
+      .then((found) => (accounts.value = found.accounts))
+      .catch(fail);
+  };
+  useEffect(load, []);
+  const make = (event: Event): void => {
+    event.preventDefault();
+    api("POST", "/accounts", { id: id.value.trim() })
+      .then(() => {
+        id.value = "";
+        problem.value = "";
+        load();
+      })
+      .catch((error: unknown) => (problem.value = said(error)));
+  };
+  return (
+    <>
+      <h1>Accounts</h1>
+      <form class="card line" onSubmit={make}>
+        <label>
+          New account{" "}
+          <input
+            type="text"
+            required
+            maxLength={63}
+            value={id.value}
+            onInput={(event) => (id.value = event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Create</button>
+        <span class="problem" role="alert">
+          {problem.value}
+        </span>
+      </form>
+      {accounts.value.map((account) => (
+        <AccountCard key={account.id} account={account} onChange={load} />
+      ))}
+      <Sessions />
+    </>
+  );
+}
+
+function AccountCard({ account, onChange }: { readonly account: Account; readonly onChange: () => void }) {
+  const { id, keys, live, name, plan, suspended } = account;
+  const [credits, note, link, problem] = [useSignal(""), useSignal(""), useSignal(""), useSignal("")];
+  // One reference for each form that is filled in: pressed twice, it adds once.
+  const reference = useSignal(crypto.randomUUID());
+  const act = (work: Promise<unknown>): void => {
+    work
+      .then(() => {
+        problem.value = "";
+        onChange();
+      })
+      .catch((error: unknown) => (problem.value = said(error)));
+  };
+  const add = (event: Event): void => {
+    event.preventDefault();
+    const body = { credits: Number(credits.value), note: note.value, reference: reference.value };
+    act(
+      api("POST", `/accounts/${id}/credits`, body).then(() => {
+        [credits.value, note.value, reference.value] = ["", "", crypto.randomUUID()];
+      }),
+    );
+  };
+  return (
+    <section class="card" aria-label={`Account ${id}`}>
+      <div class="head">
+        <h2>{name === id ? id : `${name} (${id})`}</h2>
+        {suspended === null ? null : <span class="badge stopped">suspended</span>}
+      </div>
+      <p>
+        {counted(live.balance, "credit")} · {counted(keys, "key")} · plan {plan.name}
+      </p>
+      <form class="row" onSubmit={add}>
+        <label>
+          Credits{" "}
+          <input
+            type="text"
+            inputMode="numeric"
+            required
+            value={credits.value}
+            onInput={(event) => (credits.value = event.currentTarget.value.replace(/[^\d.]/g, ""))}
+          />
+        </label>
+        <label>
+          Note{" "}
+          <input
+            type="text"
+            required
+            maxLength={200}
+            value={note.value}
+            onInput={(event) => (note.value = event.currentTarget.value)}
+          />
+        </label>
+        <button type="submit">Add credits</button>
+      </form>
+      <div class="head">
+        <button
+          type="button"
+          class="quiet"
+          onClick={() =>
+            act(api<{ url: string }>("POST", `/accounts/${id}/link`).then((made) => (link.value = made.url)))
+          }
+        >
+          Sign-in link
+        </button>
+        <button
+          type="button"
+          class="quiet"
+          onClick={() => act(api("POST", `/accounts/${id}/suspend`, { suspended: suspended === null }))}
+        >
+          {suspended === null ? "Suspend" : "Resume"}
+        </button>
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
+      {link.value === "" ? null : <pre tabIndex={0}>{link.value}</pre>}
+      <p class="problem" role="alert">
+        {problem.value}
+      </p>
+    </section>
+  );
+}
+
+interface Session {
+  readonly id: string;
+  readonly account: string;
+  readonly role: string;
+  readonly own: boolean;
+  readonly seen: string;
+}
+
+function Sessions() {
+  const sessions = useSignal<readonly Session[]>([]);
+  const load = (): void => {
+    api<{ sessions: readonly Session[] }>("GET", "/sessions")
+      .then((found) => (sessions.value = found.sessions))
+      .catch(fail);
+  };
+  useEffect(load, []);
+  return (
+    <section class="card" aria-labelledby="sessions">
+      <h2 id="sessions">Sessions</h2>
+      <ul class="plain">
+        {sessions.value.map(({ account, id, own, role, seen }) => (
+          <li key={id} class="line">
+            <code>{id}</code>
+            <span class="soft">
+              {role} of {account} · seen {new Date(seen).toLocaleTimeString()}
+            </span>
+            {own ? (
+              <span class="badge">this one</span>
+            ) : (
+              <button
+                type="button"
+                class="quiet"
+                onClick={() => void api("DELETE", `/sessions/${id}`).then(load).catch(fail)}
+              >
+                End
+              </button>
+            )}
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+export function DatasetPage() {
+  const breaches = useSignal<readonly string[] | undefined>(undefined);
+  const isBusy = useSignal(false);
+  const verify = (): void => {
+    isBusy.value = true;
+    api<{ breaches: readonly string[] }>("POST", "/verify")
+      .then((found) => (breaches.value = found.breaches))
+      .catch(fail)
+      .finally(() => (isBusy.value = false));
+  };
+  return (
+    <>
+      <h1>Dataset</h1>
+      <section class="card" aria-label="Dataset">
+        <table class="facts">
+          <tbody>
+            {Object.entries(me.value?.dataset ?? {}).map(([key, value]) => (
+              <Fact
+                key={key}
+                name={key.replaceAll("_", " ")}
+                value={typeof value === "number" ? grouped(value) : (value ?? "")}
+              />
+            ))}
+          </tbody>
+        </table>
+        <p class="soft">
+          <code>headcount service import</code> replaces it; the service goes over to the new one by itself.
+        </p>
+      </section>
+      <section class="card" aria-labelledby="books">
+        <h2 id="books">The books</h2>
+        <button type="button" disabled={isBusy.value} onClick={verify}>
+          Verify the ledger
+        </button>
+        <p role="status">
+          {breaches.value === undefined
+            ? ""
+            : breaches.value.length === 0
+              ? "Sound: every credit is accounted for."
+              : breaches.value.join(" ")}
+        </p>
+      </section>
+    </>
+  );
+}

@@ -1,0 +1,141 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { api } from "../api.ts";
+import { grouped } from "../segment.ts";
+import { fail, me } from "../state.ts";
+import { Fact } from "./buy.tsx";
+
+interface Request {
+  readonly at: string;
+  readonly method: string;
+  readonly route: string | null;
+  readonly status: number;
+  readonly ms: number;
+  readonly credits: number;
+  readonly key: string | null;
+  readonly request_id: string;
+}
+
+const POLL_MS = 2_000;
+
+/** The last calls of the API, as they come. No body and no value of a filter is ever kept. */
+export function RequestsPage() {
+  const rows = useSignal<readonly Request[] | undefined>(undefined);
+  const status = useSignal("");
+  const isLive = useSignal(true);
+  useEffect(() => {
+    const turn = new AbortController();
+    const load = (): void => {
+      const query = status.value === "" ? "" : `?status=${status.value}`;
+      api<{ requests: readonly Request[] }>("GET", `/requests${query}`, undefined, turn.signal)
+        .then((found) => (rows.value = found.requests))
+        .catch(fail);
+    };
+    load();
+    const timer = isLive.value ? setInterval(load, POLL_MS) : undefined;
+    return () => {
+      turn.abort();
+      clearInterval(timer);
+    };
+  }, [status.value, isLive.value]);
+  return (
+    <>
+      <h1>Requests</h1>
+      <div class="head">
+        <label>
+          status{" "}
+          <select value={status.value} onChange={(event) => (status.value = event.currentTarget.value)}>
+            <option value="">all</option>
+            <option value="2">answered</option>
+            <option value="4">refused (4xx)</option>
+            <option value="5">failed (5xx)</option>
+          </select>
+        </label>
+        <label class="tick">
+          <input
+            type="checkbox"
+            checked={isLive.value}
+            onChange={(event) => (isLive.value = event.currentTarget.checked)}
+          />{" "}
+          as they come
+        </label>
+      </div>
+      {rows.value?.length === 0 ? (
+        <p class="soft">None since the service was started. The console's own calls are left out.</p>
+      ) : null}
+      <div class="scroll">
+        <table hidden={(rows.value ?? []).length === 0}>
+          <thead>
+            <tr>
+              {["Time", "Call", "Status", "Key", "Request id"].map((name) => (
+                <th key={name} scope="col">
+                  {name}
+                </th>
+              ))}
+              {["ms", "Credits"].map((name) => (
+                <th key={name} scope="col" class="n">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {(rows.value ?? []).map((row) => (
+              <tr key={row.request_id + row.at}>
+                <td class="tight">{new Date(row.at).toLocaleTimeString()}</td>
+                <td class="tight">
+                  {row.method} {row.route ?? "(no such route)"}
+                </td>
+                <td class={row.status >= 400 ? "refused" : ""}>{row.status}</td>
+                <td class="tight">{row.key ?? ""}</td>
+                <td class="tight soft">{row.request_id}</td>
+                <td class="n">{grouped(row.ms)}</td>
+                <td class="n">{grouped(row.credits)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </>
+  );
+}
+
+export function PlanPage() {
+  const now = me.value;
+  if (now === undefined) return null;
+  const { costs, name, per_day: perDay, per_minute: perMinute } = now.plan;
+  return (
+    <>
+      <h1>Plan</h1>
+      <section class="card" aria-label="Plan">
+        <h2>{name}</h2>
+        <table class="facts">
+          <tbody>
+            <Fact name="Calls a minute" value={grouped(perMinute)} />
+            <Fact name="Calls a day" value={grouped(perDay)} />
+            {Object.entries(costs).map(([call, cost]) => (
+              <Fact
+                key={call}
+                name={`Credits: ${call.replaceAll("_", " ")}`}
+                value={cost === 0 ? "free" : grouped(cost)}
+              />
+            ))}
+            <Fact name="Profiles a page, at most" value={grouped(now.limits.per_page_max)} />
+            <Fact
+              name="Deepest row"
+              value={now.limits.max_depth === null ? "no bound" : grouped(now.limits.max_depth)}
+            />
+            <Fact name="Counts are remembered, seconds" value={grouped(now.limits.count_cache_seconds)} />
+            {Object.entries(now.dataset).map(([key, value]) => (
+              <Fact
+                key={key}
+                name={`Dataset: ${key.replaceAll("_", " ")}`}
+                value={typeof value === "number" ? grouped(value) : (value ?? "")}
+              />
+            ))}
+          </tbody>
+        </table>
+      </section>
+    </>
+  );
+}

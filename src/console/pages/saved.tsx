@@ -1,0 +1,79 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { Filters } from "../../contract/filters.ts";
+import { api } from "../api.ts";
+import { counted, fragmentOf, grouped, inWords } from "../segment.ts";
+import { count, fail, filters, may, mode, place } from "../state.ts";
+
+interface Saved {
+  readonly name: string;
+  readonly filters: Filters;
+  readonly count: number;
+  readonly counted: string;
+}
+
+/** Segments with a name, each with how many it had when it was saved. */
+export function Segments() {
+  const saved = useSignal<readonly Saved[]>([]);
+  const name = useSignal("");
+  const load = (): void => {
+    api<{ segments: readonly Saved[] }>("GET", "/segments")
+      .then((found) => (saved.value = found.segments))
+      .catch(fail);
+  };
+  useEffect(load, []);
+  const act = (work: Promise<unknown>): void => void work.then(load).catch(fail);
+  const save = (event: Event): void => {
+    event.preventDefault();
+    if (name.value.trim() === "") return;
+    act(api("PUT", `/segments/${encodeURIComponent(name.value.trim())}`, { filters: filters.value, mode: mode.value }));
+    name.value = "";
+  };
+  const now = JSON.stringify(filters.value);
+  return (
+    <section class="card" aria-labelledby="saved">
+      <h2 id="saved">Saved segments</h2>
+      {saved.value.length === 0 ? (
+        <p class="soft">None yet. A name keeps these filters for you and your colleagues.</p>
+      ) : null}
+      <ul class="plain">
+        {saved.value.map((each) => {
+          const isShown = JSON.stringify(each.filters) === now && count.value !== undefined;
+          const delta = isShown ? (count.value?.count ?? 0) - each.count : 0;
+          return (
+            <li key={each.name} class="line">
+              <a href={fragmentOf({ ...place.value, page: "segment", filters: each.filters })}>{each.name}</a>
+              <span class="soft">
+                {inWords(each.filters)} · {counted(each.count, "person", "people")}
+                {delta === 0 ? "" : ` (${delta > 0 ? "+" : "−"}${grouped(Math.abs(delta))} since)`}
+              </span>
+              {may.value.buy ? (
+                <button
+                  type="button"
+                  class="quiet"
+                  aria-label={`Remove ${each.name}`}
+                  onClick={() => act(api("DELETE", `/segments/${encodeURIComponent(each.name)}`))}
+                >
+                  Remove
+                </button>
+              ) : null}
+            </li>
+          );
+        })}
+      </ul>
+      {may.value.buy ? (
+        <form class="line" onSubmit={save}>
+          <input
+            type="text"
+            aria-label="Name of the segment"
+            placeholder="Name"
+            maxLength={80}
+            value={name.value}
+            onInput={(event) => (name.value = event.currentTarget.value)}
+          />
+          <button type="submit">Save</button>
+        </form>
+      ) : null}
+    </section>
+  );
+}

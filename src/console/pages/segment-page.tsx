@@ -1,0 +1,215 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import type { FilterKey } from "../../contract/filters.ts";
+import { FACET_KEYS, type Facets, facetsOf } from "../facets.ts";
+import { counted, grouped, inWords, labelOf, valuesOf, withValues } from "../segment.ts";
+import { count, counting, fail, filters, may, mode, setFilters } from "../state.ts";
+import { BuyDrawer, Preview } from "./buy.tsx";
+import { Copy } from "./copy.tsx";
+import { FilterForm } from "./filters.tsx";
+import { Segments } from "./saved.tsx";
+
+export function SegmentPage() {
+  const isBuying = useSignal(false);
+  return (
+    <div class="segment">
+      <h1 class="hidden">Segment</h1>
+      <CountCard onBuy={() => (isBuying.value = true)} />
+      <FilterForm />
+      <div class="column">
+        <Breakdown />
+        <Copy />
+        {may.value.buy ? <Preview /> : null}
+        <Segments />
+      </div>
+      {isBuying.value ? <BuyDrawer onClose={() => (isBuying.value = false)} /> : null}
+    </div>
+  );
+}
+
+function CountCard({ onBuy }: { readonly onBuy: () => void }) {
+  const found = count.value;
+  const isEmpty = found?.count === 0;
+  return (
+    <section class="card count" aria-label="Count">
+      <div>
+        <p class={counting.value ? "number old" : "number"} data-testid="count">
+          {found === undefined ? "…" : grouped(found.count)}
+        </p>
+        <p class="soft">
+          {inWords(filters.value)}
+          {found === undefined ? null : (
+            <span class="meta">
+              {found.cached
+                ? ` · counted at ${new Date(found.as_of).toLocaleTimeString()}`
+                : ` · counted in ${found.ms} ms`}
+            </span>
+          )}
+        </p>
+        <p class="hidden" role="status">
+          {counting.value || found === undefined ? "" : `${counted(found.count, "person", "people")} match`}
+        </p>
+      </div>
+      {found === undefined ? null : (
+        <div class="price">
+          {isEmpty ? (
+            <p>Nobody matches. Take a filter away: suggestions show how many each value has.</p>
+          ) : (
+            <p>
+              At most <b>{counted(found.credits, "credit")}</b>
+              <br />
+              {found.balance_after >= 0
+                ? `${grouped(found.balance_after)} left after all of it`
+                : `${grouped(-found.balance_after)} short of all of it`}
+            </p>
+          )}
+          {may.value.buy ? (
+            <button type="button" class="main" disabled={isEmpty} onClick={onBuy}>
+              Buy…
+            </button>
+          ) : null}
+        </div>
+      )}
+    </section>
+  );
+}
+
+const BARS = 12;
+
+/** The values of one key inside the segment, as bars. Without the key itself, so that it shows what else there could be. */
+function Breakdown() {
+  const key = useSignal<FilterKey>("department");
+  const found = useSignal<Facets | undefined>(undefined);
+  const asTable = useSignal(false);
+  const chosen = valuesOf(filters.value, key.value);
+  const asked = JSON.stringify(withValues(filters.value, key.value, []));
+  useEffect(() => {
+    const turn = new AbortController();
+    facetsOf({ filters: JSON.parse(asked), mode: mode.value, key: key.value, limit: BARS }, turn.signal)
+      .then((facets) => (found.value = facets))
+      .catch((error: unknown) => {
+        if (!turn.signal.aborted) found.value = undefined;
+        if (!(error instanceof DOMException)) fail(error);
+      });
+    return () => turn.abort();
+  }, [asked, key.value, mode.value]);
+  const facets = found.value;
+  const toggle = (value: string): void => {
+    const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
+    setFilters(withValues(filters.value, key.value, next));
+  };
+  return (
+    <section class="card" aria-labelledby="breakdown">
+      <div class="head">
+        <h2 id="breakdown">Breakdown</h2>
+        <label>
+          by{" "}
+          <select value={key.value} onChange={(event) => (key.value = event.currentTarget.value as FilterKey)}>
+            {FACET_KEYS.map((each) => (
+              <option key={each} value={each}>
+                {labelOf(each)}
+              </option>
+            ))}
+          </select>
+        </label>
+        <button
+          type="button"
+          class="quiet"
+          aria-pressed={asTable.value}
+          onClick={() => (asTable.value = !asTable.value)}
+        >
+          As table
+        </button>
+      </div>
+      {chosen.length > 0 ? (
+        <p class="soft">
+          The filter on {labelOf(key.value).toLowerCase()} is left out here: these are all values there could be.
+        </p>
+      ) : null}
+      {facets === undefined ? (
+        <p class="soft">…</p>
+      ) : facets.reason !== undefined ? (
+        <p class="soft">Not counted: {facets.reason}</p>
+      ) : asTable.value ? (
+        <FacetTable facets={facets} />
+      ) : (
+        <Bars facets={facets} chosen={chosen} onToggle={toggle} />
+      )}
+    </section>
+  );
+}
+
+interface BarsProps {
+  readonly facets: Facets;
+  readonly chosen: readonly string[];
+  readonly onToggle: (value: string) => void;
+}
+
+function Bars({ chosen, facets, onToggle }: BarsProps) {
+  const most = Math.max(1, ...facets.values.map((each) => each.count), facets.others ?? 0, facets.missing ?? 0);
+  return (
+    <ul class="bars">
+      {facets.values.map(({ count: people, value }) => (
+        <li key={value}>
+          <button
+            type="button"
+            aria-pressed={chosen.some((each) => each.toLowerCase() === value.toLowerCase())}
+            onClick={() => onToggle(value)}
+          >
+            <bdi class="name">{value}</bdi>
+            <progress max={most} value={people} aria-hidden="true" />
+            <span class="n">{grouped(people)}</span>
+          </button>
+        </li>
+      ))}
+      <Rest name="others" people={facets.others} most={most} />
+      <Rest name="no value" people={facets.missing} most={most} />
+    </ul>
+  );
+}
+
+function Rest({
+  most,
+  name,
+  people,
+}: {
+  readonly name: string;
+  readonly people: number | null;
+  readonly most: number;
+}) {
+  if (people === null || people === 0) return null;
+  return (
+    <li class="rest">
+      <span class="name">{name}</span>
+      <progress max={most} value={people} aria-hidden="true" />
+      <span class="n">{grouped(people)}</span>
+    </li>
+  );
+}
+
+const FacetTable = ({ facets }: { readonly facets: Facets }) => (
+  <table>
+    <thead>
+      <tr>
+        <th scope="col">{labelOf(facets.key)}</th>
+        <th scope="col" class="n">
+          People
+        </th>
+      </tr>
+    </thead>
+    <tbody>
+      {[
+        ...facets.values,
+        { value: "(others)", count: facets.others ?? 0 },
+        { value: "(no value)", count: facets.missing ?? 0 },
+      ].map(({ count: people, value }) => (
+        <tr key={value}>
+          <td>
+            <bdi>{value}</bdi>
+          </td>
+          <td class="n">{grouped(people)}</td>
+        </tr>
+      ))}
+    </tbody>
+  </table>
+);

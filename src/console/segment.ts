@@ -1,0 +1,142 @@
+import { FILTER_SPECS, type FilterKey, type FilterKeySpec, type Filters } from "../contract/filters.ts";
+
+/** The 24 filters in the order and under the headings of the page. */
+export const FOLDS: readonly { readonly name: string; readonly keys: readonly FilterKey[] }[] = [
+  {
+    name: "Role",
+    keys: ["department", "title", "title_prefix", "seniority_level", "seniority", "functional_area", "headline_prefix"],
+  },
+  { name: "Place", keys: ["country", "state", "city", "location", "location_prefix"] },
+  { name: "Company", keys: ["industry", "industry_prefix", "company_network_url"] },
+  { name: "Person", keys: ["name", "name_prefix", "first_name", "last_name", "network_url"] },
+  { name: "Reach", keys: ["connections_min", "connections_max", "followers_min", "followers_max"] },
+];
+
+const SPECS: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map((spec) => [spec.key, spec]));
+
+export const specOf = (key: FilterKey): FilterKeySpec => {
+  const spec = SPECS.get(key);
+  if (spec === undefined) throw new Error(`no filter is called ${key}`);
+  return spec;
+};
+
+export const labelOf = (key: string): string => {
+  const text = key
+    .replace(/_prefix$/, " begins with")
+    .replace(/_min$/, " at least")
+    .replace(/_max$/, " at most")
+    .replaceAll("_", " ");
+  return text.charAt(0).toUpperCase() + text.slice(1).replace("network url", "profile address");
+};
+
+export const valuesOf = (filters: Filters, key: FilterKey): readonly string[] => {
+  const value = filters[key];
+  return value === undefined ? [] : Array.isArray(value) ? value : [String(value)];
+};
+
+/** Filters with other values of one key; none takes the key away. */
+export function withValues(filters: Filters, key: FilterKey, values: readonly string[]): Filters {
+  const { [key]: _, ...rest } = filters;
+  if (values.length === 0) return rest;
+  const { list, match } = specOf(key);
+  if (list) return { ...rest, [key]: values };
+  return { ...rest, [key]: match === "range" ? Number(values[0]) : (values[0] ?? "") };
+}
+
+/** A word for a POSIX shell. */
+export const shellWord = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
+
+const flagOf = (key: FilterKey): string => `--${key.replaceAll("_", "-")}`;
+
+/** The filters as options of the command line, in the order of the contract. */
+export function flagsOf(filters: Filters): string {
+  const words = FILTER_SPECS.flatMap(({ key }) =>
+    // Joined, so that a value that begins with a hyphen stays a value.
+    valuesOf(filters, key).map((value) => `${flagOf(key)}=${shellWord(value)}`),
+  );
+  return words.length === 0 ? "--all" : words.join(" ");
+}
+
+export const countCommand = (filters: Filters): string => {
+  const flags = flagsOf(filters);
+  return flags === "--all" ? "headcount count" : `headcount count ${flags}`;
+};
+
+export const searchCommand = (filters: Filters, credits: number): string =>
+  `headcount search ${flagsOf(filters)} --max-credits ${credits} -o people.csv`;
+
+export const curlCommand = (filters: Filters, origin: string): string =>
+  [
+    `curl ${shellWord(`${origin}/v1/person/count`)}`,
+    `-H "Authorization: Bearer $HEADCOUNT_API_KEY"`,
+    "-H 'Content-Type: application/json'",
+    `-d ${shellWord(JSON.stringify({ filters }))}`,
+  ].join(" \\\n  ");
+
+/** Filters in words: `Sales · germany, france`. */
+export const inWords = (filters: Filters): string => {
+  const parts = FILTER_SPECS.flatMap(({ key, match }) => {
+    const values = valuesOf(filters, key);
+    if (values.length === 0) return [];
+    const text = values.slice(0, 3).join(", ") + (values.length > 3 ? ` and ${values.length - 3} more` : "");
+    return [match === "exact" || match === "department" ? text : `${labelOf(key).toLowerCase()} ${text}`];
+  });
+  return parts.length === 0 ? "Everybody" : parts.join(" · ");
+};
+
+export interface Place {
+  readonly page: string;
+  readonly mode: "live" | "test" | undefined;
+  readonly filters: Filters;
+}
+
+/** The fragment of the address: it reaches neither a log nor another site. */
+export function fragmentOf({ filters, mode, page }: Place): string {
+  const query = new URLSearchParams();
+  if (mode === "test") query.set("mode", mode);
+  if (Object.keys(filters).length > 0) query.set("f", JSON.stringify(filters));
+  const text = query.toString();
+  return `#/${page}${text === "" ? "" : `?${text}`}`;
+}
+
+/** What a fragment says; anything that is none says the segment page without filters. */
+export function placeOf(fragment: string): Place {
+  const [, page = "segment", query = ""] = /^#\/([a-z]*)(?:\?(.*))?$/s.exec(fragment) ?? [];
+  const fields = new URLSearchParams(query);
+  return {
+    page: page === "" ? "segment" : page,
+    mode: fields.get("mode") === "test" ? "test" : undefined,
+    filters: filtersOf(fields.get("f")),
+  };
+}
+
+/** Only keys that are filters, with values of their kind: an address is what anybody may have written. */
+function filtersOf(text: string | null): Filters {
+  let given: unknown;
+  try {
+    given = JSON.parse(text ?? "{}");
+  } catch {
+    return {};
+  }
+  if (typeof given !== "object" || given === null || Array.isArray(given)) return {};
+  const found: Record<string, unknown> = {};
+  for (const [key, value] of Object.entries(given)) {
+    const spec = SPECS.get(key);
+    if (spec === undefined) continue;
+    if (spec.match === "range" ? typeof value === "number" : isTexts(value, spec.list)) {
+      found[key] = spec.list ? [value].flat() : value;
+    }
+  }
+  return found as Filters;
+}
+
+const isTexts = (value: unknown, list: boolean): boolean =>
+  typeof value === "string" ||
+  (list && Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string"));
+
+const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
+export const grouped = (value: number): string => GROUPED.format(value);
+
+export const counted = (value: number, one: string, many = `${one}s`): string =>
+  `${grouped(value)} ${value === 1 ? one : many}`;

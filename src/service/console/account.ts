@@ -1,0 +1,228 @@
+import { randomBytes } from "node:crypto";
+import { creditsToNumber, parseCredits } from "../../contract/money.ts";
+import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../contract/records.ts";
+import { makeApiKey } from "../keys.ts";
+import type { EntryKind, EntryQuery, KeyDetail, KeyMode, LedgerEntry, UsageGroup } from "../ledger/ledger.ts";
+import {
+  bad,
+  byOf,
+  type ConsoleCall,
+  type ConsoleEndpoint,
+  EVERYBODY,
+  modeOf,
+  OWNERS,
+  planOf,
+  textOf,
+  wholeOf,
+} from "./call.ts";
+import { ConsoleRefusal } from "./guard.ts";
+
+const DAY_MS = 86_400_000;
+const MAX_PAGE = 200;
+
+export const ACCOUNT_ENDPOINTS: readonly ConsoleEndpoint[] = [
+  { method: "GET", path: "/me", roles: EVERYBODY, run: me },
+  { method: "GET", path: "/usage", roles: EVERYBODY, run: usage },
+  { method: "GET", path: "/entries", roles: EVERYBODY, run: entries },
+  { method: "GET", path: "/keys", roles: EVERYBODY, run: keys },
+  { method: "POST", path: "/keys", roles: OWNERS, run: makeKey },
+  { method: "PATCH", path: "/keys/:id", roles: OWNERS, run: changeKey },
+  { method: "DELETE", path: "/keys/:id", roles: OWNERS, run: revoke },
+  { method: "GET", path: "/requests", roles: EVERYBODY, run: requests },
+];
+
+async function me(call: ConsoleCall) {
+  const { parts, visitor } = call;
+  const { account, key, session } = visitor;
+  const modes: readonly KeyMode[] = key === undefined ? ["live", "test"] : [key.mode];
+  const balances = await Promise.all(modes.map((mode) => parts.store.balance(account.id, mode)));
+  const detail = key === undefined ? undefined : await parts.store.key(key.id);
+  return {
+    role: session.role,
+    session: session.id,
+    account: { id: account.id, name: account.name },
+    key: detail === undefined ? null : shownKey(detail),
+    modes: modes.map((mode, index) => ({
+      mode,
+      balance: creditsToNumber(balances[index]?.balance ?? (0n as never)),
+      held: creditsToNumber(balances[index]?.held ?? (0n as never)),
+      used_today: creditsToNumber(balances[index]?.usedToday ?? (0n as never)),
+    })),
+    plan: planOf(account.plan),
+    limits: { per_page_max: PER_PAGE_MAX, max_depth: parts.maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
+    dataset: parts.engine.info(),
+    origin: parts.origin,
+  };
+}
+
+/** A session of a key sees the key's own use. */
+const ownKey = ({ visitor }: ConsoleCall): { readonly keyId?: string } =>
+  visitor.key === undefined ? {} : { keyId: visitor.key.id };
+
+const GROUPS: Readonly<Record<string, readonly UsageGroup[]>> = {
+  day: ["day"],
+  key: ["day", "key"],
+  call: ["day", "call"],
+};
+
+async function usage(call: ConsoleCall) {
+  const { parts, query, visitor } = call;
+  const by = GROUPS[query.get("by") ?? "day"];
+  if (by === undefined) throw bad("by is day, key or call");
+  const days = wholeOf(Number(query.get("days") ?? 30), "days", 1, 366);
+  const since = new Date(parts.now() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
+  const rows = await parts.store.usage({
+    accountId: visitor.account.id,
+    mode: modeOf(call),
+    by,
+    since,
+    ...ownKey(call),
+  });
+  return {
+    since,
+    days,
+    rows: rows.map(({ call: name, calls, charged, day, keyId, refunded, rows: people }) => ({
+      day,
+      key: keyId,
+      call: name,
+      calls,
+      rows: people,
+      credits: creditsToNumber(charged),
+      refunded: creditsToNumber(refunded),
+    })),
+  };
+}
+
+const shownEntry = (entry: LedgerEntry) => ({
+  id: String(entry.id),
+  at: new Date(entry.at).toISOString(),
+  kind: entry.kind,
+  call: entry.call,
+  key: entry.keyId,
+  actor: entry.actor,
+  rows: entry.rows,
+  price: entry.price === null ? null : creditsToNumber(entry.price),
+  amount: creditsToNumber(entry.amount),
+  balance_after: creditsToNumber(entry.balanceAfter),
+  request_id: entry.requestId,
+  note: entry.note,
+});
+
+async function entries(call: ConsoleCall) {
+  const { parts, query, visitor } = call;
+  const limit = wholeOf(Number(query.get("limit") ?? 50), "limit", 1, MAX_PAGE);
+  const after = query.get("after");
+  if (after !== null && !/^\d{1,18}$/.test(after)) throw bad("after is the id of an entry");
+  const kind = query.get("kind");
+  const asked: EntryQuery = {
+    accountId: visitor.account.id,
+    mode: modeOf(call),
+    ...(kind === null ? {} : { kind: kind as EntryKind }),
+    ...(query.get("key") === null ? {} : { keyId: query.get("key") ?? "" }),
+    ...(query.get("call") === null ? {} : { call: query.get("call") ?? "" }),
+    ...ownKey(call),
+    ...(after === null ? {} : { before: BigInt(after) }),
+    limit: limit + 1,
+  };
+  const found = await parts.store.entries(asked);
+  const page = found.slice(0, limit);
+  return { entries: page.map(shownEntry), next: found.length > limit ? String(page.at(-1)?.id) : null };
+}
+
+function shownKey(key: KeyDetail) {
+  const { budget, createdAt, expiresAt, id, lastUsedAt, mode, name, prefix, revokedAt, scopes, spent } = key;
+  const day = (at: number | null) => (at === null ? null : new Date(at).toISOString());
+  return {
+    id,
+    name,
+    mode,
+    prefix,
+    scopes,
+    made: day(createdAt),
+    used: day(lastUsedAt),
+    expires: day(expiresAt),
+    revoked: day(revokedAt),
+    credits: creditsToNumber(spent),
+    cap: budget === null ? null : creditsToNumber(budget.cap),
+    cap_left: budget === null ? null : creditsToNumber((budget.cap - budget.spent - budget.held) as typeof budget.cap),
+  };
+}
+
+async function keys(call: ConsoleCall) {
+  const { parts, visitor } = call;
+  const found = await parts.store.listKeys(visitor.account.id);
+  const own = visitor.key === undefined ? found : found.filter(({ id }) => id === visitor.key?.id);
+  return { keys: own.map(shownKey) };
+}
+
+async function makeKey({ body, parts, visitor }: ConsoleCall) {
+  const mode = body.mode === "test" ? "test" : "live";
+  const { hash, key, prefix } = makeApiKey(mode);
+  const [id, createdAt] = [`k_${randomBytes(6).toString("hex")}`, parts.now()];
+  const made = {
+    id,
+    name: textOf(body.name, "name", 80),
+    mode,
+    prefix,
+    hash,
+    accountId: visitor.account.id,
+    createdAt,
+  } as const;
+  await parts.store.createKey({ ...made, ...boundsOf(body, createdAt) }, { by: byOf(visitor) });
+  return { id, key };
+}
+
+/** What bounds a key: expiry, cap and scopes, each as the page sends it; null takes a bound away. */
+function boundsOf(body: ConsoleCall["body"], now: number) {
+  const { expires_at: expires, max_credits: cap, scopes } = body;
+  const expiresAt = typeof expires === "string" ? Date.parse(expires) : expires;
+  if (expiresAt !== undefined && expiresAt !== null && !(Number(expiresAt) > now)) {
+    throw bad("expires_at is a time to come, such as 2027-01-31T00:00:00Z");
+  }
+  const maxCredits = cap === undefined || cap === null ? cap : parseCredits(cap as number | string);
+  if (cap !== undefined && cap !== null && maxCredits === undefined) throw bad("max_credits is a number of credits");
+  if (scopes !== undefined && scopes !== null && !Array.isArray(scopes)) throw bad("scopes is a list of scopes");
+  return {
+    ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : Number(expiresAt) }),
+    ...(maxCredits === undefined ? {} : { maxCredits }),
+    ...(scopes === undefined ? {} : { scopes: scopes as KeyDetail["scopes"] }),
+  };
+}
+
+/** A key of this account. @throws ConsoleRefusal 404 for all others, whether or not they exist */
+async function keyOf({ params, parts, visitor }: ConsoleCall): Promise<KeyDetail> {
+  const found = await parts.store.key(params.id ?? "");
+  if (found?.accountId === visitor.account.id) return found;
+  throw new ConsoleRefusal(404, "no_key", "there is no such key in this account");
+}
+
+async function changeKey(call: ConsoleCall) {
+  const { id } = await keyOf(call);
+  const { body, parts, visitor } = call;
+  const name = body.name === undefined ? {} : { name: textOf(body.name, "name", 80) };
+  const changed = await parts.store.updateKey(id, { ...name, ...boundsOf(body, parts.now()) }, { by: byOf(visitor) });
+  return { key: shownKey(changed) };
+}
+
+async function revoke(call: ConsoleCall) {
+  const key = await keyOf(call);
+  const busy = key.lastUsedAt !== null && call.parts.now() - key.lastUsedAt < DAY_MS;
+  if (busy && call.body.confirm !== key.name) {
+    throw new ConsoleRefusal(409, "confirm", "this key was used within a day: confirm with its name");
+  }
+  return { revoked: await call.parts.store.revokeKey(key.id, { by: byOf(call.visitor) }) };
+}
+
+async function requests({ parts, query, visitor }: ConsoleCall) {
+  const { account, key, session } = visitor;
+  const [status, route, of] = [query.get("status"), query.get("route"), query.get("key")];
+  const found = parts.recent.list(
+    (request) =>
+      (session.role === "operator" || request.account === account.id) &&
+      (key === undefined || request.key === key.id) &&
+      (status === null || String(request.status).startsWith(status)) &&
+      (route === null || request.route === route) &&
+      (of === null || request.key === of),
+  );
+  return { requests: found.slice(0, MAX_PAGE) };
+}

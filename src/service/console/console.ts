@@ -1,0 +1,173 @@
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { parseStrictJson } from "../../contract/strict-json.ts";
+import { addressOf } from "../address.ts";
+import { problemOf } from "../failures.ts";
+import { ACCOUNT_ENDPOINTS } from "./account.ts";
+import { type Asset, assetFrom } from "./assets.ts";
+import { bad, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
+import { Exports } from "./exports.ts";
+import { sendFile } from "./file.ts";
+import { CONSOLE_HEADERS, ConsoleRefusal, Guard } from "./guard.ts";
+import { OPERATOR_ENDPOINTS } from "./operator.ts";
+import { SEGMENT_ENDPOINTS } from "./segment.ts";
+import { Sessions } from "./sessions.ts";
+
+const JSON_TYPE = "application/json; charset=utf-8";
+const ENDPOINTS: readonly ConsoleEndpoint[] = [...SEGMENT_ENDPOINTS, ...ACCOUNT_ENDPOINTS, ...OPERATOR_ENDPOINTS];
+
+interface OpenConsole {
+  readonly parts: ConsoleParts;
+  readonly guard: Guard;
+}
+
+export type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin"> &
+  Pick<ConstructorParameters<typeof Exports>[0], "sleep" | "onFault"> & {
+    readonly host: string;
+    readonly publicUrl: string | undefined;
+  };
+
+export interface ServedConsole {
+  /** Known once the service listens. */
+  origin(): string;
+  /** Ends purchases with the page in flight. */
+  close(): Promise<void>;
+}
+
+/** Adds the console to a service that does not listen yet. */
+export function serveConsole(app: FastifyInstance, setting: ConsoleSetting): ServedConsole {
+  let opened: OpenConsole | undefined;
+  const open = (): OpenConsole => {
+    opened ??= openConsole(setting, (app.server.address() as AddressInfo).port);
+    return opened;
+  };
+  addConsole(app, open, setting.onFault);
+  return { origin: () => open().parts.origin, close: async () => opened?.parts.exports.close() };
+}
+
+function openConsole(setting: ConsoleSetting, port: number): OpenConsole {
+  const { host, now, publicUrl, store } = setting;
+  const origin = publicUrl === undefined ? addressOf(host, port) : new URL(publicUrl).origin;
+  const sessions = new Sessions({ store, now, port, secure: origin.startsWith("https:") });
+  return {
+    guard: new Guard({ host, port, publicUrl }),
+    parts: { ...setting, sessions, exports: new Exports(setting), origin },
+  };
+}
+
+type Open = () => OpenConsole;
+
+/** Adds the console below `/console`: its page, its files and its own API (docs/console.md). Nothing of it is below `/v1`. */
+function addConsole(app: FastifyInstance, opened: Open, onFault: ConsoleSetting["onFault"]): void {
+  app.register(
+    async (scope) => {
+      scope.setErrorHandler((error, request, reply) => sendError(error, request, reply, onFault));
+      scope.addHook("onRequest", async (request, reply) => {
+        reply.headers(CONSOLE_HEADERS);
+        opened().guard.checkHost(request.headers);
+        const isApi = request.routeOptions.url?.startsWith("/console/api/") === true;
+        if (!isApi) return;
+        const { guard } = opened();
+        guard.checkSender(request.method, request.headers);
+        if (request.method !== "GET") guard.checkType(request.headers);
+      });
+      addSignIn(scope, opened);
+      for (const endpoint of ENDPOINTS) addEndpoint(scope, endpoint, opened);
+      scope.get("/file", async (request, reply) => await sendFile(request, reply, opened().parts));
+      scope.get("/assets/:name", async (request, reply) => {
+        const { name } = request.params as { readonly name: string };
+        return await sendAsset(reply, await assetFrom(name, request.headers["accept-encoding"]), IMMUTABLE);
+      });
+      const page = async (request: FastifyRequest, reply: FastifyReply) =>
+        await sendAsset(reply, await assetFrom("index.html", request.headers["accept-encoding"]), "no-cache");
+      scope.get("/", page);
+      scope.get("/enter", page);
+    },
+    { prefix: "/console" },
+  );
+}
+
+const IMMUTABLE = "public, max-age=31536000, immutable";
+
+async function sendAsset(reply: FastifyReply, asset: Asset | undefined, cache: string): Promise<FastifyReply> {
+  if (asset === undefined) throw new ConsoleRefusal(404, "no_file", "there is no such file");
+  return reply.headers({ ...asset.headers, "cache-control": cache, vary: "accept-encoding" }).send(asset.body);
+}
+
+function addSignIn(scope: FastifyInstance, opened: Open): void {
+  scope.post("/api/session", async (request, reply) => {
+    const { sessions } = opened().parts;
+    const { key, link } = bodyOf(request);
+    const address = request.raw.socket.remoteAddress ?? "";
+    if (typeof link !== "string" && typeof key !== "string") throw bad("send a link or a key");
+    const made =
+      typeof link === "string" ? await sessions.byLink(link, address) : await sessions.byKey(String(key), address);
+    return answer(reply.header("set-cookie", made.cookie), { proof: made.proof });
+  });
+  scope.delete("/api/session", async (request, reply) => {
+    const { sessions } = opened().parts;
+    const { session } = await sessions.visitor(request.headers, proofOf(request));
+    await sessions.end(session.id);
+    return answer(reply.header("set-cookie", sessions.farewell), { ended: true });
+  });
+}
+
+function addEndpoint(scope: FastifyInstance, { method, path, roles, run }: ConsoleEndpoint, opened: Open): void {
+  scope.route({
+    method,
+    url: `/api${path}`,
+    handler: async (request, reply) => {
+      const { parts } = opened();
+      const visitor = await parts.sessions.visitor(request.headers, proofOf(request));
+      if (!roles.includes(visitor.session.role)) {
+        const who = roles.join(" or ");
+        throw new ConsoleRefusal(
+          403,
+          "not_allowed",
+          `this session is a ${visitor.session.role}'s; only an ${who} may do that`,
+        );
+      }
+      const url = request.raw.url ?? "";
+      const query = new URLSearchParams(url.includes("?") ? url.slice(url.indexOf("?") + 1) : "");
+      const params = request.params as Readonly<Record<string, string>>;
+      const body = method === "GET" ? {} : bodyOf(request);
+      return answer(reply, await run({ visitor, body, query, params, parts }));
+    },
+  });
+}
+
+const proofOf = ({ headers }: FastifyRequest): string | undefined => {
+  const proof = headers["x-console-proof"];
+  return typeof proof === "string" ? proof : undefined;
+};
+
+function bodyOf({ body }: FastifyRequest): Readonly<Record<string, unknown>> {
+  if (!Buffer.isBuffer(body) || body.length === 0) return {};
+  const json = parseStrictJson(body);
+  if (!json.ok) throw bad(json.message);
+  const { value } = json;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) throw bad("the body is a JSON object");
+  return value as Readonly<Record<string, unknown>>;
+}
+
+const answer = (reply: FastifyReply, value: unknown): FastifyReply =>
+  reply.headers({ "content-type": JSON_TYPE, "cache-control": "no-store" }).send(JSON.stringify(value));
+
+function sendError(
+  error: unknown,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  onFault: ConsoleSetting["onFault"],
+): FastifyReply {
+  const refusal = error instanceof ConsoleRefusal ? error : undefined;
+  const problem = refusal === undefined ? problemOf(error) : undefined;
+  const status = refusal?.status ?? problem?.status ?? 500;
+  if (status >= 500) onFault(request.id, error);
+  const body = {
+    error: refusal?.message ?? problem?.detail.join("; ") ?? "internal error",
+    code: refusal?.code ?? `status_${status}`,
+    ...(refusal === undefined || refusal.issues.length === 0 ? {} : { issues: refusal.issues }),
+  };
+  reply.headers({ ...CONSOLE_HEADERS, ...refusal?.headers, ...problem?.headers });
+  return answer(reply.code(status), body);
+}

@@ -1,0 +1,98 @@
+import type { IncomingHttpHeaders } from "node:http";
+
+/** An answer of the console that is an error: a sentence for the page to show, and a word for it to act on. */
+export class ConsoleRefusal extends Error {
+  override readonly name = "ConsoleRefusal";
+  readonly status: number;
+  readonly code: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** What belongs to which field of a form. */
+  readonly issues: readonly { readonly key: string; readonly message: string }[];
+
+  constructor(
+    status: number,
+    code: string,
+    message: string,
+    more: Partial<Pick<ConsoleRefusal, "headers" | "issues">> = {},
+  ) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.headers = more.headers ?? {};
+    this.issues = more.issues ?? [];
+  }
+}
+
+/** Nothing but what the service itself serves runs, styles or is asked; no script may make markup from a text. */
+export const CONSOLE_HEADERS = {
+  "content-security-policy":
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'; trusted-types 'none'",
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-frame-options": "DENY",
+  "cross-origin-opener-policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
+} as const;
+
+export interface GuardOptions {
+  readonly host: string;
+  readonly port: number;
+  /** How browsers reach the service where that is not `http://HOST:PORT`. */
+  readonly publicUrl?: string | undefined;
+}
+
+/** Which names the console answers to, and from which pages it takes changes (docs/console.md, Rules). */
+export class Guard {
+  readonly #hosts: ReadonlySet<string>;
+  readonly #origins: ReadonlySet<string>;
+
+  constructor({ host, port, publicUrl }: GuardOptions) {
+    const named = host.includes(":") ? `[${host}]` : host;
+    const any = host === "0.0.0.0" || host === "::";
+    const names = ["127.0.0.1", "localhost", "[::1]", ...(any ? [] : [named.toLowerCase()])];
+    // A browser leaves the port of the scheme out.
+    const hosts = names.flatMap((name) => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]));
+    const origins = hosts.map((each) => `http://${each}`);
+    if (publicUrl !== undefined) {
+      const url = new URL(publicUrl);
+      hosts.push(url.host);
+      origins.push(url.origin);
+    }
+    this.#hosts = new Set(hosts);
+    this.#origins = new Set(origins);
+  }
+
+  /** A page of another name that was pointed at this address (DNS rebinding) is not this service's. @throws ConsoleRefusal 421 */
+  checkHost({ host }: IncomingHttpHeaders): void {
+    if (host !== undefined && this.#hosts.has(host.toLowerCase())) return;
+    const known = [...this.#hosts].join(", ");
+    throw new ConsoleRefusal(
+      421,
+      "wrong_host",
+      `the console is not served under this name; it is under ${known}. Another name is given with serve --public-url`,
+    );
+  }
+
+  /** Only a page of this very origin may ask for data or change something. @throws ConsoleRefusal 403 */
+  checkSender(method: string, headers: IncomingHttpHeaders): void {
+    const site = headers["sec-fetch-site"];
+    const reads = method === "GET" || method === "HEAD";
+    if (site !== undefined) {
+      if (site === "same-origin" || (reads && site === "none")) return;
+      throw foreign(`a page of another origin (${String(site).slice(0, 20)})`);
+    }
+    const { origin } = headers;
+    if (origin === undefined ? reads : this.#origins.has(origin.toLowerCase())) return;
+    throw foreign(origin === undefined ? "a program that names no origin" : "a page of another origin");
+  }
+
+  /** A form of another page cannot send this type. @throws ConsoleRefusal 403 */
+  checkType(headers: IncomingHttpHeaders): void {
+    const type = (headers["content-type"] ?? "").split(";", 1)[0]?.trim().toLowerCase();
+    if (type === "application/json") return;
+    throw new ConsoleRefusal(403, "wrong_type", "the console takes Content-Type: application/json");
+  }
+}
+
+const foreign = (who: string): ConsoleRefusal =>
+  new ConsoleRefusal(403, "foreign_page", `refused: this was sent by ${who}; programs use /v1 with an API key`);

@@ -1,0 +1,118 @@
+import { creditsToNumber, parseCredits } from "../../contract/money.ts";
+import { bad, byOf, type ConsoleCall, type ConsoleEndpoint, OPERATORS, planOf, textOf, wholeOf } from "./call.ts";
+import { ConsoleRefusal } from "./guard.ts";
+import { makeLink } from "./sessions.ts";
+
+export const OPERATOR_ENDPOINTS: readonly ConsoleEndpoint[] = [
+  { method: "GET", path: "/accounts", roles: OPERATORS, run: accounts },
+  { method: "POST", path: "/accounts", roles: OPERATORS, run: makeAccount },
+  { method: "POST", path: "/accounts/:id/credits", roles: OPERATORS, run: addCredits },
+  { method: "PUT", path: "/accounts/:id/plan", roles: OPERATORS, run: setPlan },
+  { method: "POST", path: "/accounts/:id/link", roles: OPERATORS, run: link },
+  { method: "POST", path: "/accounts/:id/suspend", roles: OPERATORS, run: suspend },
+  { method: "GET", path: "/sessions", roles: OPERATORS, run: sessions },
+  { method: "DELETE", path: "/sessions/:id", roles: OPERATORS, run: endSession },
+  { method: "GET", path: "/dataset", roles: OPERATORS, run: dataset },
+  { method: "POST", path: "/verify", roles: OPERATORS, run: verify },
+];
+
+async function accounts({ parts }: ConsoleCall) {
+  const found = await parts.store.listAccounts();
+  return {
+    accounts: found.map(({ createdAt, id, keys, live, name, plan, suspendedAt, test }) => ({
+      id,
+      name,
+      plan: planOf(plan),
+      made: new Date(createdAt).toISOString(),
+      suspended: suspendedAt === null ? null : new Date(suspendedAt).toISOString(),
+      keys,
+      live: { balance: creditsToNumber(live.balance), held: creditsToNumber(live.held) },
+      test: { balance: creditsToNumber(test.balance), held: creditsToNumber(test.held) },
+    })),
+  };
+}
+
+async function makeAccount({ body, parts, visitor }: ConsoleCall) {
+  const id = textOf(body.id, "id", 63);
+  if (!/^[a-z0-9][a-z0-9-]*$/.test(id)) throw bad("id is of lower-case letters, digits and hyphens, such as acme");
+  const made = await parts.store.createAccount(id, body.name === undefined ? id : textOf(body.name, "name", 80), {
+    by: byOf(visitor),
+  });
+  return { id: made.id };
+}
+
+/** @throws ConsoleRefusal 404 */
+async function accountId({ params, parts }: ConsoleCall): Promise<string> {
+  const found = await parts.store.account(params.id ?? "");
+  if (found === undefined) throw new ConsoleRefusal(404, "no_account", "there is no such account");
+  return found.id;
+}
+
+async function addCredits(call: ConsoleCall) {
+  const { body, parts, visitor } = call;
+  const id = await accountId(call);
+  const amount = parseCredits(body.credits as number | string);
+  if (amount === undefined || amount <= 0n) throw bad("credits is a number above zero");
+  const mode = body.mode === "test" ? "test" : "live";
+  // The page makes a reference for each form that is sent, so that a click that is sent twice adds once.
+  const reference = textOf(body.reference, "reference", 100);
+  const note = textOf(body.note, "note");
+  const { balance } = await parts.store.grant(id, mode, amount, { note, reference, by: byOf(visitor) });
+  return { balance: creditsToNumber(balance) };
+}
+
+async function setPlan(call: ConsoleCall) {
+  const { body, parts, visitor } = call;
+  const changes = {
+    ...(body.name === undefined ? {} : { name: textOf(body.name, "name", 80) }),
+    ...(body.per_minute === undefined ? {} : { perMinute: wholeOf(body.per_minute, "per_minute", 1, 1e9) }),
+    ...(body.per_day === undefined ? {} : { perDay: wholeOf(body.per_day, "per_day", 1, 1e12) }),
+  };
+  return { plan: planOf(await parts.store.setPlan(await accountId(call), changes, { by: byOf(visitor) })) };
+}
+
+async function link(call: ConsoleCall) {
+  const { body, parts, visitor } = call;
+  const role = body.role === "viewer" ? "viewer" : "owner";
+  const token = await makeLink(parts.store, {
+    accountId: await accountId(call),
+    role,
+    now: parts.now(),
+    by: byOf(visitor),
+  });
+  return { url: `${parts.origin}/console/enter#t=${token}`, role, minutes: 10 };
+}
+
+async function suspend(call: ConsoleCall) {
+  const suspended = call.body.suspended !== false;
+  return {
+    changed: await call.parts.store.suspendAccount(await accountId(call), suspended, { by: byOf(call.visitor) }),
+  };
+}
+
+async function sessions({ parts, visitor }: ConsoleCall) {
+  const found = await parts.store.console.sessions();
+  return {
+    sessions: found.map(({ accountId: account, createdAt, expiresAt, id, role, seenAt }) => ({
+      id,
+      account,
+      role,
+      own: id === visitor.session.id,
+      made: new Date(createdAt).toISOString(),
+      seen: new Date(seenAt).toISOString(),
+      expires: new Date(expiresAt).toISOString(),
+    })),
+  };
+}
+
+async function endSession({ params, parts }: ConsoleCall) {
+  return { ended: await parts.sessions.end(params.id ?? "") };
+}
+
+async function dataset({ parts }: ConsoleCall) {
+  return parts.engine.info();
+}
+
+async function verify({ parts }: ConsoleCall) {
+  return { breaches: await parts.store.verify() };
+}

@@ -1,0 +1,75 @@
+import { createHash } from "node:crypto";
+import type { CanonicalFilters } from "../../contract/filters.ts";
+import { creditsToNumber, priceOf } from "../../contract/money.ts";
+import { PER_PAGE_MAX } from "../../contract/records.ts";
+import { type Bought, purchase } from "../billing.ts";
+import { newCall } from "../call.ts";
+import { onOneVersion, type ServedDataset } from "../datasets.ts";
+import { within } from "../deadline.ts";
+import type { Account, Store, StoredKey, StoredReply } from "../ledger/ledger.ts";
+import { ConsoleRefusal } from "./guard.ts";
+
+export interface PageOrder {
+  readonly account: Account;
+  readonly key: StoredKey;
+  readonly filters: CanonicalFilters;
+  /** Canonical JSON of the filters. */
+  readonly canonical: string;
+  readonly version: string;
+  readonly offset: number;
+  readonly rows: number;
+  /** The Idempotency-Key: the same one gives the same page again, at no cost. */
+  readonly idempotencyKey: string;
+}
+
+export interface PageOptions {
+  readonly store: Store;
+  readonly served: ServedDataset;
+  readonly workTimeoutMs: number;
+  readonly monotonic: () => number;
+}
+
+const ROWS = "x-rows";
+
+/** How many rows a stored page has. */
+export const rowsOf = ({ headers }: StoredReply): number => Number(headers[ROWS] ?? 0);
+
+/** Buys one page by the rules of every paid call: hold, work, settle. @throws Problem; ConsoleRefusal where the dataset moved */
+export async function buyPage(order: PageOrder, options: PageOptions): Promise<StoredReply> {
+  const { account, canonical, filters, idempotencyKey, key, offset, rows, version } = order;
+  const { engine } = options.served;
+  const identity = `console\n${canonical}\n${version}\n${offset} ${rows}`;
+  const work = () =>
+    onOneVersion(engine, async (now): Promise<Bought> => {
+      if (now !== version) throw moved();
+      const page = await engine.people(filters, { offset, limit: rows });
+      return {
+        rows: page.records.length,
+        resultJson: `[${page.records.join(",")}]`,
+        headers: { "x-dataset-version": now, [ROWS]: String(page.records.length) },
+      };
+    });
+  return await purchase(options.store, {
+    call: newCall(idempotencyKey, options.monotonic()),
+    key,
+    account,
+    costed: "person_search",
+    rows,
+    idempotency: { key: idempotencyKey, requestHash: createHash("sha256").update(identity).digest("hex") },
+    work: () => within(work(), options.workTimeoutMs),
+    vanished: () => false,
+  });
+}
+
+/** What a segment costs now. */
+export const quoteOf = (account: Account, profiles: number) => {
+  const credits = priceOf(profiles, account.plan.costs.person_search);
+  return { credits, creditsNumber: creditsToNumber(credits), requests: Math.ceil(profiles / PER_PAGE_MAX) };
+};
+
+export const moved = (): ConsoleRefusal =>
+  new ConsoleRefusal(
+    409,
+    "dataset_moved",
+    "the dataset was replaced since this quote: ask for a new one; nothing more was bought",
+  );

@@ -1,0 +1,52 @@
+import type { FastifyRequest } from "fastify";
+import { creditsToNumber } from "../../contract/money.ts";
+
+/** One answered request. No body, no filter value, no record: what the log may say, and nothing more. */
+export interface RecentRequest {
+  readonly at: string;
+  readonly method: string;
+  readonly route: string | null;
+  readonly status: number;
+  /** Milliseconds. */
+  readonly ms: number;
+  readonly credits: number;
+  readonly key: string | null;
+  readonly account: string | null;
+  readonly request_id: string;
+}
+
+const KEPT = 1_000;
+
+/** The last requests of this process, newest first. */
+export class RecentRequests {
+  readonly #ring: RecentRequest[] = [];
+  readonly #now: () => number;
+  #next = 0;
+
+  constructor(now: () => number) {
+    this.#now = now;
+  }
+
+  add({ call, is404, method, routeOptions }: FastifyRequest, status: number, ms: number): void {
+    const route = is404 ? null : (routeOptions.url ?? null);
+    // The console's own calls would drown the others: it asks once a second.
+    if (route?.startsWith("/console") === true) return;
+    this.#ring[this.#next] = {
+      at: new Date(this.#now()).toISOString(),
+      method,
+      route,
+      status,
+      ms: Math.round(ms * 10) / 10,
+      credits: creditsToNumber(call.charged),
+      key: call.key?.id ?? null,
+      account: call.key?.accountId ?? null,
+      request_id: call.requestId,
+    };
+    this.#next = (this.#next + 1) % KEPT;
+  }
+
+  list(chosen: (request: RecentRequest) => boolean): readonly RecentRequest[] {
+    const ordered = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)];
+    return ordered.reverse().filter(chosen);
+  }
+}

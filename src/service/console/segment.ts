@@ -1,0 +1,307 @@
+import { creditsToNumber, subtractCredits } from "../../contract/money.ts";
+import { PER_PAGE_MAX } from "../../contract/records.ts";
+import type { ConsoleExport } from "../console-store.ts";
+import { within } from "../deadline.ts";
+import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
+import {
+  BUYERS,
+  bad,
+  type ConsoleCall,
+  type ConsoleEndpoint,
+  counted,
+  EVERYBODY,
+  filtersOf,
+  modeOf,
+  textOf,
+  wholeOf,
+} from "./call.ts";
+import { keptUntil } from "./exports.ts";
+import { ConsoleRefusal } from "./guard.ts";
+import { buyPage, moved, quoteOf } from "./pages.ts";
+import { hashOf, seal, unseal } from "./tokens.ts";
+
+const QUOTE_MS = 10 * 60_000;
+const PREVIEW_ROWS = 10;
+
+/** What a quote binds. It is sealed with the secret of the session, so no other can use it and none has to be kept. */
+interface Quote {
+  readonly kind: "quote";
+  readonly mode: KeyMode;
+  readonly filters: ConsoleExport["filters"];
+  readonly version: string;
+  readonly profiles: number;
+  readonly credits: string;
+  readonly made: number;
+}
+
+export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
+  { method: "POST", path: "/count", roles: EVERYBODY, run: count },
+  { method: "POST", path: "/quote", roles: BUYERS, run: quote },
+  { method: "POST", path: "/preview", roles: BUYERS, run: preview },
+  { method: "POST", path: "/exports", roles: BUYERS, run: buy },
+  { method: "GET", path: "/exports", roles: EVERYBODY, run: listExports },
+  { method: "GET", path: "/exports/:id", roles: EVERYBODY, run: async (call) => shown(call, await exportOf(call)) },
+  { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
+  { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
+  { method: "POST", path: "/exports/:id/ticket", roles: BUYERS, run: ticket },
+  { method: "GET", path: "/segments", roles: EVERYBODY, run: listSegments },
+  { method: "PUT", path: "/segments/:name", roles: BUYERS, run: saveSegment },
+  { method: "DELETE", path: "/segments/:name", roles: BUYERS, run: removeSegment },
+];
+
+async function countNow(call: ConsoleCall, mode: KeyMode) {
+  const { canonical, filters, text } = filtersOf(call);
+  const { monotonic, workTimeoutMs } = call.parts;
+  const start = monotonic();
+  const { counts } = await call.parts.dataset(mode);
+  const found = await within(counts.count(canonical, text), workTimeoutMs);
+  return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
+}
+
+/** What a key that is capped has left; undefined where nothing caps it. */
+async function leftOf({ parts }: ConsoleCall, key: StoredKey): Promise<bigint | undefined> {
+  const budget = (await parts.store.key(key.id))?.budget ?? undefined;
+  return budget === undefined ? undefined : budget.cap - budget.spent - budget.held;
+}
+
+async function moneyOf(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
+  const { balance, held } = await call.parts.store.balance(call.visitor.account.id, mode);
+  const free = subtractCredits(balance, held);
+  const left = await leftOf(call, key);
+  return {
+    free: left !== undefined && left < free ? (left as typeof free) : free,
+    capped: left !== undefined && left < free,
+  };
+}
+
+async function count(call: ConsoleCall) {
+  const mode = modeOf(call);
+  const key = counted(call, mode);
+  const { asOf, cached, count: people, ms, version } = await countNow(call, mode);
+  const { free } = await moneyOf(call, mode, key);
+  const { credits, creditsNumber, requests } = quoteOf(call.visitor.account, people);
+  return {
+    count: people,
+    cached,
+    as_of: asOf,
+    version,
+    ms,
+    credits: creditsNumber,
+    requests,
+    balance: creditsToNumber(free),
+    balance_after: creditsToNumber(subtractCredits(free, credits)),
+  };
+}
+
+async function quote(call: ConsoleCall) {
+  const mode = modeOf(call);
+  const key = counted(call, mode);
+  const { count: people, filters, version } = await countNow(call, mode);
+  const { body, parts, visitor } = call;
+  const profiles = Math.min(
+    people,
+    body.profiles === undefined || body.profiles === null ? people : wholeOf(body.profiles, "profiles", 1, 1e9),
+  );
+  if (profiles === 0) throw bad("nobody is in this segment: there is nothing to buy");
+  const depth = parts.maxDepth;
+  if (depth !== undefined && profiles > depth) {
+    throw bad(
+      `this service gives the first ${depth} people of a segment: ask for at most so many, or narrow the filters`,
+    );
+  }
+  const { credits, creditsNumber, requests } = quoteOf(visitor.account, profiles);
+  const { capped, free } = await moneyOf(call, mode, key);
+  const made = parts.now();
+  const sealed: Quote = {
+    kind: "quote",
+    mode,
+    filters: JSON.stringify(filters),
+    version,
+    profiles,
+    credits: String(credits),
+    made,
+  };
+  return {
+    quote_id: seal(sealed, visitor.secret),
+    count: people,
+    profiles,
+    credits: creditsNumber,
+    requests,
+    balance: creditsToNumber(free),
+    balance_after: creditsToNumber(subtractCredits(free, credits)),
+    allowed: credits <= free,
+    bound_by: credits <= free ? null : capped ? "key" : "balance",
+    expires: new Date(made + QUOTE_MS).toISOString(),
+  };
+}
+
+/** The quote that the page sends back, still good. @throws ConsoleRefusal 409 where it binds no more: nothing is bought */
+function quoted({ body, parts, visitor }: ConsoleCall): { readonly quote: Quote; readonly id: string } {
+  const opened = unseal(body.quote_id, visitor.secret) as Partial<Quote> | undefined;
+  if (opened?.kind !== "quote") {
+    throw new ConsoleRefusal(409, "no_quote", "this is no quote of this session: ask for one; nothing was bought");
+  }
+  const quote = opened as Quote;
+  if (parts.now() - quote.made > QUOTE_MS) {
+    throw new ConsoleRefusal(
+      409,
+      "quote_expired",
+      "the quote is older than ten minutes: ask again; nothing was bought",
+    );
+  }
+  if (String(quoteOf(visitor.account, quote.profiles).credits) !== quote.credits) {
+    throw new ConsoleRefusal(409, "price_changed", "the price changed since this quote: ask again; nothing was bought");
+  }
+  return { quote, id: hashOf(String(body.quote_id)).slice(0, 16) };
+}
+
+async function preview(call: ConsoleCall) {
+  const { id, quote } = quoted(call);
+  if (quote.profiles > PREVIEW_ROWS) throw bad(`a preview shows at most ${PREVIEW_ROWS} people`);
+  const { account } = call.visitor;
+  const served = await call.parts.dataset(quote.mode);
+  const { canonical, text } = filtersOf({ body: { filters: JSON.parse(quote.filters) } });
+  const reply = await buyPage(
+    {
+      account,
+      key: call.parts.sessions.acting(call.visitor, quote.mode),
+      filters: canonical,
+      canonical: text,
+      version: quote.version,
+      offset: 0,
+      rows: quote.profiles,
+      idempotencyKey: `console-preview-${id}`,
+    },
+    { ...call.parts, served },
+  );
+  const envelope = JSON.parse(reply.body) as { result: unknown; credits_used: number; credits_remaining: number };
+  return { rows: envelope.result, credits: envelope.credits_used, balance: envelope.credits_remaining };
+}
+
+async function buy(call: ConsoleCall) {
+  const { id, quote } = quoted(call);
+  const { parts, visitor } = call;
+  const { engine } = await parts.dataset(quote.mode);
+  const known = await parts.store.console.export(visitor.account.id, id);
+  if (known !== undefined) return shown(call, known);
+  if (engine.info().version !== quote.version) throw moved();
+  const key = parts.sessions.acting(visitor, quote.mode);
+  const { free } = await moneyOf(call, quote.mode, key);
+  const { credits } = quoteOf(visitor.account, quote.profiles);
+  if (credits > free)
+    throw new ConsoleRefusal(402, "too_expensive", "the balance does not cover this any more; nothing was bought");
+  const now = parts.now();
+  const item: ConsoleExport = {
+    id,
+    accountId: visitor.account.id,
+    mode: quote.mode,
+    keyId: key.id,
+    filters: quote.filters,
+    version: quote.version,
+    profiles: quote.profiles,
+    perPage: Math.min(PER_PAGE_MAX, quote.profiles),
+    createdAt: now,
+    state: "buying",
+    why: "",
+    pages: 0,
+    rows: 0,
+    credits: 0n as ConsoleExport["credits"],
+    seenAt: now,
+  };
+  // A quote that is sent twice makes one export: its name is the quote's.
+  if (await parts.store.console.addExport(item)) parts.exports.work(item, visitor.account, key);
+  return shown(call, item);
+}
+
+async function exportOf({ params, parts, visitor }: ConsoleCall): Promise<ConsoleExport> {
+  const found = await parts.store.console.export(visitor.account.id, params.id ?? "");
+  if (found !== undefined && maySee(visitor.key)(found)) return found;
+  throw new ConsoleRefusal(404, "no_export", "there is no such export");
+}
+
+/** A key sees what it bought, and nothing of others. */
+const maySee =
+  (key: StoredKey | undefined) =>
+  (item: ConsoleExport): boolean =>
+    key === undefined || item.keyId === key.id;
+
+function shown({ parts }: ConsoleCall, item: ConsoleExport) {
+  const { createdAt, credits, filters, id, mode, pages, perPage, profiles, rows, state, version, why } =
+    parts.exports.seen(item);
+  return {
+    id,
+    mode,
+    filters: JSON.parse(filters) as unknown,
+    profiles,
+    per_page: perPage,
+    rows,
+    pages,
+    credits: creditsToNumber(credits),
+    state,
+    why,
+    version,
+    made: new Date(createdAt).toISOString(),
+    kept_until: new Date(keptUntil(item)).toISOString(),
+    kept: parts.exports.isKept(item),
+  };
+}
+
+async function listExports(call: ConsoleCall) {
+  const found = await call.parts.store.console.exports(call.visitor.account.id, modeOf(call));
+  return { exports: found.filter(maySee(call.visitor.key)).map((item) => shown(call, item)) };
+}
+
+async function goOn(call: ConsoleCall) {
+  const item = await exportOf(call);
+  const { parts, visitor } = call;
+  const now = parts.exports.seen(item);
+  if (now.state === "ready") return shown(call, item);
+  if (!parts.exports.isKept(item)) {
+    throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
+  }
+  parts.exports.work(item, visitor.account, parts.sessions.acting(visitor, item.mode));
+  return shown(call, { ...item, state: "buying", why: "", seenAt: parts.now() });
+}
+
+async function stop(call: ConsoleCall) {
+  const item = await exportOf(call);
+  call.parts.exports.stop(item.id);
+  return shown(call, item);
+}
+
+async function ticket(call: ConsoleCall) {
+  const item = await exportOf(call);
+  const format = call.body.format;
+  if (format !== "csv" && format !== "ndjson") throw bad("format is csv or ndjson");
+  if (!call.parts.exports.isKept(item)) {
+    throw new ConsoleRefusal(410, "expired", "its pages are no longer kept: replies are kept for 24 hours");
+  }
+  const sealed = seal({ kind: "ticket", id: item.id, format, made: call.parts.now() }, call.visitor.secret);
+  return { url: `/console/file?t=${encodeURIComponent(sealed)}` };
+}
+
+async function listSegments({ parts, visitor }: ConsoleCall) {
+  const found = await parts.store.console.segments(visitor.account.id);
+  return {
+    segments: found.map(({ count: people, countedAt, filters, name }) => ({
+      name,
+      filters: JSON.parse(filters) as unknown,
+      count: people,
+      counted: new Date(countedAt).toISOString(),
+    })),
+  };
+}
+
+async function saveSegment(call: ConsoleCall) {
+  const name = textOf(call.params.name, "name", 80);
+  const mode = modeOf(call);
+  counted(call, mode);
+  const { count: people, filters } = await countNow(call, mode);
+  const segment = { name, filters: JSON.stringify(filters), count: people, countedAt: call.parts.now() };
+  await call.parts.store.console.putSegment(call.visitor.account.id, segment);
+  return { name, count: people };
+}
+
+async function removeSegment({ params, parts, visitor }: ConsoleCall) {
+  return { removed: await parts.store.console.removeSegment(visitor.account.id, params.name ?? "") };
+}

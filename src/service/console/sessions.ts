@@ -1,0 +1,221 @@
+import { randomBytes } from "node:crypto";
+import type { IncomingHttpHeaders } from "node:http";
+import type { ConsoleRole, ConsoleSession } from "../console-store.ts";
+import { parseApiKey, sameHash } from "../keys.ts";
+import type { Account, KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
+import { ConsoleRefusal } from "./guard.ts";
+import { hashOf, newSecret } from "./tokens.ts";
+
+const LINK_MS = 10 * 60_000;
+const SESSION_MS = 12 * 60 * 60_000;
+const IDLE_MS = 2 * 60 * 60_000;
+const SEEN_MS = 60_000;
+const TRIES_A_MINUTE = 10;
+const MAX_ADDRESSES = 10_000;
+
+export interface SessionOptions {
+  readonly store: Store;
+  readonly now: () => number;
+  readonly port: number;
+  /** Whether browsers come over TLS. */
+  readonly secure: boolean;
+}
+
+/** Who is asking, with the secret of their cookie: quotes and tickets are sealed with it. */
+export interface Visitor {
+  readonly session: ConsoleSession;
+  readonly secret: string;
+  readonly account: Account;
+  /** The key that signed in, where one did. */
+  readonly key: StoredKey | undefined;
+}
+
+export interface SignedIn {
+  readonly cookie: string;
+  /** The second half of the session, for the page alone: a cookie is sent to other ports of the same name too. */
+  readonly proof: string;
+}
+
+/** Makes a link that signs in once within ten minutes. @returns the token: what is kept of it is its hash */
+export async function makeLink(
+  store: Pick<SessionOptions["store"], "console">,
+  {
+    accountId,
+    by,
+    now,
+    role,
+  }: {
+    readonly accountId: string;
+    readonly role: Exclude<ConsoleRole, "key">;
+    readonly now: number;
+    /** Who makes it, for the audit. */
+    readonly by: string;
+  },
+): Promise<string> {
+  const token = newSecret();
+  await store.console.addLink({ hash: hashOf(token), accountId, role, createdAt: now, expiresAt: now + LINK_MS }, by);
+  return token;
+}
+
+/** Sign-in and sign-out of the console (docs/console.md, Signing in). */
+export class Sessions {
+  readonly #store: SessionOptions["store"];
+  readonly #now: () => number;
+  readonly #cookie: string;
+  readonly #attributes: string;
+  readonly #tries = new Map<string, { readonly minute: number; count: number }>();
+  readonly #seen = new Map<string, number>();
+
+  constructor({ now, port, secure, store }: SessionOptions) {
+    this.#store = store;
+    this.#now = now;
+    this.#cookie = secure ? "__Host-hc_console" : `hc_console_${port}`;
+    this.#attributes = `; HttpOnly; SameSite=Strict; ${secure ? "Secure; Path=/" : "Path=/console"}`;
+  }
+
+  /** @throws ConsoleRefusal 401, in the same words whatever is wrong with the link */
+  async byLink(token: string, address: string): Promise<SignedIn> {
+    this.#count(address);
+    const made = this.#make();
+    const { accountId: _, role: __, ...session } = made.session;
+    const found = await this.#store.console.redeemLink(hashOf(token), session);
+    if (found === undefined) {
+      throw new ConsoleRefusal(
+        401,
+        "bad_link",
+        "this link was used before, is older than ten minutes, or was never made; headcount service link prints a new one",
+      );
+    }
+    return made;
+  }
+
+  /** @throws ConsoleRefusal 401 */
+  async byKey(text: string, address: string): Promise<SignedIn> {
+    this.#count(address);
+    const parsed = parseApiKey(text.trim());
+    const key = parsed === undefined ? undefined : await this.#store.findKey(parsed.hash);
+    if (key === undefined) {
+      throw new ConsoleRefusal(
+        401,
+        "bad_key",
+        "this API key is not valid here; headcount service keys create makes one",
+      );
+    }
+    const made = this.#make();
+    const session = { ...made.session, accountId: key.accountId, role: "key" as const, keyHash: key.hash };
+    await this.#store.console.addSession(session);
+    return made;
+  }
+
+  /** @throws ConsoleRefusal 401 where nobody is signed in, or the second half is missing or another's */
+  async visitor(headers: IncomingHttpHeaders, proof: string | undefined): Promise<Visitor> {
+    const visitor = await this.visitorByCookie(headers);
+    if (proof !== undefined && sameHash(hashOf(proof), visitor.session.proofHash)) return visitor;
+    throw signedOut();
+  }
+
+  /** The cookie alone: enough for a download, whose ticket was given to the whole session. @throws ConsoleRefusal 401 */
+  async visitorByCookie(headers: IncomingHttpHeaders): Promise<Visitor> {
+    const secret = cookieOf(headers.cookie, this.#cookie);
+    const session = secret === undefined ? undefined : await this.#store.console.session(hashOf(secret));
+    const now = this.#now();
+    if (secret === undefined || session === undefined) throw signedOut();
+    const seenAt = Math.max(session.seenAt, this.#seen.get(session.id) ?? 0);
+    if (now - seenAt > IDLE_MS) {
+      await this.end(session.id);
+      throw signedOut();
+    }
+    const key = session.keyHash === null ? undefined : await this.#store.findKey(session.keyHash);
+    const account = await this.#store.account(session.accountId);
+    if (account === undefined || (session.keyHash !== null && key === undefined)) {
+      await this.end(session.id);
+      throw signedOut();
+    }
+    if (now - seenAt > SEEN_MS) {
+      this.#seen.set(session.id, now);
+      await this.#store.console.seeSession(session.id, now);
+    }
+    return { session, secret, account, key };
+  }
+
+  /** The key in whose name a session counts and buys: its own, or one that nobody can have. @throws ConsoleRefusal 403 */
+  acting({ account, key, session }: Visitor, mode: KeyMode): StoredKey {
+    if (key === undefined) {
+      const id = `console:${session.id}`;
+      return { ...NOBODYS_KEY, id, origin: id, mode, accountId: account.id, accountName: account.name };
+    }
+    if (key.mode === mode) return key;
+    throw new ConsoleRefusal(403, "other_mode", `you signed in with a ${key.mode} key: it has no ${mode} mode`);
+  }
+
+  async end(id: string): Promise<boolean> {
+    this.#seen.delete(id);
+    return await this.#store.console.endSession(id);
+  }
+
+  /** Also away from the browser that still has the cookie. */
+  get farewell(): string {
+    return `${this.#cookie}=${this.#attributes}; Max-Age=0`;
+  }
+
+  #make(): SignedIn & { readonly session: ConsoleSession } {
+    const [secret, proof, now] = [newSecret(), newSecret(), this.#now()];
+    const session: ConsoleSession = {
+      id: randomBytes(6).toString("hex"),
+      hash: hashOf(secret),
+      proofHash: hashOf(proof),
+      accountId: "",
+      role: "viewer",
+      keyHash: null,
+      createdAt: now,
+      seenAt: now,
+      expiresAt: now + SESSION_MS,
+    };
+    return { cookie: `${this.#cookie}=${secret}${this.#attributes}; Max-Age=${SESSION_MS / 1_000}`, proof, session };
+  }
+
+  /** @throws ConsoleRefusal 429 */
+  #count(address: string): void {
+    const minute = Math.floor(this.#now() / 60_000);
+    if (this.#tries.size >= MAX_ADDRESSES) this.#tries.clear();
+    const window = this.#tries.get(address);
+    const counted = window?.minute === minute ? window : { minute, count: 0 };
+    counted.count += 1;
+    this.#tries.set(address, counted);
+    if (counted.count <= TRIES_A_MINUTE) return;
+    throw new ConsoleRefusal(
+      429,
+      "too_many_tries",
+      "too many tries to sign in from this address; try again in a minute",
+      {
+        headers: { "retry-after": "60" },
+      },
+    );
+  }
+}
+
+/** Of a session that no key made: bounded by its account alone. */
+const NOBODYS_KEY = {
+  name: "console",
+  prefix: "console",
+  hash: "",
+  createdAt: 0,
+  revokedAt: null,
+  expiresAt: null,
+  scopes: null,
+} as const;
+
+const signedOut = (): ConsoleRefusal =>
+  new ConsoleRefusal(
+    401,
+    "signed_out",
+    "nobody is signed in here, or the session is over; headcount service link prints a link",
+  );
+
+function cookieOf(header: string | undefined, name: string): string | undefined {
+  for (const pair of (header ?? "").split(";")) {
+    const [key, value] = pair.trim().split("=");
+    if (key === name && value !== undefined && /^[\w-]{43}$/.test(value)) return value;
+  }
+  return undefined;
+}

@@ -1,0 +1,228 @@
+import { credits } from "../../contract/money.ts";
+import { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../basics.ts";
+import type {
+  ConsoleExport,
+  ConsoleLink,
+  ConsoleRole,
+  ConsoleSession,
+  ConsoleStore,
+  ExportState,
+} from "../console-store.ts";
+import { audit } from "./audit.ts";
+import { change, type Durability, type Row, rowsOf, type Steps } from "./database.ts";
+
+const LINK_COLUMNS = "hash, account_id, role, created_at, expires_at";
+const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
+const EXPORT_COLUMNS =
+  "id, account_id, mode, key_id, filters, version, profiles, per_page, created_at, state, why, pages, row_count, credits, seen_at";
+
+/** The part of the ledger's database that the console needs. */
+export interface ConsoleDatabase {
+  read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
+  change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;
+}
+
+export const consoleStore = (database: ConsoleDatabase, now: () => number): ConsoleStore => ({
+  ...sessionsOf(database, now),
+  ...exportsOf(database, now),
+  ...segmentsOf(database, now),
+});
+
+const toolsOf = (database: ConsoleDatabase) => ({
+  one: async <Value>(sql: string, read: (row: Row) => Value, ...values: readonly unknown[]) => {
+    const [row] = await database.read(sql, ...values);
+    return row === undefined ? undefined : read(row);
+  },
+  write: (durability: Durability, sql: string, ...values: readonly unknown[]): Promise<number> =>
+    database.change(durability, () => change(sql, ...values)),
+});
+
+type Sessions = Pick<
+  ConsoleStore,
+  "addLink" | "redeemLink" | "addSession" | "session" | "sessions" | "seeSession" | "endSession"
+>;
+
+function sessionsOf(database: ConsoleDatabase, now: () => number): Sessions {
+  const { one, write } = toolsOf(database);
+  return {
+    addLink: (link, by) => database.change("durable", () => addLink(link, by)),
+    redeemLink: (hash, session) => database.change("durable", () => redeem(hash, session)),
+    async addSession(session) {
+      await database.change("durable", () => insertSession(session));
+    },
+    session: (hash) =>
+      one(
+        `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE hash = $1 AND ended_at IS NULL AND expires_at > $2`,
+        storedSession,
+        ...[hash, now()],
+      ),
+    async sessions() {
+      const sql = `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE ended_at IS NULL AND expires_at > $1
+        ORDER BY created_at DESC`;
+      return (await database.read(sql, now())).map(storedSession);
+    },
+    async seeSession(id, seenAt) {
+      await write("volatile", "UPDATE console_sessions SET seen_at = $1 WHERE id = $2", seenAt, id);
+    },
+    endSession: async (id) =>
+      (await write(
+        "durable",
+        "UPDATE console_sessions SET ended_at = $1 WHERE id = $2 AND ended_at IS NULL",
+        now(),
+        id,
+      )) > 0,
+  };
+}
+
+type Exports = Pick<ConsoleStore, "addExport" | "export" | "exports" | "updateExport" | "storedReply">;
+
+function exportsOf(database: ConsoleDatabase, now: () => number): Exports {
+  const { one, write } = toolsOf(database);
+  return {
+    addExport: (item) => database.change("durable", () => addExport(item)),
+    export: (accountId, id) =>
+      one(
+        `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND id = $2`,
+        storedExport,
+        accountId,
+        id,
+      ),
+    async exports(accountId, mode) {
+      const sql = `SELECT ${EXPORT_COLUMNS} FROM console_exports WHERE account_id = $1 AND mode = $2
+        ORDER BY created_at DESC, id LIMIT 200`;
+      return (await database.read(sql, accountId, mode)).map(storedExport);
+    },
+    async updateExport({ credits: spent, id, pages, rows, seenAt, state, why }) {
+      // A page is bought before it is written down, and its key gives it again for nothing: no sync is needed.
+      const sql = `UPDATE console_exports SET state = $1, why = $2, pages = $3, row_count = $4, credits = $5, seen_at = $6
+        WHERE id = $7`;
+      await write("volatile", sql, state, why, pages, rows, spent, seenAt, id);
+    },
+    storedReply: (accountId, mode, call, key) =>
+      one(
+        `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
+         AND state = 'stored' AND created_at > $5`,
+        (row): StoredReply => ({
+          status: Number(row.status),
+          headers: JSON.parse(row.headers as string) as Record<string, string>,
+          body: row.body as string,
+        }),
+        ...[accountId, mode, call, key, now() - IDEMPOTENCY_TTL_MS],
+      ),
+  };
+}
+
+type Segments = Pick<ConsoleStore, "segments" | "putSegment" | "removeSegment" | "served" | "lastServed">;
+
+function segmentsOf(database: ConsoleDatabase, now: () => number): Segments {
+  const { one, write } = toolsOf(database);
+  return {
+    async segments(accountId) {
+      const sql = "SELECT name, filters, count, counted_at FROM console_segments WHERE account_id = $1 ORDER BY name";
+      return (await database.read(sql, accountId)).map((row) => ({
+        name: row.name as string,
+        filters: row.filters as string,
+        count: Number(row.count),
+        countedAt: Number(row.counted_at),
+      }));
+    },
+    async putSegment(accountId, { count, countedAt, filters, name }) {
+      const sql = `INSERT INTO console_segments (account_id, name, filters, count, counted_at) VALUES ($1, $2, $3, $4, $5)
+        ON CONFLICT (account_id, name) DO UPDATE SET filters = excluded.filters, count = excluded.count,
+          counted_at = excluded.counted_at`;
+      await write("durable", sql, accountId, name, filters, count, countedAt);
+    },
+    removeSegment: async (accountId, name) =>
+      (await write("durable", "DELETE FROM console_segments WHERE account_id = $1 AND name = $2", accountId, name)) > 0,
+    async served(origin) {
+      const sql = `INSERT INTO console_places (origin, started_at) VALUES ($1, $2)
+        ON CONFLICT (origin) DO UPDATE SET started_at = excluded.started_at`;
+      await write("volatile", sql, origin, now());
+    },
+    lastServed: () =>
+      one("SELECT origin FROM console_places ORDER BY started_at DESC LIMIT 1", (row) => row.origin as string),
+  };
+}
+
+function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role">) {
+  const [link] = yield* rowsOf("SELECT account_id, role, expires_at, used_at FROM console_links WHERE hash = $1", hash);
+  if (link === undefined || Number(link.expires_at) <= session.createdAt) return undefined;
+  const found = { accountId: link.account_id as string, role: link.role as ConsoleRole };
+  const taken = yield* change(
+    "UPDATE console_links SET used_at = $1 WHERE hash = $2 AND used_at IS NULL",
+    ...[session.createdAt, hash],
+  );
+  // Taken by this very session: its first try was committed and the word of it was lost.
+  if (taken === 0) {
+    const [again] = yield* rowsOf("SELECT 1 FROM console_sessions WHERE id = $1", session.id);
+    return again === undefined ? undefined : found;
+  }
+  yield* insertSession({ ...session, ...found });
+  const acted = {
+    actor: `link ${hash.slice(0, 8)}`,
+    action: "link.used",
+    accountId: found.accountId,
+    target: session.id,
+  };
+  yield* audit({ ...acted, detail: { role: found.role } }, session.createdAt);
+  return found;
+}
+
+function* addLink({ accountId, createdAt, expiresAt, hash, role }: ConsoleLink, by: string): Steps<void> {
+  const sql = `INSERT INTO console_links (${LINK_COLUMNS}) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (hash) DO NOTHING`;
+  if ((yield* change(sql, hash, accountId, role, createdAt, expiresAt)) === 0) return;
+  const acted = { actor: by, action: "link.made", accountId, target: `link ${hash.slice(0, 8)}` };
+  yield* audit({ ...acted, detail: { role } }, createdAt);
+}
+
+function* addExport(item: ConsoleExport): Steps<boolean> {
+  const places = EXPORT_COLUMNS.split(", ").map((_, index) => `$${index + 1}`);
+  const sql = `INSERT INTO console_exports (${EXPORT_COLUMNS}) VALUES (${places.join(", ")}) ON CONFLICT (id) DO NOTHING`;
+  if ((yield* change(sql, ...exportValues(item))) === 0) return false;
+  const { accountId, createdAt, id, keyId, mode, profiles } = item;
+  yield* audit({ actor: keyId, action: "export.bought", accountId, target: id, detail: { mode, profiles } }, createdAt);
+  return true;
+}
+
+function* insertSession(session: ConsoleSession): Steps<void> {
+  const { accountId, createdAt, expiresAt, hash, id, keyHash, proofHash, role, seenAt } = session;
+  yield* change(
+    `INSERT INTO console_sessions (${SESSION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
+    ...[id, hash, proofHash, accountId, role, keyHash, createdAt, seenAt, expiresAt],
+  );
+}
+
+const storedSession = (row: Row): ConsoleSession => ({
+  id: row.id as string,
+  hash: row.hash as string,
+  proofHash: row.proof_hash as string,
+  accountId: row.account_id as string,
+  role: row.role as ConsoleRole,
+  keyHash: row.key_hash as string | null,
+  createdAt: Number(row.created_at),
+  seenAt: Number(row.seen_at),
+  expiresAt: Number(row.expires_at),
+});
+
+const exportValues = (item: ConsoleExport): readonly unknown[] => [
+  ...[item.id, item.accountId, item.mode, item.keyId, item.filters, item.version, item.profiles, item.perPage],
+  ...[item.createdAt, item.state, item.why, item.pages, item.rows, item.credits, item.seenAt],
+];
+
+const storedExport = (row: Row): ConsoleExport => ({
+  id: row.id as string,
+  accountId: row.account_id as string,
+  mode: row.mode as KeyMode,
+  keyId: row.key_id as string,
+  filters: row.filters as string,
+  version: row.version as string,
+  profiles: Number(row.profiles),
+  perPage: Number(row.per_page),
+  createdAt: Number(row.created_at),
+  state: row.state as ExportState,
+  why: row.why as string,
+  pages: Number(row.pages),
+  rows: Number(row.row_count),
+  credits: credits(BigInt(row.credits as bigint | number)),
+  seenAt: Number(row.seen_at),
+});
