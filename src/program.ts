@@ -32,6 +32,10 @@ export const COMMANDS: readonly CommandEntry[] = [
     () => import("./commands/owned/owned.ts"),
   ),
   entry("Keep", "sql", "ask the people you own with SQL (offline)", () => import("./commands/sql.ts")),
+  entry("Keep", "jobs", "run exports on a schedule, within a budget", async () => {
+    const { register } = await import("./commands/jobs/jobs.ts");
+    return { register: (program, context) => register(program, context, buildProgram) };
+  }),
   entry("Connect", "login", "store a key for a connection", () => import("./commands/login.ts")),
   entry("Connect", "logout", "remove a connection's key", () => import("./commands/logout.ts")),
   entry("Connect", "connections", "list, use or remove connections", () => import("./commands/connections.ts")),

@@ -17,6 +17,7 @@ import type { Progress } from "../terminal/progress.ts";
 import { nearCompany, whyEmpty } from "./empty-count.ts";
 import { type ExportFlags, sameCommand } from "./export-options.ts";
 import { failureOf, mapError } from "./failures.ts";
+import type { Ended } from "./outcome.ts";
 import { type Session, withSession } from "./session.ts";
 
 export interface Purchase {
@@ -28,6 +29,8 @@ export interface Purchase {
   readonly small?: boolean;
   /** Prints what would have gone to stdout, once it is all there, in place of rows as they come. */
   readonly show?: (rows: string, printer: Printer) => Promise<void>;
+  /** Told the id of the run before anything is bought. */
+  readonly onRun?: (run: string) => void;
 }
 
 interface Wording {
@@ -41,10 +44,11 @@ const wordingOf = ({ kind }: Target): Wording =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
 
 /** Quote, consent, progress, rows and summary: the ritual of every command that spends. @throws CliError; what was paid is kept */
-export async function buy(purchase: Purchase, context: Context): Promise<void> {
+export async function buy(purchase: Purchase, context: Context): Promise<Ended> {
   const { flags, target } = purchase;
   const printer = new Printer(context, flags);
-  await withSession(context, flags, async (session) => {
+  if (await isFresh(purchase, printer, context)) return { skipped: true };
+  return await withSession(context, flags, async (session) => {
     const rows = purchase.show === undefined ? undefined : captured();
     const world = await worldOf(purchase, session, printer, context, rows?.stream);
     try {
@@ -55,12 +59,31 @@ export async function buy(purchase: Purchase, context: Context): Promise<void> {
       await written(context.stdout).catch((error: unknown) => {
         throw result.kind === "quoted" ? error : unread(error, result);
       });
-      if (result.kind === "quoted") await printQuote(result.quote, target, printer);
-      else printSummary(result, purchase, printer);
+      if (result.kind === "quoted") {
+        await printQuote(result.quote, target, printer);
+        return {};
+      }
+      printSummary(result, purchase, printer);
+      return { receipt: result.receipt };
     } finally {
       world.stopProgress();
     }
   });
+}
+
+/** Whether `--if-older-than` leaves nothing to do, which is said. */
+async function isFresh({ flags, view }: Purchase, printer: Printer, context: Context): Promise<boolean> {
+  if (flags.ifOlderThan === undefined) return false;
+  const { freshness } = await import("./outcome.ts");
+  const fresh = await freshness(view.output, flags.ifOlderThan, context);
+  if (fresh === undefined) return false;
+  const age = duration(Math.max(0, context.now() - fresh.modified));
+  printer.say(`${fresh.file} is ${age} old, younger than --if-older-than: nothing to do`);
+  if (printer.json) {
+    const modified_at = new Date(fresh.modified).toISOString();
+    printer.document({ skipped: true, output: { file: fresh.file, modified_at } });
+  }
+  return true;
 }
 
 /** Stdout took not all of what was bought: it is kept, so the same command again is not the way to have it. */
@@ -144,7 +167,8 @@ async function worldOf(
     mapError: (error) => mapError(error, session.site),
     onNotice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     onWarning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),
-    onStart: ({ kept, rows: total, cap }) => {
+    onStart: ({ run, kept, rows: total, cap }) => {
+      purchase.onRun?.(run);
       plan = { rows: total, cap: formatCreditsGrouped(cap) };
       progress = openProgress?.({
         stream: stderr,

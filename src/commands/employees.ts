@@ -6,6 +6,7 @@ import type { Target } from "../runs/plan.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";
+import { buyParsed } from "./unattended.ts";
 
 export interface EmployeesOptions extends ExportFlags, CompanyFlags {
   /** At most so many people of each company. */
@@ -13,7 +14,7 @@ export interface EmployeesOptions extends ExportFlags, CompanyFlags {
 }
 
 /** @param run what is done with a purchase: tests of parsing hand in another */
-export function register(program: Command, context: Context, run = buy): void {
+export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("employees")
     .argument("[company...]", "domain, profile address or slug of a company")
@@ -36,7 +37,8 @@ Examples:
   $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`,
     )
     .action(async (companies: readonly string[], _: unknown, self: Command) => {
-      await run(await parse(companies, self.optsWithGlobals<EmployeesOptions>(), context), context);
+      const flags = self.optsWithGlobals<EmployeesOptions>();
+      await buyParsed("employees", flags, context, () => parse(companies, flags, context), run);
     });
 }
 

@@ -8,11 +8,12 @@ import type { Printer } from "../terminal/printer.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";
+import { buyParsed } from "./unattended.ts";
 
 export type EnrichOptions = ExportFlags & CompanyFlags;
 
 /** @param run what is done with a purchase: tests of parsing hand in another */
-export function register(program: Command, context: Context, run = buy): void {
+export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("enrich")
     .argument("[company...]", "domain, profile address or slug of a company")
@@ -31,7 +32,8 @@ Examples:
   $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite`,
     )
     .action(async (companies: readonly string[], _: unknown, self: Command) => {
-      await run(await parse(companies, self.optsWithGlobals<EnrichOptions>(), context), context);
+      const flags = self.optsWithGlobals<EnrichOptions>();
+      await buyParsed("enrich", flags, context, () => parse(companies, flags, context), run);
     });
 }
 

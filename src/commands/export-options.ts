@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { type Credits, parseCredits } from "../contract/money.ts";
-import { echo, whole } from "../contract/text.ts";
+import { echo, spanMs, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import { chooseForm, FORMATS, type Form } from "../output/formats.ts";
@@ -43,7 +43,22 @@ export interface ExportFlags extends ViewFlags, GuardFlags {
   readonly requireComplete?: boolean;
   readonly receipt?: string;
   readonly wait?: boolean;
+  /** Milliseconds. */
+  readonly ifOlderThan?: number;
+  readonly log?: string;
+  readonly notify?: string;
+  readonly job?: string;
+  readonly budgetLeft?: Credits;
 }
+
+/** A span of time as an option takes it, in milliseconds. */
+const span =
+  (flag: string) =>
+  (text: string): number => {
+    const ms = spanMs(text);
+    if (ms !== undefined && ms > 0) return ms;
+    throw usageError(`${flag} takes a span such as 12h, 6d or 8w, not "${echo(text)}"`, `for example ${flag} 6d`);
+  };
 
 export function creditAmount(text: string): Credits {
   const amount = parseCredits(text);
@@ -127,7 +142,9 @@ export const addViewOptions = (
     .option("--raw", "CSV without the guard against formulas");
 
 export const addExportOptions = (command: Command, kind: RecordKind): Command =>
-  addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies")
+  addUnattendedOptions(
+    addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies"),
+  )
     .option("--dry-run", "show the quote and buy nothing")
     .option("--fresh", "begin anew instead of continuing an unfinished run")
     .addOption(
@@ -135,7 +152,21 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
         .choices(["fresh", "fail"])
         .default("fresh"),
     )
-    .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
+    .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON")
+    // What `jobs run` hands on: whose purchase it is, and what the budget leaves it.
+    .addOption(new Option("--job <name>").hideHelp())
+    .addOption(new Option("--budget-left <n>").argParser(creditAmount).hideHelp());
+
+/** What an export that nobody watches tells, and whether it has to run at all. */
+export const addUnattendedOptions = (command: Command): Command =>
+  command
+    .addOption(
+      new Option("--if-older-than <span>", "do nothing where the file is younger than 12h, 6d, 8w").argParser(
+        span("--if-older-than"),
+      ),
+    )
+    .option("--log <file>", "append one JSON line about how it went")
+    .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin");
 
 /** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
 export function readView(
@@ -202,6 +233,8 @@ export function readExportOptions(
     onNewDataset: flags.onNewDataset ?? "fresh",
     receipt: file(flags.receipt),
     misses: file(flags.misses),
+    job: flags.job,
+    budgetLeft: flags.budgetLeft,
   };
 }
 

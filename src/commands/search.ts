@@ -14,6 +14,7 @@ import {
   readSegmentSet,
 } from "./filter-options.ts";
 import { addSamplingOptions, readSampling, type SamplingFlags } from "./sampling-options.ts";
+import { buyParsed } from "./unattended.ts";
 
 /** The options of `search`, filters aside. */
 export interface SearchOptions extends ExportFlags, Omit<SamplingFlags, "limit" | "perPage"> {
@@ -24,7 +25,7 @@ export interface SearchOptions extends ExportFlags, Omit<SamplingFlags, "limit" 
 }
 
 /** @param run what is done with a purchase: tests of parsing hand in another */
-export function register(program: Command, context: Context, run = buy): void {
+export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("search")
     .summary("export the people of a segment")
@@ -56,7 +57,7 @@ Of several segments (-s, -f) everybody is bought once.`,
     .action(async (_: unknown, self: Command) => {
       const flags = self.optsWithGlobals<SearchOptions & FilterOptions>();
       if (flags.owned === true) await searchOwned(flags, context);
-      else await run(await parse(flags, context), context);
+      else await buyParsed("search", flags, context, () => parse(flags, context), run);
     });
 }
 

@@ -17,7 +17,8 @@ import { Printer } from "../terminal/printer.ts";
 import { openStore } from "./runs/store.ts";
 import { sinceMs } from "./since.ts";
 
-type Grouping = "day" | "run" | "connection";
+const GROUPINGS = ["day", "run", "connection", "job"] as const;
+type Grouping = (typeof GROUPINGS)[number];
 
 interface SpendOptions extends GlobalOptions {
   readonly since: string;
@@ -32,7 +33,7 @@ export function register(program: Command, context: Context): void {
     .summary("show what was spent, from the runs that are kept")
     .description("Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.")
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
-    .addOption(new Option("--by <what>", "one line for each").choices(["day", "run", "connection"]).default("day"))
+    .addOption(new Option("--by <what>", "one line for each").choices(GROUPINGS).default("day"))
     .option("--test", "the simulated credits of test keys instead")
     .addOption(new Option("--format <format>", "table, csv or json").choices(["table", "csv", "json"]))
     .addHelpText(
@@ -75,6 +76,7 @@ const KEYS: Readonly<Record<Grouping, readonly string[]>> = {
   day: ["day"],
   run: ["run"],
   connection: ["connection", "service"],
+  job: ["job"],
 };
 const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO, rows: 0 });
 
@@ -125,6 +127,7 @@ function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: reado
 
 function keyOf(run: RunSpend, { from }: DaySpend, by: Grouping): readonly string[] {
   if (by === "day") return [new Date(from).toISOString().slice(0, 10)];
+  if (by === "job") return [run.job ?? "(by hand)"];
   return by === "run" ? [run.run] : [run.connection, run.base_url];
 }
 

@@ -96,6 +96,10 @@ export interface ExportOptions extends Guard, Form {
   readonly misses: string | undefined;
   /** What is bought, where that was found out before. */
   readonly offer?: Offer | undefined;
+  /** The job that buys, where one does. */
+  readonly job?: string | undefined;
+  /** What the budget of the jobs has left: the cap must fit into it. */
+  readonly budgetLeft?: Credits | undefined;
 }
 
 export interface ExportDeps extends Clock {
@@ -114,7 +118,7 @@ export interface ExportDeps extends Clock {
   readonly onWarning: (text: string) => void;
   /** The buying begins: how many rows are there, and how many are meant to be. */
   readonly onStart?:
-    | ((start: { readonly kept: number; readonly rows: number; readonly cap: Credits }) => void)
+    | ((start: { readonly run: string; readonly kept: number; readonly rows: number; readonly cap: Credits }) => void)
     | undefined;
   readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
 }

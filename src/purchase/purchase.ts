@@ -23,7 +23,7 @@ import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
-import { consentedCap, overlapWarning, type Quote, requireBalance } from "./quote.ts";
+import { consentedCap, overlapWarning, type Quote, requireBalance, requireBudget } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 import { drawn as draw, drawnOf, isSampled } from "./sampling.ts";
 import { sourceOf } from "./source.ts";
@@ -74,6 +74,7 @@ export async function runExport(
     await checkRoom(options, quote.rows);
     if (options.dryRun) return { kind: "quoted", quote };
     requireBalance(quote, target);
+    requireBudget(quote, options);
     await checkRows(quote.rows, output, options, "; nothing was spent");
     const isAnew = quote.credits > 0n && options.offer === undefined;
     const earlier = isAnew ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
@@ -209,6 +210,7 @@ export async function continueRun(
     const bounds = { ...options, limit, maxCredits };
     const quote = quoteFor(plan.target, plan.matches, account, bounds, deps, spentOf(state), drawnOf(plan));
     requireBalance(quote, plan.target);
+    requireBudget(quote, { ...options, maxCredits });
     await checkRows(quote.rows, output, options, "; nothing more was spent");
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
     const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
@@ -270,9 +272,10 @@ async function buyAndWrite(
       limit: options.limit ?? null,
       cap: creditText(cap),
       rows: quote.rows,
+      ...(options.job === undefined ? {} : { job: options.job }),
       at: deps.now(),
     });
-    deps.onStart?.({ kept: run.state.rows, rows: quote.rows, cap });
+    deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });
     const distinct = new Distinct(kindOf(run), Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000));
     const bought = await buy({ run, quote, cap, sink, distinct }, options, account, deps);
     const { receipt, misses } = await deliver({ run, quote, distinct, bought, sink }, options, continued, deps);

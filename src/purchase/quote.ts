@@ -153,6 +153,25 @@ function requestCount({ target, paging, perPage, drawn, spent }: QuoteInput, row
 const rateLimited = (requests: number, perMinute: number | undefined): number =>
   perMinute === undefined || perMinute <= 0 ? 0 : Math.floor(Math.max(0, requests - 1) / perMinute) * 60_000;
 
+/** @throws CliError exit 4 where what the cap still allows is more than a budget has left, and there is something to buy */
+export function requireBudget(
+  quote: Quote,
+  { maxCredits, budgetLeft }: { readonly maxCredits: Credits | undefined; readonly budgetLeft?: Credits | undefined },
+): void {
+  if (budgetLeft === undefined || quote.credits === ZERO) return;
+  const spent = quote.total - quote.credits;
+  const allowed = maxCredits === undefined ? quote.credits : credits(maxCredits - spent);
+  if (allowed <= budgetLeft) return;
+  const left = budgetLeft < 0n ? ZERO : budgetLeft;
+  throw new CliError({
+    code: "over_budget",
+    category: "credits",
+    exitCode: EXIT.credits,
+    message: `its cap allows ${formatCreditsGrouped(allowed)} more credits, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
+    hint: left === ZERO ? undefined : `a cap of at most ${formatCredits(credits(left + spent))} fits`,
+  });
+}
+
 /** @throws CliError exit 4 where balance or cap do not pay for it, with what would fit */
 export function requireBalance(quote: Quote, target: Target): void {
   const { balance, kept, rows, unitPrice } = quote;

@@ -76,6 +76,8 @@ export interface SessionRecord extends LogRecord {
   readonly cap?: CreditText;
   /** Rows that this session means to have at its end, all sessions counted; null: as many as there are. */
   readonly rows: number | null;
+  /** The job that bought it, where one did. */
+  readonly job?: string;
   readonly at: number;
 }
 
@@ -110,6 +112,7 @@ export interface Sums {
   readonly uncertain: CreditText;
   readonly foreign: CreditText;
   readonly expected: number | null;
+  readonly job?: string;
   readonly days: readonly DaySpend[];
 }
 
@@ -159,6 +162,7 @@ export interface RunState {
   misses: number;
   perPageMax: number | undefined;
   session: SessionRecord | undefined;
+  job: string | undefined;
   done: DoneRecord | undefined;
   ended: EndedRecord | undefined;
   lastAt: number;
@@ -176,6 +180,7 @@ export function emptyState(): RunState {
     misses: 0,
     perPageMax: undefined,
     session: undefined,
+    job: undefined,
     done: undefined,
     ended: undefined,
     lastAt: 0,
@@ -231,6 +236,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       return;
     case "session":
       state.session = record;
+      state.job = record.job ?? state.job;
       state.done = undefined;
       state.ended = undefined;
       return;
@@ -314,5 +320,6 @@ export const sumsOf = (state: RunState, matches: number | null): Sums => ({
   uncertain: creditText(state.uncertain),
   foreign: creditText(state.foreign),
   expected: state.session?.rows ?? matches,
+  ...(state.job === undefined ? {} : { job: state.job }),
   days: daysOf(state.spent),
 });

@@ -1,7 +1,8 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { credits } from "../contract/money.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { type DaySpend, daysOf } from "./journal.ts";
+import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits } from "./journal.ts";
 import type { Plan } from "./plan.ts";
 import { finishedSums, knownPlan, readableState, runIds } from "./run.ts";
 
@@ -13,6 +14,10 @@ export interface RunSpend {
   readonly account_id: string | null;
   readonly key_mode: "live" | "test" | null;
   readonly command: string;
+  /** The job that bought it; null: somebody by hand. */
+  readonly job: string | null;
+  /** What requests whose reply is not known may have cost, beyond what is spent. */
+  readonly pending: CreditText;
   readonly days: readonly DaySpend[];
 }
 
@@ -45,7 +50,8 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
     if (id === name || kept.has(id)) continue;
     try {
       const spend = JSON.parse(await readFile(join(removedFolder(folder), name), "utf8")) as RunSpend;
-      runs.push({ ...spend, days: spend.days.filter(({ to }) => to >= since) });
+      const before = { job: null, pending: "0" };
+      runs.push({ ...before, ...spend, days: spend.days.filter(({ to }) => to >= since) });
     } catch (error) {
       if (errorCode(error) !== "ENOENT") damaged.push(id);
     }
@@ -56,21 +62,26 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
 /** What a run spent from a time on: by the last line of its journal where that is enough. */
 function spendOf(path: string, plan: Plan, since: number): { readonly spend: RunSpend; readonly problem?: string } {
   const { id: run, connection, base_url, account_id, key_mode, command } = plan;
-  const of = (days: readonly DaySpend[]): RunSpend => ({
+  const of = (days: readonly DaySpend[], job: string | undefined, pending: CreditText): RunSpend => ({
     run,
     connection,
     base_url,
     account_id,
     key_mode,
     command,
+    job: job ?? null,
+    pending,
     days,
   });
-  const days = finishedSums(path, run)?.sums.days;
-  if (days?.every(({ from, to }) => from >= since || to < since) === true) {
-    return { spend: of(days.filter(({ from }) => from >= since)) };
+  const sums = finishedSums(path, run)?.sums;
+  if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
+    const days = sums.days.filter(({ from }) => from >= since);
+    return { spend: of(days, sums.job, "0") };
   }
   const { state, problem } = readableState(path);
-  return { spend: of(daysOf(state.spent, since)), ...(problem === undefined ? {} : { problem }) };
+  const pending = pendingUnits(state).reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
+  const spend = of(daysOf(state.spent, since), state.job, creditText(credits(pending)));
+  return { spend, ...(problem === undefined ? {} : { problem }) };
 }
 
 export async function keepSpend(disk: Disk, folder: string, plan: Plan): Promise<void> {

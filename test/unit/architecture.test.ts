@@ -44,7 +44,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   library: ["errors.ts", "context.ts"],
   terminal: [],
   service: ["paths.ts"],
-  commands: ["errors.ts", "context.ts", "options.ts", "usage.ts", "program.ts", "version.ts", "topics.ts"],
+  commands: ["errors.ts", "context.ts", "options.ts", "usage.ts", "program.ts", "version.ts", "topics.ts", "paths.ts"],
   completion: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts", "paths.ts"],
 };
 /** The only commands that load the service and the dataset, and only when they run. */

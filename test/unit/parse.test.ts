@@ -8,19 +8,23 @@ import * as search from "../../src/commands/search.ts";
 import type { Context } from "../../src/context.ts";
 import { testContext } from "../support/client.ts";
 
-type Register<Request> = (
+type Register<Request, Result> = (
   program: Command,
   context: Context,
-  run: (request: Request, context: Context) => Promise<void>,
+  run: (request: Request, context: Context) => Promise<Result>,
 ) => void;
 
 /** What a command line asks for, without doing it. */
-async function parsed<Request>(register: Register<Request>, ...argv: readonly string[]): Promise<Request> {
+async function parsed<Request, Result>(
+  register: Register<Request, Result>,
+  ...argv: readonly string[]
+): Promise<Request> {
   const program = new Command("headcount").option("--json").option("-q, --quiet").exitOverride();
   program.configureOutput({ writeErr: () => undefined });
   let request: Request | undefined;
   register(program, testContext().context, async (asked) => {
     request = asked;
+    return {} as Result;
   });
   for (const command of program.commands) command.exitOverride().configureOutput({ writeErr: () => undefined });
   await program.parseAsync(argv, { from: "user" });

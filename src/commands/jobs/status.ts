@@ -1,0 +1,186 @@
+import type { Context } from "../../context.ts";
+import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
+import { grouped } from "../../contract/text.ts";
+import type { GlobalOptions } from "../../options.ts";
+import { csvDocument } from "../../output/csv.ts";
+import { ago, timeText } from "../../terminal/numbers.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { shellWord } from "../../usage.ts";
+import { spentThisMonth } from "./budget.ts";
+import type { Job, JobsFile } from "./file.ts";
+import { historyOf, isDue } from "./history.ts";
+import { nextTime } from "./schedule.ts";
+
+/** One job in `jobs status --json`. Every key is always there. */
+interface JobStatus {
+  readonly job: string;
+  readonly status: "never" | "done" | "skipped" | "failed" | "running" | "killed" | "invalid";
+  readonly exit_code: number | null;
+  readonly last: string | null;
+  readonly rows: number | null;
+  readonly rows_before: number | null;
+  readonly credits: number | null;
+  readonly next: string | null;
+  readonly due: boolean;
+  readonly output: string | null;
+  readonly message: string | null;
+}
+
+const COLUMNS = [
+  "job",
+  "status",
+  "exit_code",
+  "last",
+  "rows",
+  "rows_before",
+  "credits",
+  "next",
+  "due",
+  "output",
+  "message",
+] as const;
+
+const iso = (at: number | undefined): string | null => (at === undefined ? null : new Date(at).toISOString());
+
+async function statusOf(job: Job, context: Context): Promise<JobStatus> {
+  const history = await historyOf(context, job.name);
+  const { last, done, now } = history;
+  const at = context.now();
+  return {
+    job: job.name,
+    status: job.problem !== undefined ? "invalid" : (now ?? last?.status ?? "never"),
+    exit_code: last?.exit_code ?? null,
+    last: last?.started ?? null,
+    rows: done?.rows ?? null,
+    rows_before: done?.rows_before ?? null,
+    credits: last?.credits ?? null,
+    next: iso(job.schedule === undefined ? undefined : await nextTime(job.schedule, at)),
+    due: job.problem === undefined && (await isDue(job.schedule, history, at)),
+    output: job.output ?? null,
+    message: job.problem?.message ?? last?.error?.message ?? null,
+  };
+}
+
+/** `jobs status`: how each job went, what it cost, and when it comes next. */
+export async function showStatus(
+  file: JobsFile,
+  jobs: readonly Job[],
+  options: GlobalOptions & { readonly budget?: Credits },
+  context: Context,
+): Promise<void> {
+  const printer = new Printer(context, options);
+  const all: JobStatus[] = [];
+  for (const job of jobs) all.push(await statusOf(job, context));
+  const spent = await spentThisMonth(context);
+  const budget = options.budget ?? file.budget;
+  const month = new Date(context.now()).toISOString().slice(0, 7);
+  if (printer.json) {
+    return printer.document({
+      ...{ file: file.path, month, spent: creditsToNumber(spent) },
+      budget: budget === undefined ? null : creditsToNumber(budget),
+      jobs: all,
+    });
+  }
+  if (!printer.terminal) {
+    return printer.text(
+      csvDocument(
+        COLUMNS,
+        all.map((status) => COLUMNS.map((name) => cell(status[name]))),
+      ),
+    );
+  }
+  await printTable(all, printer, context);
+  const of = budget === undefined ? "" : ` of ${formatCreditsGrouped(budget)}`;
+  printer.note(`${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC)`);
+  for (const { job, message } of all) if (message !== null) printer.note(`${job}: ${message}`);
+}
+
+const cell = (value: string | number | boolean | null): string | number | null =>
+  typeof value === "boolean" ? String(value) : value;
+
+async function printTable(all: readonly JobStatus[], printer: Printer, context: Context): Promise<void> {
+  const now = context.now();
+  const change = ({ rows, rows_before }: JobStatus): string => {
+    if (rows === null || rows_before === null) return "";
+    return rows === rows_before ? "=" : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
+  };
+  await printer.table(
+    [
+      { title: "job" },
+      { title: "last", fixed: true },
+      { title: "status", fixed: true },
+      { title: "rows", align: "right", fixed: true },
+      { title: "change", align: "right", fixed: true },
+      { title: "credits", align: "right", fixed: true },
+      { title: "next", fixed: true },
+    ],
+    all.map((one) => [
+      one.job,
+      one.last === null ? "never" : ago(now - Date.parse(one.last), Date.parse(one.last)),
+      one.status === "failed" ? `failed (${one.exit_code})` : one.status,
+      one.rows === null ? "" : grouped(one.rows),
+      change(one),
+      one.credits === null ? "" : grouped(one.credits),
+      one.due ? "due" : one.next === null ? "by hand" : timeText(Date.parse(one.next)),
+    ]),
+  );
+}
+
+/** `jobs list`: what the file says of each. */
+export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const rows = jobs.map(({ name, schedule, cap, output, problem }) => ({
+    job: name,
+    schedule: schedule?.text ?? null,
+    max_credits: cap === undefined ? null : creditsToNumber(cap),
+    output: output ?? null,
+    problem: problem?.message ?? null,
+  }));
+  if (printer.json) return printer.document(rows);
+  const cells = rows.map((row) => [row.job, row.schedule, row.max_credits, row.output, row.problem]);
+  if (!printer.terminal)
+    return printer.text(csvDocument(["job", "schedule", "max_credits", "output", "problem"], cells));
+  await printer.table(
+    [
+      { title: "job" },
+      { title: "schedule", fixed: true },
+      { title: "cap", align: "right", fixed: true },
+      { title: "output" },
+    ],
+    rows.map(({ job, schedule, max_credits, output }) => [
+      ...[job, schedule ?? "by hand"],
+      max_credits === null ? "" : grouped(max_credits),
+      output ?? "",
+    ]),
+  );
+  for (const { job, problem } of rows) if (problem !== null) printer.note(`${job}: ${problem}`);
+}
+
+/** `jobs show NAME`: the command line that it stands for, and when it comes. */
+export async function showJob(job: Job, { folder }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
+  if (job.problem !== undefined) throw job.problem;
+  const printer = new Printer(context, options);
+  const { schedule, argv, cap, output, log, notify } = job;
+  const next = schedule === undefined ? undefined : await nextTime(schedule, context.now());
+  const entries = {
+    job: job.name,
+    command: ["headcount", ...argv].map(shellWord).join(" "),
+    folder,
+    schedule: schedule?.text ?? null,
+    cron: schedule?.cron ?? null,
+    on_calendar: schedule?.calendar ?? null,
+    next: iso(next),
+    max_credits: cap === undefined ? null : creditsToNumber(cap),
+    output: output ?? null,
+    log: log ?? null,
+    notify: notify ?? null,
+  };
+  if (printer.json) return printer.document(entries);
+  if (!printer.terminal) return printer.leaves(entries);
+  await printer.card(
+    Object.entries(entries).map(([name, value]) => [
+      name.replaceAll("_", " "),
+      value === null ? undefined : String(value),
+    ]),
+  );
+}

@@ -1,0 +1,33 @@
+import { resolve } from "node:path";
+import type { Context } from "../context.ts";
+import type { RunCommand } from "../runs/plan.ts";
+import type { RunSpend } from "../runs/spend.ts";
+import type { buy, Purchase } from "./buy.ts";
+import type { ExportFlags } from "./export-options.ts";
+
+/** Parses a command and buys what it says; with --log or --notify how it went is told, also where the parsing failed. */
+export async function buyParsed(
+  command: RunCommand,
+  flags: ExportFlags,
+  context: Context,
+  parse: () => Promise<Purchase>,
+  run: typeof buy,
+): Promise<void> {
+  const { log, notify } = flags;
+  if (log === undefined && notify === undefined) return void (await run(await parse(), context));
+  const { told } = await import("./outcome.ts");
+  const file = (name: string | undefined): string | undefined =>
+    name === undefined ? undefined : resolve(context.cwd, name);
+  let id: string | undefined;
+  const onRun = (started: string): void => {
+    id = started;
+  };
+  const output = flags.output === "-" ? undefined : file(flags.output);
+  const telling = { command, output, log: file(log), notify, isMine: (spend: RunSpend) => spend.run === id };
+  const { failure } = await told(
+    telling,
+    context,
+    async () => (await run({ ...(await parse()), onRun }, context)) ?? {},
+  );
+  if (failure !== undefined) throw failure;
+}
