@@ -2,7 +2,7 @@ import type { Context } from "../../context.ts";
 import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { grouped } from "../../contract/text.ts";
 import type { GlobalOptions } from "../../options.ts";
-import { csvDocument } from "../../output/csv.ts";
+import { csvDocument } from "../../render/csv.ts";
 import { ago, timeText } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { shellWord } from "../../usage.ts";
