@@ -34,9 +34,9 @@ const WORDS: Readonly<Record<string, string>> = {
   "@yearly": "0 0 1 1 *",
 };
 
-/** One part of a field between commas: from, to, step; the whole field where `any`. */
+/** One part of a field between commas: from, to, step; the field where `whole`. */
 interface Part {
-  readonly any: boolean;
+  readonly whole: boolean;
   readonly from: number;
   readonly to: number;
   readonly step: number;
@@ -71,7 +71,7 @@ export async function readSchedule(text: string): Promise<Schedule | string> {
   return (await nextTime(schedule, 0)) === undefined ? `"${echo(text)}" never comes` : schedule;
 }
 
-const everything = (parts: readonly Part[]): boolean => parts.some(({ any, step }) => any && step === 1);
+const everything = (parts: readonly Part[]): boolean => parts.some(({ whole, step }) => whole && step === 1);
 
 function readField(text: string, { name, least, most, names = [] }: Field): readonly Part[] | string {
   const number = (word: string | undefined): number => {
@@ -90,15 +90,16 @@ function readField(text: string, { name, least, most, names = [] }: Field): read
       const called = names.length > 0 ? `, or ${names.slice(0, 2).join(", ")}, ...` : "";
       return `"${echo(part)}" is no ${name}: it is from ${least} to ${most}${called}, a range (${least}-${most}), or a step (*/2)`;
     }
-    parts.push({ any: any !== undefined, from, to, step: each });
+    // From a single number there is nothing to step to: systemd would go on to the field's end.
+    parts.push({ whole: any !== undefined, from, to, step: from === to ? 1 : each });
   }
   return parts;
 }
 
 const cronField = (parts: readonly Part[]): string =>
   parts
-    .map(({ any, from, to, step }) => {
-      const range = any ? "*" : from === to ? String(from) : `${from}-${to}`;
+    .map(({ whole, from, to, step }) => {
+      const range = whole ? "*" : from === to ? String(from) : `${from}-${to}`;
       return step === 1 ? range : `${range}/${step}`;
     })
     .join(",");
@@ -107,8 +108,8 @@ function calendarField(parts: readonly Part[], least: number): string {
   if (everything(parts)) return "*";
   const two = (value: number): string => String(value).padStart(2, "0");
   return parts
-    .map(({ any, from, to, step }) => {
-      if (any) return `${two(least)}/${step}`;
+    .map(({ whole, from, to, step }) => {
+      if (whole) return `${two(least)}/${step}`;
       const range = from === to ? two(from) : `${two(from)}..${two(to)}`;
       return step === 1 ? range : `${range}/${step}`;
     })
@@ -136,4 +137,4 @@ export const nextTime = async (schedule: Pick<Schedule, "cron">, after: number):
 
 /** The last time that has come. Epoch milliseconds. */
 export const lastTime = async (schedule: Pick<Schedule, "cron">, now: number): Promise<number | undefined> =>
-  (await times(schedule)).previousRuns(1, new Date(now + 1_000))[0]?.getTime();
+  (await times(schedule)).previousRuns(1, new Date(Math.floor(now / 1_000) * 1_000 + 1_000))[0]?.getTime();

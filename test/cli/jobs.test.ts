@@ -1,0 +1,451 @@
+import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { notified } from "../../src/commands/outcome.ts";
+import { fakeClock, testContext } from "../support/client.ts";
+import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const CREDITS = 100_000;
+const DAY = 86_400_000;
+let service: TestService;
+let u: User;
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS });
+}, 60_000);
+afterAll(() => service.close());
+beforeEach(() => {
+  u = user(service.url, service.key);
+});
+
+const LEGAL = { filters: { department: "Legal" }, max_credits: 12, output: "legal.csv" };
+const SALES = { filters: { department: "Sales" }, max_credits: 20, output: "sales.ndjson" };
+
+function jobs(document: unknown, name = "jobs.jsonc"): string[] {
+  writeFileSync(u.file(name), typeof document === "string" ? document : JSON.stringify(document));
+  return ["--file", name];
+}
+const outcomes = (name: string) =>
+  u
+    .read(name)
+    .trim()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+
+describe("the file", () => {
+  test.each([
+    ["a comma that is missing", '{\n  "jobs": {\n    "a" {} } }', "jobs.jsonc:3:9: "],
+    ["nothing", "", "jobs.jsonc:1:1: it is empty"],
+    ["a list", "[]", "jobs.jsonc:1:1: a file of jobs is one JSON object"],
+    [
+      "a typo of its own",
+      '{\n  // a comment\n  "budgte": "5/month", "jobs": {}}',
+      'jobs.jsonc:3:3: the file has no key "budgte" (did you mean "budget"?)',
+    ],
+    [
+      "a budget that is none",
+      '{"budget": "2000",\n "jobs": {}}',
+      "jobs.jsonc:1:12: a budget is credits a month, such as 2000/month",
+    ],
+    ["a name twice", '{"jobs": {"a": {},\n"a": {}}}', 'jobs.jsonc:2:1: "a" stands twice'],
+    ["no jobs", "{}", 'jobs.jsonc:1:1: the file has no "jobs"'],
+  ])("%s is refused with line and column", async (_, text, why) => {
+    const ran = await u.run(["jobs", "run", ...jobs(text)]);
+    expect(ran).toMatchObject({ code: 2, stdout: "", stderr: expect.stringContaining(why) });
+  });
+
+  test.each([
+    ['"min_row": 5', '"min_row"', 'a job has no key "min_row" (did you mean "min_rows"?)'],
+    ['"on-new-dataset": "fail"', '"on-new', 'did you mean "on_new_dataset"?'],
+    [
+      '"filters": {"departmnt": "Legal"}',
+      '"departmnt"',
+      '"filters" has no key "departmnt" (did you mean "department"?)',
+    ],
+    ['"filters": {"department": "Legl"}', '"Legl"', 'did you mean "Legal"?'],
+    ['"schedule": "0 6 * * Mo"', '"0 6', '"Mo" is no day of the week'],
+    ['"allow_empty": "yes"', '"yes"', '"allow_empty" is true or false'],
+    ['"min_rows": [1]', "[1]", '"min_rows" is a text or a number'],
+    ['"command": "serach"', '"serach"', '"command" is search'],
+    ['"yes": true', '"yes"', 'a job has no key "yes"'],
+    ['"fresh": true', '"fresh"', 'a job has no key "fresh"'],
+  ])("%s names the place, and the other job runs", async (line, word, why) => {
+    const text = `{"jobs": {\n "bad": {"max_credits": 5, "output": "x.csv",\n   ${line}},\n "good": ${JSON.stringify(LEGAL)},\n}}`;
+    const ran = await u.run(["jobs", "run", "bad", "good", ...jobs(text)]);
+    const column = 4 + line.indexOf(word);
+    expect(ran.stderr).toContain(`bad: error: jobs.jsonc:3:${column}: `);
+    expect(ran.stderr).toContain(why);
+    expect(ran.stderr).toContain("error: 1 of 2 jobs failed: bad (exit 2)");
+    expect({ code: ran.code, rows: readCsv(u.read("legal.csv")).length }).toEqual({ code: 2, rows: 12 });
+  });
+
+  test("a job needs a cap and an output, and no two write one file", async () => {
+    const file = jobs({
+      budget: "100/month",
+      jobs: {
+        a: { output: "a.csv" },
+        b: { max_credits: 1 },
+        c: LEGAL,
+        d: { ...SALES, output: "./legal.csv" },
+        e: { ...SALES, max_credits: 101 },
+      },
+    });
+    const { stdout } = await u.run(["jobs", "list", ...file, "--json"]);
+    expect(
+      (JSON.parse(stdout) as { job: string; problem: string | null }[]).map(({ job, problem }) => [
+        job,
+        problem?.replace(/^\S+ /, "") ?? null,
+      ]),
+    ).toEqual([
+      ["a", 'it has no "max_credits": the most that it may spend each time, and the consent to it'],
+      ["b", 'it has no "output": the file to write'],
+      ["c", null],
+      ["d", "it writes the same output as c"],
+      ["e", '"max_credits" 101 is more than the whole budget of 100 a month'],
+    ]);
+  });
+
+  test("a value that the flag refuses is refused as the flag does", async () => {
+    const ran = await u.run(["jobs", "run", "a", ...jobs({ jobs: { a: { ...LEGAL, max_shrink: "half" } } })]);
+    expect(ran).toMatchObject({ code: 2, stderr: expect.stringContaining("a: --max-shrink takes a percentage") });
+  });
+
+  test("a name that no job has, a file that is not there", async () => {
+    const file = jobs({ jobs: { legal: LEGAL } });
+    expect(await u.run(["jobs", "run", "legl", ...file])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("did you mean legal?"),
+    });
+    expect(await u.run(["jobs", "status", "--file", "none.jsonc"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("there is no such file"),
+    });
+    expect(await u.run(["jobs", "list"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--file FILE names another"),
+    });
+  });
+
+  test("the schema has every key of a job, and the file in the help is one", async () => {
+    const schema = JSON.parse((await u.run(["jobs", "schema"])).stdout) as {
+      properties: { jobs: { additionalProperties: { properties: Record<string, unknown> } } };
+    };
+    const keys = Object.keys(schema.properties.jobs.additionalProperties.properties);
+    expect(keys).toEqual(
+      expect.arrayContaining([
+        "command",
+        "schedule",
+        "filters",
+        "max_credits",
+        "min_rows",
+        "max_shrink",
+        "allow_empty",
+        "on_new_dataset",
+        "connection",
+        "if_older_than",
+        "log",
+        "notify",
+        "output",
+        "format",
+        "fields",
+      ]),
+    );
+    expect(keys).not.toEqual(expect.arrayContaining(["yes"]));
+    for (const gone of ["fresh", "dry_run", "json", "quiet", "job", "budget_left", "country", "owned", "test"])
+      expect(keys).not.toContain(gone);
+    const help = (await u.run(["jobs", "--help"])).stdout;
+    const example = help.slice(help.indexOf("\n  {\n"), help.indexOf("\n  }\n") + 4);
+    const { stdout } = await u.run(["jobs", "show", "legal", ...jobs(example)]);
+    expect(stdout).toContain("command\theadcount search --connection=sample");
+    expect(stdout).toContain("on_calendar\tMon *-*-* 06:00:00");
+  });
+});
+
+describe("running", () => {
+  test("relative to the file, over and over, with a history and the spending by job", async () => {
+    const file = jobs({ log: "log.ndjson", jobs: { legal: { ...LEGAL, schedule: "@daily" }, sales: SALES } });
+    const elsewhere = testContext().dir;
+    const first = await u.run(["jobs", "run", "--file", u.file("jobs.jsonc")], { cwd: elsewhere });
+    expect(first).toMatchObject({ code: 0, stdout: "" });
+    expect(first.stderr).toMatch(/^legal: Exported 12 of [\d,]+ profiles for 12 credits to legal\.csv/);
+    expect(readCsv(u.read("legal.csv")).length).toBe(12);
+    expect(existsSync(u.file("sales.ndjson"))).toBe(false);
+    expect(await u.run(["jobs", "run", ...file])).toMatchObject({
+      code: 0,
+      stderr: expect.stringMatching(/^No job is due; the next is at /),
+    });
+    const named = await u.run(["jobs", "run", "sales", "legal", ...file, "--json"]);
+    expect(
+      (JSON.parse(named.stdout) as Record<string, unknown>[]).map(
+        ({ job, status, rows, rows_before, changed, credits }) => [job, status, rows, rows_before, changed, credits],
+      ),
+    ).toEqual([
+      ["legal", "done", 12, 12, false, 12],
+      ["sales", "done", 20, null, true, 20],
+    ]);
+    expect(outcomes("log.ndjson").map(({ job, exit_code, run }) => [job, exit_code, run])).toEqual([
+      ["legal", 0, runIds(u)[0]],
+      ["legal", 0, runIds(u)[1]],
+      ["sales", 0, runIds(u)[2]],
+    ]);
+    expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toBe(
+      "job,profiles,settled,uncertain,refunded,foreign\nlegal,24,24,0,0,0\nsales,20,20,0,0,0\n",
+    );
+    const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout) as {
+      spent: number;
+      jobs: Record<string, unknown>[];
+    };
+    expect(status).toMatchObject({
+      spent: 44,
+      budget: null,
+      jobs: [
+        { job: "legal", status: "done", rows: 12, rows_before: 12, credits: 12, due: false },
+        { job: "sales", status: "done", next: null, due: false },
+      ],
+    });
+    // What was removed still counts, and still has its name.
+    expect(await u.run(["runs", "remove", ...runIds(u), "--yes"])).toMatchObject({ code: 0 });
+    expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toContain("\nsales,20,20,");
+  });
+
+  test("one failure stops nothing; the exit code is the first one's; what failed is still due", async () => {
+    writeFileSync(u.file("legal.csv"), "id\nkept\n");
+    const file = jobs({
+      jobs: {
+        few: { ...LEGAL, min_rows: 1_000, schedule: "@daily" },
+        broke: { ...SALES, output: "nowhere/x.csv", schedule: "@daily" },
+        sales: { ...SALES, schedule: "@daily" },
+      },
+    });
+    const ran = await u.run(["jobs", "run", ...file, "--json"]);
+    expect(ran.code).toBe(5);
+    expect(
+      (JSON.parse(ran.stdout) as Record<string, unknown>[]).map(({ job, exit_code, credits }) => [
+        job,
+        exit_code,
+        credits,
+      ]),
+    ).toEqual([
+      ["few", 5, 0],
+      ["broke", 2, 0],
+      ["sales", 0, 20],
+    ]);
+    expect(JSON.parse(ran.stderr.trim().split("\n").at(-1) ?? "")).toMatchObject({
+      error: { code: "jobs_failed", exit_code: 5, message: "2 of 3 jobs failed: few (exit 5), broke (exit 2)" },
+    });
+    expect(u.read("legal.csv")).toBe("id\nkept\n");
+    const status = JSON.parse((await u.run(["jobs", "status", ...file, "--json"])).stdout) as {
+      jobs: Record<string, unknown>[];
+    };
+    expect(status.jobs.map(({ status: said, due }) => [said, due])).toEqual([
+      ["failed", true],
+      ["failed", true],
+      ["done", false],
+    ]);
+  });
+
+  test("--dry-run shows the quotes, and buys and remembers nothing", async () => {
+    const file = jobs({ jobs: { legal: LEGAL, bad: { ...SALES, fields: "nmae" } } });
+    const ran = await u.run(["jobs", "run", "legal", "bad", ...file, "--dry-run", "--json"]);
+    expect(JSON.parse(ran.stdout)).toMatchObject([
+      { job: "legal", quote: { rows: 12, credits: 12 } },
+      { job: "bad", quote: null },
+    ]);
+    expect(ran.code).toBe(2);
+    expect(runIds(u)).toEqual([]);
+    expect((await u.run(["jobs", "status", ...file])).stdout).toContain("\nlegal,never,");
+  });
+
+  test("--if-older-than leaves a young file alone, and says so", async () => {
+    const file = jobs({ jobs: { legal: { ...LEGAL, if_older_than: "6d" } } });
+    await u.run(["jobs", "run", "legal", ...file]);
+    const before = await charged(service, CREDITS);
+    const young = await u.run(["jobs", "run", "legal", ...file, "--json"]);
+    expect(JSON.parse(young.stdout)).toMatchObject([{ status: "skipped", exit_code: 0, credits: 0, changed: null }]);
+    expect(young.stderr).toContain("younger than --if-older-than: nothing to do");
+    const old = (Date.now() - 6 * DAY - 1_000) / 1_000;
+    utimesSync(u.file("legal.csv"), old, old);
+    expect((await u.run(["jobs", "run", "legal", ...file])).stderr).toContain("Exported 12");
+    expect((await charged(service, CREDITS)) - before).toBe(12);
+  });
+
+  test("what is said for all of them is for those that say nothing themselves", async () => {
+    const file = jobs({ jobs: { legal: LEGAL } });
+    await u.run(["jobs", "run", "legal", ...file]);
+    expect((await u.run(["jobs", "run", "legal", ...file, "--if-older-than", "8w"])).stderr).toContain("nothing to do");
+    expect(await u.run(["jobs", "run", "legal", ...file, "--if-older-than", "soon"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("--if-older-than takes a span"),
+    });
+  });
+});
+
+describe("the budget", () => {
+  const file = () => jobs({ budget: "50/month", jobs: { legal: LEGAL, sales: SALES } });
+
+  test("is over all jobs of a month of UTC: a cap that would pass it ends with 4 before anything is spent", async () => {
+    const clock = fakeClock(Date.UTC(2026, 0, 31, 23, 0));
+    const run = (name: string, ...more: string[]) => u.run(["jobs", "run", name, ...file(), ...more], { clock });
+    expect(await run("sales")).toMatchObject({ code: 0 });
+    expect(await run("legal")).toMatchObject({ code: 0 });
+    const before = await charged(service, CREDITS);
+    const over = await run("sales");
+    expect(over).toMatchObject({
+      code: 4,
+      stderr: expect.stringContaining("its cap allows 20 more credits, and the budget has 18 left; nothing was spent"),
+    });
+    expect(over.stderr).toContain("32 of 50 credits of 2026-01 (UTC) are spent");
+    // A smaller one still fits, to the credit.
+    expect(await run("legal")).toMatchObject({ code: 0 });
+    expect(await run("legal", "--budget", "55/month")).toMatchObject({ code: 4 });
+    expect(await run("legal", "--budget", "56/month")).toMatchObject({ code: 0 });
+    expect((await charged(service, CREDITS)) - before).toBe(24);
+    clock.advance(3_600_000);
+    expect(await run("sales")).toMatchObject({ code: 0 });
+    const status = JSON.parse((await u.run(["jobs", "status", ...file(), "--json"], { clock })).stdout) as object;
+    expect(status).toMatchObject({ month: "2026-02", spent: 20, budget: 50 });
+  });
+
+  test("what somebody buys by hand is not the jobs'; a run that a job goes on with is", async () => {
+    await u.run(["search", "--department", "Marketing", "--max-credits", "45", "-o", "m.csv"]);
+    expect(await u.run(["jobs", "run", "sales", ...file()])).toMatchObject({ code: 0 });
+    const half = await u.run([
+      "search",
+      "--department",
+      "Legal",
+      "--max-credits",
+      "5",
+      "--require-complete",
+      "-o",
+      "legal.csv",
+      "--overwrite",
+    ]);
+    expect(half.code).toBe(5);
+    expect(await u.run(["jobs", "run", "legal", ...file(), "--budget", "26/month"])).toMatchObject({ code: 4 });
+    expect(await u.run(["jobs", "run", "legal", ...file(), "--budget", "27/month"])).toMatchObject({ code: 0 });
+    expect((await u.run(["spend", "--by", "job"])).stdout).toBe(
+      "job,profiles,settled,uncertain,refunded,foreign\n(by hand),45,45,0,0,0\nlegal,12,12,0,0,0\nsales,20,20,0,0,0\n",
+    );
+  });
+
+  test("a run that has all of its rows is written whatever the budget says", async () => {
+    await u.run(["jobs", "run", "legal", ...file()]);
+    const all = jobs({ budget: "20/month", jobs: { legal: { ...LEGAL, min_rows: 12 } } });
+    writeFileSync(u.file("legal.csv"), "id\nold\n");
+    // Nobody matches: nothing is spent, so no budget is in the way of saying so.
+    const none = jobs(
+      { budget: "20/month", jobs: { legal: { ...LEGAL, filters: { country: "nowhere" } } } },
+      "none.jsonc",
+    );
+    expect(await u.run(["jobs", "run", "legal", ...none])).toMatchObject({ code: 5 });
+    expect(await u.run(["jobs", "run", "legal", ...all])).toMatchObject({ code: 4 });
+    expect(u.read("legal.csv")).toBe("id\nold\n");
+  });
+
+  test.each(["2000", "many/month", "0/month", "5/week"])("--budget %s is refused", async (budget) => {
+    expect(await u.run(["jobs", "run", ...file(), "--budget", budget])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("credits a month, such as 2000/month"),
+    });
+  });
+});
+
+describe("log and notice, of jobs and of search itself", () => {
+  const SEARCH = ["search", "--department", "Legal", "--max-credits", "3", "-o", "l.csv", "--overwrite"];
+
+  test("search appends one line a run, also for what failed before it began", async () => {
+    writeFileSync(u.file("log.ndjson"), '{"half":');
+    expect(await u.run([...SEARCH, "--log", "log.ndjson"])).toMatchObject({ code: 0 });
+    expect(await u.run(["search", "--department", "Legl", "-o", "l.csv", "--log", "log.ndjson"])).toMatchObject({
+      code: 2,
+    });
+    expect(await u.run([...SEARCH, "--log", "log.ndjson", "--if-older-than", "1d"])).toMatchObject({ code: 0 });
+    const [half, ...lines] = u.read("log.ndjson").trim().split("\n");
+    expect(half).toBe('{"half":');
+    expect(lines.map((line) => JSON.parse(line) as object)).toMatchObject([
+      {
+        job: null,
+        command: "search",
+        status: "done",
+        rows: 3,
+        changed: true,
+        credits: 3,
+        receipt: { credits: 3 },
+        error: null,
+      },
+      { status: "failed", exit_code: 2, credits: 0, run: null, error: { code: "invalid_filter" }, receipt: null },
+      { status: "skipped", exit_code: 0, credits: 0 },
+    ]);
+    expect(Object.keys(JSON.parse(lines[0] ?? "") as object)).toEqual(
+      Object.keys(JSON.parse(lines[1] ?? "") as object),
+    );
+  });
+
+  test("a log that cannot be written is refused before anything is bought", async () => {
+    const before = await charged(service, CREDITS);
+    expect(await u.run([...SEARCH, "--log", "nowhere/log.ndjson"])).toMatchObject({
+      code: 2,
+      stderr: expect.stringContaining("the log cannot be written"),
+    });
+    expect(await charged(service, CREDITS)).toBe(before);
+    expect(existsSync(u.file("l.csv"))).toBe(false);
+  });
+
+  test("what a failed run spent is in its line", async () => {
+    const ran = await u.run([...SEARCH, "--require-complete", "--log", "log.ndjson"]);
+    expect(ran.code).toBe(5);
+    expect(outcomes("log.ndjson")).toMatchObject([
+      { status: "failed", exit_code: 5, credits: 3, run: runIds(u)[0], error: { code: "incomplete" } },
+    ]);
+    // The same command has nothing left to buy.
+    expect(await u.run([...SEARCH, "--log", "log.ndjson"])).toMatchObject({ code: 0 });
+    expect(outcomes("log.ndjson").at(-1)).toMatchObject({ status: "done", credits: 0, receipt: { credits: 3 } });
+  });
+
+  test("--notify gets the line of a failure and of a change, without the key, and its own failure is only said", async () => {
+    const notify = ["--notify", 'cat >> told.ndjson; echo "key=$HEADCOUNT_API_KEY" >> told.env'];
+    const told = () =>
+      existsSync(u.file("told.ndjson")) ? outcomes("told.ndjson").map(({ status, changed }) => [status, changed]) : [];
+    expect(await u.run([...SEARCH, ...notify])).toMatchObject({ code: 0 });
+    expect(told()).toEqual([["done", true]]);
+    // The same rows again: nothing to tell.
+    expect(await u.run([...SEARCH, ...notify])).toMatchObject({ code: 0 });
+    expect(await u.run([...SEARCH, ...notify, "--if-older-than", "1d"])).toMatchObject({ code: 0 });
+    expect(told()).toEqual([["done", true]]);
+    expect(await u.run([...SEARCH, "--min-rows", "9", ...notify])).toMatchObject({ code: 5 });
+    expect(told()).toEqual([
+      ["done", true],
+      ["failed", null],
+    ]);
+    expect(outcomes("told.ndjson")[0]).toMatchObject({ receipt: { output: { file: u.file("l.csv") } } });
+    expect(u.read("told.env")).toBe("key=\nkey=\n");
+    const broken = await u.run([...SEARCH.slice(0, -2), "l2.csv", "--notify", "echo heard; exit 3"]);
+    expect(broken).toMatchObject({
+      code: 0,
+      stderr: expect.stringContaining("warning: --notify ended with 3: echo heard; exit 3"),
+    });
+    expect(broken.stderr).toContain("heard\n");
+    expect(broken.stdout).toBe("");
+  });
+
+  test("a command that does not end is ended, with what it started", async () => {
+    const { context, dir } = testContext();
+    const problem = await notified("sleep 600 & echo $! > child; wait", "{}\n", context, 300);
+    expect(problem).toBe("took longer than 0.3 s and was ended");
+    const child = readFileSync(join(dir, "child"), "utf8").trim();
+    const stat = () => (existsSync(`/proc/${child}/stat`) ? readFileSync(`/proc/${child}/stat`, "utf8") : " Z ");
+    await expect.poll(stat, { timeout: 10_000 }).toMatch(/ [ZX] /);
+  });
+
+  test("a job that cannot be read is told too", async () => {
+    const file = jobs({ notify: "cat > told.json", log: "log.ndjson", jobs: { bad: { ...LEGAL, min_row: 1 } } });
+    expect(await u.run(["jobs", "run", ...file])).toMatchObject({ code: 2 });
+    expect(JSON.parse(u.read("told.json"))).toMatchObject({
+      job: "bad",
+      status: "failed",
+      exit_code: 2,
+      error: { code: "invalid_jobs_file" },
+    });
+    expect(outcomes("log.ndjson").length).toBe(1);
+  });
+});

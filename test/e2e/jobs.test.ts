@@ -1,0 +1,222 @@
+import { spawn, spawnSync } from "node:child_process";
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { tempDir } from "../support/client.ts";
+import { BIN, charged, modeOf, readCsv, runIds, spawnUser, type User, user } from "../support/export.ts";
+import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const CREDITS = 100_000;
+let service: TestService;
+let proxy: FaultProxy;
+let u: User;
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS });
+}, 60_000);
+afterAll(() => service.close());
+beforeEach(async () => {
+  proxy = await faultProxy({ target: service.url });
+  u = user(proxy.url, service.key);
+});
+afterEach(() => proxy.close());
+
+const SLOW = { per_page: 10, concurrency: 1 };
+const job = (department: string, max_credits: number, more: object = {}) => ({
+  ...{ schedule: "@daily", filters: { department }, max_credits, output: `${department}.csv` },
+  ...more,
+});
+const write = (document: object): void => writeFileSync(u.file("jobs.jsonc"), `// jobs\n${JSON.stringify(document)}`);
+const jobs = (...argv: readonly string[]) => [...argv.slice(0, 1), ...argv.slice(1), "--file", "jobs.jsonc"];
+const run = (...names: readonly string[]) => spawnUser(u, ["jobs", ...jobs("run", ...names)]);
+const status = async () =>
+  (
+    JSON.parse((await spawnUser(u, ["jobs", ...jobs("status", "--json")])).stdout) as {
+      jobs: { status: string; due: boolean; next: string }[];
+    }
+  ).jobs;
+
+/** A process that is at its n-th paid page, and waits there until it is let go. */
+async function held(argv: readonly string[], at: number) {
+  let letGo = (): void => undefined;
+  const waiting = new Promise<void>((done) => {
+    letGo = done;
+  });
+  let arrived = (): void => undefined;
+  const there = new Promise<void>((done) => {
+    arrived = done;
+  });
+  proxy.decide = async ({ paid }) => {
+    if (paid === at) {
+      arrived();
+      await waiting;
+    }
+    return { kind: "none" };
+  };
+  const child = spawn(process.execPath, [BIN, ...argv], {
+    cwd: u.dir,
+    env: { PATH: process.env.PATH ?? "", ...u.env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let stderr = "";
+  child.stderr.on("data", (data: Buffer) => {
+    stderr += data.toString();
+  });
+  const ended = new Promise<number | null>((done) => child.on("close", (code) => done(code)));
+  await Promise.race([there, ended]);
+  return { child, ended, letGo, stderr: () => stderr };
+}
+
+test("kill -9 in the middle of a job, then jobs run again: it goes on and pays once", async () => {
+  write({ budget: "40/month", log: "log.ndjson", jobs: { sales: job("Sales", 40, SLOW) } });
+  const before = await charged(service, CREDITS);
+  const killed = await held(["jobs", ...jobs("run")], 3);
+  killed.child.kill("SIGKILL");
+  await killed.ended;
+  killed.letGo();
+  expect(existsSync(u.file("Sales.csv"))).toBe(false);
+  expect(await status()).toMatchObject([{ status: "killed", due: true }]);
+  // Its own cap still fits into the budget: what it has spent already is not counted twice.
+  const again = await run();
+  expect({ code: again.code, stderr: again.stderr }).toEqual({
+    code: 0,
+    stderr: expect.stringMatching(/^sales: Exported 40 of /),
+  });
+  expect(readCsv(u.read("Sales.csv")).length).toBe(40);
+  expect((await charged(service, CREDITS)) - before).toBe(40);
+  expect(runIds(u).length).toBe(1);
+  expect((await spawnUser(u, ["spend", "--by", "job"])).stdout).toContain("\nsales,40,40,0,0,0\n");
+  expect(await status()).toMatchObject([{ status: "done", due: false }]);
+  expect([modeOf(u.file("log.ndjson")), modeOf(join(u.dir, "state/jobs/sales/history.ndjson"))]).toEqual([
+    "600",
+    "600",
+  ]);
+});
+
+test("the same job twice at once: the second says so with 9, and touches nothing", async () => {
+  write({ jobs: { sales: job("Sales", 40, SLOW) } });
+  const before = await charged(service, CREDITS);
+  const first = await held(["jobs", ...jobs("run", "sales")], 2);
+  expect(await status()).toMatchObject([{ status: "running" }]);
+  const second = await run("sales");
+  expect(second).toMatchObject({
+    code: 9,
+    stderr: expect.stringContaining("error: sales: another run is at work on job sales"),
+  });
+  first.letGo();
+  expect(await first.ended).toBe(0);
+  expect((await charged(service, CREDITS)) - before).toBe(40);
+});
+
+test("two jobs at once do not pass a budget together: the second waits, counts, and ends with 4", async () => {
+  write({ budget: "50/month", jobs: { sales: job("Sales", 30, SLOW), legal: job("Legal", 30) } });
+  const before = await charged(service, CREDITS);
+  const first = await held(["jobs", ...jobs("run", "sales")], 2);
+  const second = spawn(process.execPath, [BIN, "jobs", ...jobs("run", "legal")], {
+    cwd: u.dir,
+    env: { PATH: process.env.PATH ?? "", ...u.env },
+    stdio: ["ignore", "ignore", "pipe"],
+  });
+  let said = "";
+  await new Promise<void>((done) => {
+    second.stderr.on("data", (data: Buffer) => {
+      said += data.toString();
+      if (said.includes("waiting")) done();
+    });
+    second.on("close", () => done());
+  });
+  expect(said).toBe("legal: waiting for another job: a budget is counted one job at a time\n");
+  const ended = new Promise<number | null>((done) => second.on("close", (code) => done(code)));
+  first.letGo();
+  expect(await first.ended).toBe(0);
+  expect(await ended).toBe(4);
+  expect(said).toContain("the budget has 20 left; nothing was spent");
+  expect((await charged(service, CREDITS)) - before).toBe(30);
+});
+
+test("SIGTERM settles the pages in flight; jobs that were not begun are named by their number", async () => {
+  write({ jobs: { sales: job("Sales", 40, SLOW), legal: job("Legal", 5) } });
+  const first = await held(["jobs", ...jobs("run")], 2);
+  first.child.kill("SIGTERM");
+  first.letGo();
+  expect(await first.ended).toBe(130);
+  expect(first.stderr()).toContain("interrupted; 1 job was not begun");
+  expect((await status()).map(({ status: said }) => said)).toEqual(["failed", "never"]);
+  expect(await run()).toMatchObject({ code: 0 });
+  expect(readCsv(u.read("Sales.csv")).length).toBe(40);
+});
+
+test("a schedule is in the zone of the machine", async () => {
+  write({ jobs: { legal: job("Legal", 5, { schedule: "0 6 * * *" }) } });
+  const next = async (TZ: string): Promise<string> => {
+    const { stdout } = await spawnUser(u, ["jobs", ...jobs("show", "legal")], { TZ });
+    return /^next\t\S+T(\S+)$/m.exec(stdout)?.[1] ?? stdout;
+  };
+  expect([await next("UTC"), await next("Asia/Tokyo"), await next("Asia/Kolkata")]).toEqual([
+    "06:00:00.000Z",
+    "21:00:00.000Z",
+    "00:30:00.000Z",
+  ]);
+});
+
+test("units of systemd are what systemd wants, also where paths are odd, and hold no key", async () => {
+  const odd = join(u.dir, "odd 100% $HOME 'x'");
+  mkdirSync(odd);
+  writeFileSync(
+    join(odd, "jobs.jsonc"),
+    JSON.stringify({ jobs: { legal: job("Legal", 5), hand: { ...job("Sales", 5), schedule: undefined } } }),
+  );
+  const printed = await spawnUser(u, ["jobs", "systemd", "--file", join(odd, "jobs.jsonc")]);
+  expect(printed).toMatchObject({ code: 0, stderr: "" });
+  expect(printed.stdout).not.toContain(service.key);
+  expect(printed.stdout).not.toContain("hand");
+  expect(printed.stdout).toContain("OnCalendar=*-*-* 00:00:00\n");
+  const written = await spawnUser(u, ["jobs", "systemd", "--file", join(odd, "jobs.jsonc"), "-o", "units"]);
+  expect(written).toMatchObject({ code: 0, stderr: expect.stringContaining("enable --now headcount-legal.timer") });
+  const unit = u.read("units/headcount-legal.service");
+  expect(printed.stdout).toContain(unit);
+  expect(unit).toMatch(
+    new RegExp(
+      `^ExecStart=${process.execPath} /\\S+/bin/headcount\\.js jobs run legal --file "/.*/odd 100%% \\$\\$HOME 'x'/jobs\\.jsonc"$`,
+      "m",
+    ),
+  );
+  expect(unit).toContain(`Environment=HEADCOUNT_STATE_DIR=${join(u.dir, "state")}\n`);
+  const verify = ["verify", "--user", u.file("units/headcount-legal.service"), u.file("units/headcount-legal.timer")];
+  const env = { PATH: process.env.PATH ?? "", HOME: u.dir, XDG_RUNTIME_DIR: tempDir("headcount-run-") };
+  if (spawnSync("systemd-analyze", ["--version"]).status !== 0) return;
+  const checked = spawnSync("systemd-analyze", verify, { env, encoding: "utf8" });
+  expect({ status: checked.status, stderr: checked.stderr }).toEqual({ status: 0, stderr: "" });
+});
+
+test("a line of the crontab does what it says in a bare shell, with the key from its file", async () => {
+  const odd = join(u.dir, "odd 100% 'x'");
+  mkdirSync(odd);
+  writeFileSync(
+    join(odd, "jobs.jsonc"),
+    JSON.stringify({ jobs: { legal: job("Legal", 5, { schedule: "0 6 * * MON-FRI" }) } }),
+  );
+  writeFileSync(u.file(".headcount.env"), `HEADCOUNT_API_KEY=${service.key}\n`, { mode: 0o600 });
+  const { stdout } = await spawnUser(u, ["jobs", "cron", "--file", join(odd, "jobs.jsonc")]);
+  expect(stdout).not.toContain(service.key);
+  const line = stdout.split("\n").find((text) => !text.startsWith("#")) ?? "";
+  expect(line).toMatch(/^0 6 \* \* 1-5 {2}/);
+  // As cron does: the command is what follows the five fields, and an escaped percent sign is one.
+  const command = line.replace(/^(\S+ +){5}/, "").replaceAll("\\%", "%");
+  const shell = spawn("/bin/sh", ["-c", command], { cwd: "/", env: { HOME: u.dir, PATH: "/usr/bin:/bin" } });
+  let said = "";
+  shell.stderr.on("data", (data: Buffer) => {
+    said += data.toString();
+  });
+  const code = await new Promise((done) => shell.on("close", done));
+  expect({ code, said }).toEqual({ code: 0, said: expect.stringContaining("legal: Exported 5 of ") });
+  expect(readCsv(readFileSync(join(odd, "Legal.csv"), "utf8")).length).toBe(5);
+});
+
+test("a log that was rotated goes on under its name, and lines of many at once never mix", async () => {
+  const search = (name: string) =>
+    spawnUser(u, ["search", "--department", "Legal", "--max-credits", "2", "-o", name, "--log", "log.ndjson"]);
+  await Promise.all(["a.csv", "b.csv", "c.csv", "d.csv"].map(search));
+  const lines = u.read("log.ndjson").trim().split("\n");
+  expect(lines.map((line) => (JSON.parse(line) as { rows: number }).rows)).toEqual([2, 2, 2, 2]);
+});
