@@ -1,5 +1,6 @@
 import { resolve } from "node:path";
 import type { Context } from "../context.ts";
+import { resolveOutput } from "../output/tables/target.ts";
 import type { RunCommand } from "../runs/plan.ts";
 import type { RunSpend } from "../runs/spend.ts";
 import type { buy, Purchase } from "./buy.ts";
@@ -22,7 +23,9 @@ export async function buyParsed(
   const onRun = (started: string): void => {
     id = started;
   };
-  const output = flags.output === "-" ? undefined : file(flags.output);
+  // A name that is none is refused where the command is read.
+  const output =
+    flags.output === undefined || flags.output === "-" ? undefined : tried(() => resolveOutput(flags.output ?? "", context.cwd));
   const telling = { command, output, log: file(log), notify, isMine: (spend: RunSpend) => spend.run === id };
   const { failure } = await told(
     telling,
@@ -30,4 +33,12 @@ export async function buyParsed(
     async () => (await run({ ...(await parse()), onRun }, context)) ?? {},
   );
   if (failure !== undefined) throw failure;
+}
+
+function tried<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
 }

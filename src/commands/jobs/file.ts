@@ -4,8 +4,9 @@ import { configDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
 import { checkFilters, FILTER_KEYS } from "../../contract/filters.ts";
 import { type Credits, formatCredits, parseCredits } from "../../contract/money.ts";
-import { echo, withoutPassword } from "../../contract/text.ts";
+import { echo } from "../../contract/text.ts";
 import { type CliError, usageError } from "../../errors.ts";
+import { resolveOutput } from "../../output/tables/target.ts";
 import { readInput } from "../input.ts";
 import { readBudget } from "./budget.ts";
 import {
@@ -170,15 +171,21 @@ async function readJob(
     command: command ?? JOB_COMMANDS[0],
     schedule: await scheduleOf(find("schedule"), problems),
     argv,
-    output: output === undefined ? undefined : outputOf(output, shared.folder),
+    output: output === undefined ? undefined : outputOf(output, find("output"), shared.folder, problems),
     cap,
     log: log === undefined ? shared.log : resolve(shared.folder, log),
     notify: textOf(find("notify"), problems) ?? shared.notify,
   };
 }
 
-const outputOf = (text: string, folder: string): string =>
-  /^[a-z]{2,}:/i.test(text) ? withoutPassword(text) : resolve(folder, text);
+function outputOf(text: string, member: Member | undefined, folder: string, problems: Problem[]): string | undefined {
+  try {
+    return resolveOutput(text, folder);
+  } catch (error) {
+    problems.push({ ...placeOf((member as Member).value), message: (error as Error).message });
+    return undefined;
+  }
+}
 
 async function scheduleOf(member: Member | undefined, problems: Problem[]): Promise<Schedule | undefined> {
   const text = textOf(member, problems);

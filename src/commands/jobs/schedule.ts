@@ -80,18 +80,24 @@ function readField(text: string, { name, least, most, names = [] }: Field): read
   };
   const parts: Part[] = [];
   for (const part of text.split(",")) {
-    const [, any, first, last, step] = /^(?:(\*)|(\w+)(?:-(\w+))?)(?:\/(\d+))?$/.exec(part) ?? [];
-    const from = any === undefined ? number(first) : least;
-    const to = any === undefined ? number(last ?? first) : most;
+    const [, star, first, last, step] = /^(?:(\*)|(\w+)(?:-(\w+))?)(?:\/(\d+))?$/.exec(part) ?? [];
+    const from = star === undefined ? number(first) : least;
+    const to = star === undefined ? number(last ?? first) : most;
     const each = step === undefined ? 1 : Number(step);
     const fits = [from, to].every((value) => Number.isInteger(value) && value >= least && value <= most);
     // A step of a single number means one thing to one cron and nothing to another.
-    if (!fits || from > to || each < 1 || (step !== undefined && any === undefined && last === undefined)) {
+    if (
+      !fits ||
+      from > to ||
+      each < 1 ||
+      each > most ||
+      (step !== undefined && star === undefined && last === undefined)
+    ) {
       const called = names.length > 0 ? `, or ${names.slice(0, 2).join(", ")}, ...` : "";
       return `"${echo(part)}" is no ${name}: it is from ${least} to ${most}${called}, a range (${least}-${most}), or a step (*/2)`;
     }
     // From a single number there is nothing to step to: systemd would go on to the field's end.
-    parts.push({ whole: any !== undefined, from, to, step: from === to ? 1 : each });
+    parts.push({ whole: star !== undefined, from, to, step: from === to ? 1 : each });
   }
   return parts;
 }
