@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account filters segment search enrich employees refresh runs resume spend owned sql login logout connections doctor serve service completion help'
+    commands='count account filters segment search enrich employees refresh runs resume spend owned sql jobs login logout connections doctor serve service completion help'
     flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -51,18 +51,18 @@ __headcount_tree() {
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt --sample --spread --values --seed --all --owned --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt --sample --spread --values --seed -c --connection --base-url --paging --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt --sample --spread --values --seed --all --owned --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt --sample --spread --values --seed -c --connection --base-url --paging --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --per-company -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'refresh')
     commands=''
@@ -153,6 +153,46 @@ __headcount_tree() {
     commands=''
     flags='-f --file --format --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-f --file --format -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs')
+    commands='run status list show systemd cron schema'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs run')
+    commands=''
+    flags='--file --dry-run --budget --if-older-than --log --notify -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --budget --if-older-than --log --notify -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs status')
+    commands=''
+    flags='--file --budget -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --budget -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs list')
+    commands=''
+    flags='--file -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs show')
+    commands=''
+    flags='--file -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs systemd')
+    commands=''
+    flags='--file --keys -o --output -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --keys -o --output -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs cron')
+    commands=''
+    flags='--file --keys -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --keys -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'jobs schema')
+    commands=''
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'login')
     commands=''
@@ -304,7 +344,7 @@ __headcount_values() {
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
   'count --format' | 'spend --format')
     source='list'; values=('table' 'csv' 'json') ;;
-  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
+  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --log' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --log' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
     source='file' ;;
   'count --seniority-level' | 'segment save --seniority-level' | 'search --seniority-level' | 'refresh --seniority-level' | 'owned export --seniority-level')
     source='list'; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
@@ -327,8 +367,8 @@ __headcount_values() {
   'runs export --fields')
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
   'spend --by')
-    source='list'; values=('day' 'run' 'connection') ;;
-  'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service keys create --data' | 'service keys list --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service link --data' | 'service verify --data')
+    source='list'; values=('day' 'run' 'connection' 'job') ;;
+  'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service keys create --data' | 'service keys list --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service link --data' | 'service verify --data')
     source='directory' ;;
   'service map --kind')
     source='list'; values=('people' 'companies') ;;
@@ -339,7 +379,7 @@ __headcount_values() {
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'runs' 'resume' 'spend' 'owned' 'sql' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'runs' 'resume' 'spend' 'owned' 'sql' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

@@ -16,6 +16,7 @@ $headcountTree = @{
       'spend' = 'show what was spent, from the runs that are kept'
       'owned' = 'what you own: everybody ever bought, once (offline)'
       'sql' = 'ask the people you own with SQL (offline)'
+      'jobs' = 'run exports on a schedule, within a budget'
       'login' = 'store a key for a connection'
       'logout' = 'remove a connection''s key'
       'connections' = 'list, use, set or remove connections'
@@ -259,6 +260,9 @@ $headcountTree = @{
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
+      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
+      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
@@ -306,6 +310,9 @@ $headcountTree = @{
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
+      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
+      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
@@ -347,6 +354,9 @@ $headcountTree = @{
       '--yes' = @{ Text = 'buy without asking'; Value = $null }
       '--require-complete' = @{ Text = 'exit 5 where a limit or cap left something out'; Value = $null }
       '--wait' = @{ Text = 'wait for another run at the same output instead of ending with exit 9'; Value = $null }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
+      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
+      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'show the quote and buy nothing'; Value = $null }
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
@@ -566,7 +576,7 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
-      '--by' = @{ Text = 'one line for each'; Value = @{ Kind = 'list'; Values = @('day', 'run', 'connection') } }
+      '--by' = @{ Text = 'one line for each'; Value = @{ Kind = 'list'; Values = @('day', 'run', 'connection', 'job') } }
       '--test' = @{ Text = 'the simulated credits of test keys instead'; Value = $null }
       '--format' = @{ Text = 'table, csv or json'; Value = @{ Kind = 'list'; Values = @('table', 'csv', 'json') } }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -717,6 +727,116 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'jobs' = @{
+    Commands = [ordered]@{
+      'run' = 'Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure''s. A job that is at work already ends with 9; under a budget jobs wait for each other.'
+      'status' = 'How each job went, what it changed and cost, when it comes next, and what the month has cost.'
+      'list' = 'List the jobs of the file, and what is wrong with it.'
+      'show' = 'The command line that a job stands for, and its schedule.'
+      'systemd' = 'Print a service and a timer of systemd for each job: absolute paths, no key in them.'
+      'cron' = 'Print a line of a crontab for each job: absolute paths, no key in them.'
+      'schema' = 'Print a JSON Schema for files of jobs: an editor completes and checks by it.'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'jobs run' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
+      '--dry-run' = @{ Text = 'show the quotes and buy nothing'; Value = $null }
+      '--budget' = @{ Text = 'instead of the file''s: most credits of a month (UTC), over all jobs'; Value = @{ Kind = 'text' } }
+      '--if-older-than' = @{ Text = 'do nothing where the file is younger than 12h, 6d, 8w'; Value = @{ Kind = 'text' } }
+      '--log' = @{ Text = 'append one JSON line about how it went'; Value = @{ Kind = 'file' } }
+      '--notify' = @{ Text = 'shell command for a failure or a changed file; gets that line on its stdin'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
+  'jobs status' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
+      '--budget' = @{ Text = 'instead of the file''s: most credits of a month (UTC), over all jobs'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
+  'jobs list' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'jobs show' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'jobs systemd' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
+      '--keys' = @{ Text = 'file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)'; Value = @{ Kind = 'file' } }
+      '-o' = @{ Text = 'write them as files, into ~/.config/systemd/user for one'; Value = @{ Kind = 'directory' } }
+      '--output' = @{ Text = 'write them as files, into ~/.config/systemd/user for one'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
+  'jobs cron' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--file' = @{ Text = 'the file of jobs (default: jobs.jsonc in the config folder)'; Value = @{ Kind = 'file' } }
+      '--keys' = @{ Text = 'file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)'; Value = @{ Kind = 'file' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
+  'jobs schema' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
     Many = $false
   }
   'login' = @{
@@ -1101,7 +1221,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -8,6 +8,7 @@ import { addCredits, type Credits, credits, creditsToNumber, ZERO } from "../con
 import { harmlessLine } from "../contract/text.ts";
 import { type CliError, EXIT, usageError } from "../errors.ts";
 import { sha256Of } from "../output/output.ts";
+import { engineOf } from "../output/tables/target.ts";
 import type { Receipt } from "../purchase/receipt.ts";
 import { FILE_MODE } from "../runs/disk.ts";
 import { creditsOf } from "../runs/journal.ts";
@@ -83,7 +84,7 @@ export async function told(
     finished: new Date(context.now()).toISOString(),
     rows: receipt?.distinct ?? null,
     rows_before: rowsBefore ?? null,
-    changed: receipt?.output == null ? null : receipt.output.sha256 !== before,
+    changed: changeOf(receipt, before),
     credits: creditsToNumber(mine.credits),
     output: output ?? null,
     run: receipt?.run ?? mine.run ?? null,
@@ -99,6 +100,13 @@ export async function told(
   };
   await tell(outcome, telling, context);
   return { outcome, failure };
+}
+
+/** A table does not tell what it held before: new rows are a change of it. */
+function changeOf(receipt: Receipt | null, before: string | undefined): boolean | null {
+  if (receipt?.output == null) return null;
+  const { sha256, added } = receipt.output;
+  return sha256 === null ? (added ?? 0) > 0 : sha256 !== before;
 }
 
 async function spentSince(
@@ -210,6 +218,9 @@ export async function freshness(
 ): Promise<{ readonly file: string; readonly modified: number } | undefined> {
   if (file === undefined) {
     throw usageError("--if-older-than is about a file, and this writes to stdout", "add -o FILE");
+  }
+  if (engineOf(file) !== undefined) {
+    throw usageError("--if-older-than is about a file, and a table does not tell its age", "leave it out");
   }
   const there = await stat(file).catch(() => undefined);
   if (there === undefined || !there.isFile() || Math.abs(context.now() - there.mtimeMs) >= span) return undefined;

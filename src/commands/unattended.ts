@@ -25,7 +25,9 @@ export async function buyParsed(
   };
   // A name that is none is refused where the command is read.
   const output =
-    flags.output === undefined || flags.output === "-" ? undefined : tried(() => resolveOutput(flags.output ?? "", context.cwd));
+    flags.output === undefined || flags.output === "-"
+      ? undefined
+      : tried(() => resolveOutput(flags.output ?? "", context.cwd));
   const telling = { command, output, log: file(log), notify, isMine: (spend: RunSpend) => spend.run === id };
   const { failure } = await told(
     telling,
