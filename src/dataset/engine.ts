@@ -1,3 +1,4 @@
+import type { Facet, FacetKey } from "../contract/facets.ts";
 import type { CanonicalFilters } from "../contract/filters.ts";
 
 export interface DatasetInfo {
@@ -31,6 +32,17 @@ export interface FoundCompany {
   readonly record: string;
 }
 
+/** Which values of a key are told. */
+export interface FacetQuestion {
+  readonly key: FacetKey;
+  /** In normal form: only values that begin so. '' for all. */
+  readonly prefix: string;
+  /** The most values. */
+  readonly limit: number;
+  /** The fewest people who have to share a value. */
+  readonly least: number;
+}
+
 /** A question took longer than it may, and was stopped. */
 export class OutOfTimeError extends Error {
   override readonly name = "OutOfTimeError";
@@ -43,6 +55,8 @@ export class OutOfTimeError extends Error {
 export interface Engine {
   info(): DatasetInfo;
   count(filters: CanonicalFilters): Promise<number>;
+  /** Values of a key with the number of people of the segment that have each. @throws OutOfTimeError where it takes longer than `limitMs` */
+  facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet>;
   /** The people of a slice of the segment, in public order; the same row is at the same offset for every slice. */
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage>;
   /** The company, or undefined. Where a name is shared, the one that comes first in the order of ids. */

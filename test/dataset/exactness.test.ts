@@ -6,9 +6,10 @@ import { canonicalAddress, slugOf } from "../../src/contract/normalise.ts";
 import type { Person } from "../../src/contract/records.ts";
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
-import type { Engine } from "../../src/dataset/engine.ts";
+import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { hostilePeople, matches, publicOrder, randomFilters, seededRandom } from "../support/exactness.ts";
+import { naiveFacet, randomFacet } from "../support/facets.ts";
 
 const SETS = process.env.HEADCOUNT_LONG ? 5_000 : 300;
 const TIMEOUT_MS = SETS * 400;
@@ -131,6 +132,42 @@ test("long lists of addresses, whole and bare, with and without more: as a naive
       );
     }
   }
+});
+
+test(
+  "facets: values, others and missing are those of a naive count, in memory and from disk",
+  async () => {
+    const random = seededRandom(SEED + 5);
+    for (let set = 0; set < SETS; set++) {
+      const everyone = { exact: {}, prefix: {}, range: {} };
+      const [people, ...engines] =
+        set % 2 === 0 ? [hostile, hostileEngine, hostileOnDisk] : [generated, generatedEngine, generatedOnDisk];
+      const filters = set % 5 === 0 ? everyone : randomFilters(people, random);
+      const question = randomFacet(people, random);
+      const inside = people.filter((person) => matches(person, filters));
+      const expected = naiveFacet(inside, question);
+      expect(expected.values.reduce((sum, { count }) => sum + count, expected.others + expected.missing)).toBe(
+        inside.length,
+      );
+      for (const engine of engines) {
+        const what = `seed ${SEED + 5}, set ${set}: ${canonicalJson(filters)} by ${JSON.stringify(question)}`;
+        expect(await engine.facet(filters, question, TIMEOUT_MS), what).toEqual(expected);
+      }
+    }
+  },
+  TIMEOUT_MS,
+);
+
+test("a facet that takes too long is given up", async () => {
+  const question = { key: "city", prefix: "", limit: 5, least: 1 } as const;
+  const slow = await openDataset(await smallDatasetFolder(4_000, 3), { resources: SMALL, ...ON_DISK, connections: 1 });
+  const filters = { exact: {}, prefix: {}, range: { followers_min: 1 } };
+  // In line behind others there is no time left, however quick it would be.
+  const many = Array.from({ length: 30 }, (_, least) => slow.facet(filters, { ...question, least }, 60_000));
+  const late = slow.facet(filters, question, 0);
+  await expect(late).rejects.toThrow(OutOfTimeError);
+  expect(await Promise.all(many)).toHaveLength(30);
+  await slow.close();
 });
 
 test("the pages of a segment are its people once each, whatever the page size", async () => {

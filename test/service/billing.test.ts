@@ -53,6 +53,7 @@ function watched() {
     people: (filters, slice) => gated(() => inner.people(filters, slice)),
     company: (lookup) => gated(() => inner.company(lookup)),
     employees: (id, slice) => gated(() => inner.employees(id, slice)),
+    facet: (filters, question, limitMs) => inner.facet(filters, question, limitMs),
     verify: () => inner.verify(),
     close: () => inner.close(),
   });

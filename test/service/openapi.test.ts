@@ -243,6 +243,7 @@ describe("every status of every path", () => {
         people: async (...given) => gate.then(() => engine.people(...given)),
         company: async (...given) => gate.then(() => engine.company(...given)),
         employees: async (...given) => gate.then(() => engine.employees(...given)),
+        facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
         verify: () => engine.verify(),
         close: () => engine.close(),
       }),

@@ -1,15 +1,19 @@
-import type { ClickHouseClient } from "@clickhouse/client";
+import type { ClickHouseClient, QueryParams } from "@clickhouse/client";
+import type { Facet } from "../../contract/facets.ts";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
 import { isSlug, slugOf } from "../../contract/normalise.ts";
 import {
   type CompanyLookup,
   type DatasetInfo,
   type Engine,
+  type FacetQuestion,
   type FoundCompany,
+  OutOfTimeError,
   ofCompany,
   type RecordPage,
   type Slice,
 } from "../engine.ts";
+import { withOthers } from "../facet.ts";
 import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Dialect, type Query, rendered } from "./dialect.ts";
@@ -26,6 +30,8 @@ const EXACT = {
 } as const;
 
 const SEGMENT_BYTES = 64 * 2 ** 20;
+/** ClickHouse's number of an error. */
+const TIMEOUT_EXCEEDED = "159";
 
 export interface ClickHouseEngineOptions {
   readonly client: ClickHouseClient;
@@ -71,6 +77,25 @@ export class ClickHouseEngine implements Engine {
 
   count(filters: CanonicalFilters): Promise<number> {
     return this.#count(whereOf(filters));
+  }
+
+  async facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet> {
+    const { key, least, limit, prefix } = question;
+    const where = whereOf(filters);
+    const groups = `SELECT ${key} AS value, count() AS n FROM ${this.#people}${where.sql} GROUP BY ${key}`;
+    const params = { ...where.params, prefix, least, limit };
+    // Missing text is ''.
+    const wanted = `value != ''${prefix === "" ? "" : ` AND startsWith(${key === "department" ? "lower(value)" : "value"}, {prefix:String})`}`;
+    const order = "ORDER BY n DESC, value LIMIT {limit:UInt32}";
+    const [totals, told] = await Promise.all(
+      [
+        `SELECT sum(n), sumIf(n, value = ''), countIf(${wanted}) FROM (${groups})`,
+        `SELECT value, n FROM (${groups}) WHERE ${wanted} AND n >= {least:UInt32} ${order}`,
+      ].map((sql) => this.#rows({ sql, params }, limitMs)),
+    );
+    const [count = 0, missing = 0, distinct = 0] = (totals?.[0] ?? []).map(Number);
+    const values = (told ?? []).map(([value, n]) => ({ value: String(value), count: Number(n) }));
+    return withOthers({ count, missing, distinct, values });
   }
 
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
@@ -126,12 +151,23 @@ export class ClickHouseEngine implements Engine {
     return this.#client.close();
   }
 
-  async #rows(query: Query): Promise<Rows> {
-    const answer = await this.#client.query({
-      ...rendered(query, this.#dialect),
-      format: "JSONCompact",
-      clickhouse_settings: { ...EXACT },
-    });
+  /** @throws OutOfTimeError where it takes longer than `limitMs`; the server stops at it too */
+  async #rows(query: Query, limitMs?: number): Promise<Rows> {
+    if (limitMs === undefined) return this.#ask(query);
+    // The server of the tests takes whole seconds.
+    const seconds = this.#dialect.parameters ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
+    const abort_signal = AbortSignal.timeout(limitMs);
+    return this.#ask(query, { abort_signal, clickhouse_settings: { ...EXACT, max_execution_time: seconds } }).catch(
+      (error: unknown) => {
+        const code = error instanceof Error && "code" in error ? error.code : undefined;
+        if (!abort_signal.aborted && code !== TIMEOUT_EXCEEDED) throw error;
+        throw new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`, { cause: error });
+      },
+    );
+  }
+
+  async #ask(query: Query, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
+    const answer = await this.#client.query({ ...rendered(query, this.#dialect), ...settings, format: "JSONCompact" });
     return (await answer.json<readonly unknown[]>()).data;
   }
 

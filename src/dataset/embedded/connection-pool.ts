@@ -19,22 +19,25 @@ export class ConnectionPool {
   readonly #free: DuckDBConnection[];
   readonly #waiting = new Set<Waiting>();
   readonly #most: number;
+  readonly #limitMs: number;
   #made = 1;
 
-  constructor(duckdb: OpenDuckDb, resources: Resources, most: number) {
+  /** @param most connections at a time. @param limitMs of a use that says no other */
+  constructor(duckdb: OpenDuckDb, resources: Resources, most: number, limitMs: number) {
     this.#duckdb = duckdb;
     this.#resources = resources;
     this.#free = [duckdb.connection];
     this.#most = most;
+    this.#limitMs = limitMs;
   }
 
   /**
-   * @param limitMs for waiting and working together; undefined for as long as it takes. @throws OutOfTimeError where it took longer;
+   * @param limitMs for waiting and working together; Infinity for as long as it takes. @throws OutOfTimeError where it took longer;
    * the statement has ended by then
    */
   async use<Result>(
-    limitMs: number | undefined,
     work: (connection: DuckDBConnection) => Promise<Result>,
+    limitMs: number = this.#limitMs,
   ): Promise<Result> {
     const late = new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
     const place: { connection?: DuckDBConnection; waiting?: Waiting; interrupting?: NodeJS.Timeout } = {};
@@ -44,7 +47,7 @@ export class ConnectionPool {
       connection?.interrupt();
       place.interrupting = setTimeout(stop, INTERRUPT_EVERY_MS);
     };
-    const timer = limitMs === undefined ? undefined : setTimeout(stop, limitMs);
+    const timer = limitMs === Number.POSITIVE_INFINITY ? undefined : setTimeout(stop, limitMs);
     try {
       place.connection = await this.#take((waiting) => {
         place.waiting = waiting;

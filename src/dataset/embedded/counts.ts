@@ -4,6 +4,7 @@ import { setImmediate } from "node:timers/promises";
 import { crc32 } from "node:zlib";
 import type { Condition } from "../../contract/conditions.ts";
 import { DatasetDamagedError } from "../layout.ts";
+import { type Dictionary, intersection, masksOf, NumberDictionary, type Ranges, TextDictionary } from "./dictionary.ts";
 
 /*
  * counts.bin, little-endian: magic (8 bytes), CRC-32 of the rest (u32), length of the header (u32), header (JSON), arrays at multiples of 8.
@@ -39,16 +40,6 @@ interface Header {
     readonly codes: readonly Span[];
     readonly before: Span;
   }[];
-}
-
-/** Half-open ranges of codes, rising and apart from each other. */
-type Ranges = readonly (readonly [from: number, to: number])[];
-
-interface Dictionary {
-  readonly size: number;
-  value(code: number): string | number;
-  /** The codes of values that meet the condition; never that of a missing value. */
-  ranges(condition: Condition): Ranges;
 }
 
 interface Table {
@@ -225,6 +216,35 @@ export class Counts {
     return peopleIn(table, wanted, last, 0, 0, table.rows);
   }
 
+  /** For each value of a column how many people meet all conditions, null for those without one; undefined as in {@link count}. */
+  groups(
+    column: string,
+    conditions: readonly Condition[],
+  ): (readonly [value: string | null, people: number])[] | undefined {
+    const table = this.#tables.find(
+      ({ columns }) => columns.includes(column) && conditions.every((condition) => columns.includes(condition.column)),
+    );
+    const dictionary = this.#dictionaries.get(column);
+    const grouped = table?.codes[table.columns.indexOf(column)];
+    if (!table || !dictionary || !grouped) return undefined;
+    const wanted = conditions.map((condition) => ({
+      codes: table.codes[table.columns.indexOf(condition.column)] ?? grouped,
+      ranges: this.#dictionaries.get(condition.column)?.ranges(condition) ?? [],
+    }));
+    const sums = new Uint32Array(dictionary.size + 1);
+    const isWanted = masksOf(wanted.map(({ ranges }) => ranges));
+    for (let row = 0; row < table.rows; row++) {
+      if (!wanted.every(({ codes }, index) => isWanted[index]?.[codes[row] ?? 0] === 1)) continue;
+      const code = grouped[row] ?? 0;
+      sums[code] = (sums[code] ?? 0) + (table.before[row + 1] ?? 0) - (table.before[row] ?? 0);
+    }
+    const groups: (readonly [string | null, number])[] = [];
+    for (const [code, people] of sums.entries()) {
+      if (people > 0) groups.push([code < dictionary.size ? String(dictionary.value(code)) : null, people]);
+    }
+    return groups;
+  }
+
   *rows(columns: readonly string[]): Generator<readonly [values: readonly Value[], people: number]> {
     const table = this.#tables.find((other) => other.columns.join() === columns.join());
     if (!table) return;
@@ -287,93 +307,4 @@ function firstAtLeast(codes: Uint32Array, code: number, low: number, high: numbe
     else to = middle;
   }
   return from;
-}
-
-function partition(size: number, isBelow: (place: number) => boolean): number {
-  let from = 0;
-  let to = size;
-  while (from < to) {
-    const middle = (from + to) >>> 1;
-    if (isBelow(middle)) from = middle + 1;
-    else to = middle;
-  }
-  return from;
-}
-
-const range = (from: number, to: number): Ranges => (from < to ? [[from, to]] : []);
-
-class TextDictionary implements Dictionary {
-  readonly size: number;
-  readonly #starts: Uint32Array;
-  readonly #bytes: Buffer;
-
-  constructor(starts: Uint32Array, bytes: Buffer) {
-    this.#starts = starts;
-    this.#bytes = bytes;
-    this.size = starts.length - 1;
-  }
-
-  value(code: number): string {
-    return this.#bytes.toString("utf8", this.#starts[code], this.#starts[code + 1]);
-  }
-
-  ranges(condition: Condition): Ranges {
-    if (condition.kind === "prefix") {
-      const { from, before } = condition;
-      return range(this.#place(Buffer.from(from)), before === undefined ? this.size : this.#place(Buffer.from(before)));
-    }
-    if (condition.kind !== "in") return [];
-    const codes = new Set<number>();
-    for (const value of condition.values) {
-      const bytes = Buffer.from(value);
-      const code = this.#place(bytes);
-      if (code < this.size && this.#compare(bytes, code) === 0) codes.add(code);
-    }
-    return [...codes].sort((a, b) => a - b).map((code) => [code, code + 1]);
-  }
-
-  /** The number of values below these bytes. The order of UTF-8 is that of code points. */
-  #place(bytes: Buffer): number {
-    return partition(this.size, (code) => this.#compare(bytes, code) < 0);
-  }
-
-  #compare(bytes: Buffer, code: number): number {
-    return this.#bytes.compare(bytes, 0, bytes.length, this.#starts[code], this.#starts[code + 1]);
-  }
-}
-
-class NumberDictionary implements Dictionary {
-  readonly size: number;
-  readonly #numbers: Float64Array;
-
-  constructor(numbers: Float64Array) {
-    this.#numbers = numbers;
-    this.size = numbers.length;
-  }
-
-  value(code: number): number {
-    return this.#numbers[code] ?? 0;
-  }
-
-  ranges(condition: Condition): Ranges {
-    if (condition.kind !== "range") return [];
-    const { min = 0, max = Number.POSITIVE_INFINITY } = condition;
-    const numbers = this.#numbers;
-    return range(
-      partition(this.size, (code) => (numbers[code] ?? 0) < min),
-      partition(this.size, (code) => (numbers[code] ?? 0) <= max),
-    );
-  }
-}
-
-function intersection(one: Ranges, other: Ranges): Ranges {
-  const both: [number, number][] = [];
-  for (const [from, to] of one) {
-    for (const [start, end] of other) {
-      const low = Math.max(from, start);
-      const high = Math.min(to, end);
-      if (low < high) both.push([low, high]);
-    }
-  }
-  return both;
 }

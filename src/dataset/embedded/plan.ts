@@ -1,4 +1,5 @@
 import {
+  afterPrefix,
   type Condition,
   conditionSql,
   joinSql,
@@ -6,8 +7,10 @@ import {
   type SqlDialect,
   whereSql,
 } from "../../contract/conditions.ts";
+import type { FacetKey } from "../../contract/facets.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../contract/normalise.ts";
 import { COMPANY_COLUMNS, PLACED_COLUMNS, type PlacedColumn, placeOf, type RowIndex } from "../columns.ts";
+import type { FacetQuestion } from "../engine.ts";
 import { addressKeys, type FieldsOf, type KeyRange } from "./record-store.ts";
 
 const LONG_LIST = 30;
@@ -84,11 +87,15 @@ export const listed = (rids: Uint32Array): Sql => ({
   values: [`[${rids.join(",")}]`],
 });
 
-/** People of the filter table who meet conditions, among candidates where there are some. @param places of each {@link Placed} condition */
+/**
+ * People of the filter table who meet conditions, among candidates where there are some.
+ * @param places of each {@link Placed} condition. @param column what is read of them
+ */
 export function scan(
   conditions: readonly Condition[],
   places: ReadonlyMap<Condition, readonly [from: number, before: number]>,
   lookups: readonly Sql[] = [],
+  column = "rid",
 ): Sql {
   const sorted = conditions.toSorted((a, b) => SCAN_ORDER.indexOf(a.column) - SCAN_ORDER.indexOf(b.column));
   const parts = sorted.map((condition) => {
@@ -100,10 +107,37 @@ export function scan(
   const found = intersect(lookups);
   if (lookups.length > 0) parts.push({ text: `rid IN (${found.text})`, values: found.values });
   const where = joinSql(parts, " AND ");
-  return { text: `SELECT rid FROM filters.people WHERE ${where.text}`, values: where.values };
+  const text = `SELECT ${column} FROM filters.people${parts.length > 0 ? " WHERE " : ""}${where.text}`;
+  return { text, values: where.values };
 }
 
 export const intersect = (lookups: readonly Sql[]): Sql => joinSql(lookups, " INTERSECT ");
+
+/** Departments are kept as their names, all else in the normal form that a prefix comes in. */
+const matched = (key: FacetKey): string => (key === "department" ? "lower(value)" : "value");
+
+/**
+ * Of those who meet conditions, by their value of a column, rows of kind, value and number: 0 everybody, 1 who has none, 2 how many
+ * different values, and then the values.
+ * @param people a {@link scan} of the column
+ */
+export function grouped(people: Sql, { key, least, limit, prefix }: FacetQuestion): Sql {
+  const from: Condition = { kind: "prefix", column: matched(key), from: prefix, before: afterPrefix(prefix) };
+  const where = joinSql(
+    [{ text: "value IS NOT NULL", values: [] }, ...(prefix === "" ? [] : [conditionSql(from, DIALECT)])],
+    " AND ",
+  );
+  return {
+    text: `WITH groups AS MATERIALIZED (SELECT ${key} AS value, count(*)::BIGINT AS n FROM (${people.text}) GROUP BY 1),
+      wanted AS (SELECT value, n FROM groups WHERE ${where.text})
+      SELECT kind, value, n FROM (SELECT 0 AS kind, NULL AS value, sum(n)::BIGINT AS n FROM groups
+        UNION ALL SELECT 1, NULL, sum(n)::BIGINT FROM groups WHERE value IS NULL
+        UNION ALL SELECT 2, NULL, count(*) FROM wanted
+        UNION ALL (SELECT 3, value, n FROM wanted WHERE n >= ?::BIGINT ORDER BY n DESC, value LIMIT ?::BIGINT))
+      ORDER BY kind, n DESC, value`,
+    values: [...people.values, ...where.values, least, limit],
+  };
+}
 
 /** Whether a record meets conditions on its own fields, as the filter table would: on the normal form. */
 export function meets(fields: FieldsOf, conditions: readonly Condition[]): boolean {

@@ -1,5 +1,6 @@
+import type { Facet } from "../../contract/facets.ts";
 import type { CanonicalFilters } from "../../contract/filters.ts";
-import type { CompanyLookup, DatasetInfo, Engine, FoundCompany, RecordPage, Slice } from "../engine.ts";
+import type { CompanyLookup, DatasetInfo, Engine, FacetQuestion, FoundCompany, RecordPage, Slice } from "../engine.ts";
 import { pointerStamp, readPointer } from "../layout.ts";
 import { type OpenOptions, openDataset } from "./open.ts";
 
@@ -71,6 +72,11 @@ export class ReloadingEngine implements Engine {
   async count(filters: CanonicalFilters): Promise<number> {
     await this.#look();
     return this.#engine.count(filters);
+  }
+
+  async facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet> {
+    await this.#look();
+    return this.#engine.facet(filters, question, limitMs);
   }
 
   async people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {

@@ -1,0 +1,44 @@
+import { EXACT_KEYS, type ExactKey } from "./filters.ts";
+
+/** What a facet can be asked of: the keys that take a list, but those that name one person each, which is what a search sells. */
+export type FacetKey = Exclude<ExactKey, "name" | "network_url"> | "department";
+export const FACET_KEYS: readonly FacetKey[] = [
+  ...EXACT_KEYS.filter((key) => key !== "name" && key !== "network_url"),
+  "department",
+];
+
+export const isFacetKey = (text: string): text is FacetKey => (FACET_KEYS as readonly string[]).includes(text);
+
+export const FACET_VALUES_DEFAULT = 20;
+export const FACET_VALUES_MAX = 1_000;
+/** A value that fewer people of the segment share is not told: the facets of one person would be the record, for nothing. */
+export const FACET_LEAST = 3;
+
+export interface FacetValue {
+  /** In normal form (a department as its name): as it is, it can be sent as a filter. */
+  readonly value: string;
+  readonly count: number;
+}
+
+/** Values of a key among the people of a segment: `count` is the sum of all values told, `others` and `missing`. */
+export interface Facet {
+  readonly count: number;
+  /** The most frequent first, then by code point. */
+  readonly values: readonly FacetValue[];
+  /** People with a value that is not told. */
+  readonly others: number;
+  /** People without a value. */
+  readonly missing: number;
+  /** Different values in the segment; with a prefix those that begin with it. */
+  readonly distinct: number;
+}
+
+/** `result` of `POST /facets` (docs/contract.md, Facets). Where `exact` is false it took too long, and nothing is told but `reason`. */
+export type FacetResult = { readonly key: FacetKey; readonly least: number; readonly as_of: string } & (
+  | (Facet & { readonly exact: true })
+  | ({ readonly [name in keyof Omit<Facet, "values">]: null } & {
+      readonly values: readonly [];
+      readonly exact: false;
+      readonly reason: string;
+    })
+);
