@@ -24,6 +24,7 @@ const LINES = [
   ["C4", "page 10,000 of a segment, against page 1"],
   ["C5", "a company; the first page of its employees"],
   ["C6", "the slowest shapes of filters, p99, and counts with 1,000 addresses, in the engine"],
+  ["C7", "the values of a key in a segment with their counts, in the engine"],
   ["L1", "synced charges in groups, against one commit a charge"],
   ["L2", "charged searches of 25 rows over HTTP, 64 clients"],
   ["L3", "free calls, against a bare Fastify route"],

@@ -22,7 +22,7 @@ const PARTS = {
   startup: { covers: ["S1", "S2", "S3"], minutes: { full: 1, quick: 0.5 } },
   export: { covers: ["E1", "E2", "E3", "E4", "E5", "export"], minutes: { full: 9, quick: 3 } },
   count: { covers: ["C1", "C2", "C3", "C4", "C5", "dataset"], minutes: { full: 20, quick: 4 } },
-  shapes: { covers: ["C6"], minutes: { full: 2, quick: 0.5 } },
+  shapes: { covers: ["C6", "C7"], minutes: { full: 2, quick: 0.5 } },
   service: { covers: ["L1", "L2", "L3"], minutes: { full: 5, quick: 2 } },
   "growth-ledger": { covers: ["ledger"], minutes: { full: 4, quick: 0.3 } },
   "growth-runs": { covers: ["runs"], minutes: { full: 2, quick: 1 } },
@@ -31,7 +31,26 @@ const PARTS = {
 const GROUPS = { growth: ["growth-ledger", "growth-runs"] };
 const FAMILIES = Object.keys(PARTS);
 const COVERS = Object.fromEntries(Object.entries(PARTS).map(([name, { covers }]) => [name, covers]));
-const ORDER = ["S1", "S2", "S3", "E1", "E2", "E3", "E4", "E5", "C1", "C2", "C3", "C4", "C5", "C6", "L1", "L2", "L3"];
+const ORDER = [
+  "S1",
+  "S2",
+  "S3",
+  "E1",
+  "E2",
+  "E3",
+  "E4",
+  "E5",
+  "C1",
+  "C2",
+  "C3",
+  "C4",
+  "C5",
+  "C6",
+  "C7",
+  "L1",
+  "L2",
+  "L3",
+];
 const USAGE = `usage: npm run bench [-- NAME...] [--quick] [--people N[,N...]] [--wait MIN] [--no-save]
        node bench/run.mjs compare OLD NEW
 names: ${[...FAMILIES, ...Object.keys(GROUPS)].join(", ")} (all where none is given)

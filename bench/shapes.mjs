@@ -1,4 +1,4 @@
-// C6: the filters that are slowest to count and to begin a page of, and long lists of addresses. Values come from the dataset itself;
+// C6, C7: the filters that are slowest to count and to begin a page of, and long lists of addresses. Values come from the dataset itself;
 // every sample asks for others, so that nothing is answered from memory of an earlier one.
 import { join } from "node:path";
 import { median } from "./arithmetic.mjs";
@@ -58,8 +58,53 @@ export async function measure({ quick, people }) {
       }),
     );
   }
+  rows.push(await facetRow(engine, canonical, pool, random, quick ? 30 : 100));
   await engine.close();
   return { rows };
+}
+
+/** Facets of all keys in segments of each kind: no filter, few-valued keys, a range, a beginning. */
+async function facetRow(engine, canonical, pool, random, count) {
+  note("C7: facets of every key");
+  const { FACET_KEYS } = await import(join(ROOT, "dist/contract/facets.js"));
+  const segments = {
+    everybody: () => ({}),
+    "country, department": () => ({
+      country: values(pool, random, "country", 1),
+      department: values(pool, random, "department", 1),
+    }),
+    "seniority, industries": () => ({
+      seniority: values(pool, random, "seniority", 1),
+      industry: values(pool, random, "industry", 3),
+    }),
+    "headline_prefix(2), followers": () => ({
+      headline_prefix: beginning(pool, random, "headline", 2),
+      followers_min: Math.floor(random() * 500),
+    }),
+  };
+  const all = [];
+  const told = [];
+  for (const [name, make] of Object.entries(segments)) {
+    let next = 0;
+    const ask = (filters) => {
+      const question = { key: FACET_KEYS[next++ % FACET_KEYS.length], prefix: "", limit: 20, least: 3 };
+      return engine.facet(filters, question, 60_000);
+    };
+    const samples = await sample(ask, () => canonical(make()), count);
+    all.push(samples);
+    told.push(`${name} ${figures(samples)}`);
+  }
+  const slowest = all.toSorted((a, b) => b.p50 - a.p50)[0];
+  const { people } = engine.info();
+  return valueRow({
+    id: "C7",
+    work: `facets of all keys in the slowest of ${all.length} kinds of segments, median, in the engine, ${people.toLocaleString("en")} people`,
+    target: { atMost: people > 1_000_000 ? 150 : 50 },
+    unit: "ms",
+    value: slowest.p50,
+    ours: slowest.times,
+    remark: `p50/p99 and mean CPU ms: ${told.join("; ")}`,
+  });
 }
 
 const SHAPES = {

@@ -1,6 +1,7 @@
+import type { FacetKey, FacetValue } from "../contract/facets.ts";
 import { type Credits, credits, parseCredits } from "../contract/money.ts";
 import { whole } from "../contract/text.ts";
-import type { AccountView, CountView, ReplyMeta } from "./types.ts";
+import type { AccountView, CountView, FacetView, ReplyMeta } from "./types.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -136,6 +137,33 @@ export function countView(result: unknown, meta: ReplyMeta): CountView | undefin
     cached: typeof fields.cached === "boolean" ? fields.cached : undefined,
     asOf: text(fields.as_of ?? fields.computed_at),
     meta,
+  };
+}
+
+/** Undefined for anything but the answer of docs/contract.md: nobody else has this call, so nobody says it in other words. */
+export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta): FacetView | undefined {
+  if (!isObject(result) || result.key !== key || typeof result.exact !== "boolean" || !Array.isArray(result.values)) {
+    return undefined;
+  }
+  const values: FacetValue[] = [];
+  for (const entry of result.values as unknown[]) {
+    const count = isObject(entry) ? whole(entry.count) : undefined;
+    if (!isObject(entry) || typeof entry.value !== "string" || count === undefined) return undefined;
+    values.push({ value: entry.value, count });
+  }
+  const [count, others, missing] = [whole(result.count), whole(result.others), whole(result.missing)];
+  // Whatever does not add up is no exact answer.
+  const sum = values.reduce((total, value) => total + value.count, (others ?? 0) + (missing ?? 0));
+  if (result.exact && (count === undefined || others === undefined || missing === undefined || sum !== count)) {
+    return undefined;
+  }
+  const distinct = whole(result.distinct);
+  return {
+    ...{ key, values, count, others, missing, distinct, meta },
+    least: whole(result.least) ?? 1,
+    exact: result.exact,
+    reason: text(result.reason),
+    asOf: text(result.as_of),
   };
 }
 

@@ -1,7 +1,8 @@
+import type { FacetKey } from "../contract/facets.ts";
 import type { Filters } from "../contract/filters.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
 import { whole } from "../contract/text.ts";
-import { accountView, countView } from "./account-view.ts";
+import { accountView, countView, facetView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
@@ -12,6 +13,8 @@ import type {
   CompanyQuery,
   CountView,
   Dialect,
+  FacetOptions,
+  FacetView,
   PagePosition,
   PageReply,
   PaidCallOptions,
@@ -91,6 +94,23 @@ class HttpClient implements ServiceClient {
     if (view !== undefined) return view;
     const detail = ["the answer to a count holds no count"];
     throw new ServiceError({ status: meta.status, detail, requestId: meta.requestId, envelope: false });
+  }
+
+  async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
+    const { limit, prefix, signal } = options;
+    const body = {
+      filters,
+      key,
+      ...(prefix === undefined ? {} : { prefix }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    try {
+      const { result, meta } = await this.#call({ method: "POST", path: "/facets", body, signal }, unwrap);
+      return facetView(result, key, meta);
+    } catch (error) {
+      if (error instanceof ServiceError && isElsewhere(error)) return undefined;
+      throw error;
+    }
   }
 
   searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
@@ -184,3 +204,7 @@ function paging(position: PagePosition, dialect: Dialect): Readonly<Record<strin
   if (offset % perPage !== 0) throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);
   return { page: offset / perPage + dialect.firstPage };
 }
+
+/** Whether that is how a service without the route speaks: a 404, or a gateway's or website's answer to a path that it does not know. */
+const isElsewhere = ({ envelope, status }: ServiceError): boolean =>
+  [404, 405, 501].includes(status) || (!envelope && status < 500 && status !== 408 && status !== 429);

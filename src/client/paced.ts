@@ -12,9 +12,10 @@ export interface PacedOptions extends CallOptions {
 /** The client whose free calls wait for their turn and are retried; paid ones stay single attempts, for whoever keeps the books. */
 export function paced(client: ServiceClient, options: PacedOptions): ServiceClient {
   const { pacer } = options;
-  async function watch<T extends { readonly meta: ReplyMeta }>(call: Promise<T>): Promise<T> {
+  async function watch<T extends { readonly meta: ReplyMeta } | undefined>(call: Promise<T>): Promise<T> {
     try {
       const reply = await call;
+      if (reply === undefined) return reply;
       pacer.observe(reply.meta.rateLimit);
       options.onReply(reply.meta);
       return reply;
@@ -23,7 +24,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
       throw error;
     }
   }
-  function free<T extends { readonly meta: ReplyMeta }>(
+  function free<T extends { readonly meta: ReplyMeta } | undefined>(
     call: (signal?: AbortSignal) => Promise<T>,
     signal = options.signal,
   ): Promise<T> {
@@ -43,6 +44,8 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     dialect: client.dialect,
     account: (signal) => free((inner) => client.account(inner), signal),
     count: (filters, signal) => free((inner) => client.count(filters, inner), signal),
+    facets: (filters, key, { signal, ...asked } = {}) =>
+      free((inner) => client.facets(filters, key, { ...asked, signal: inner }), signal),
     searchPage: (filters, position, call) => watch(client.searchPage(filters, position, call)),
     employeesPage: (company, position, call) => watch(client.employeesPage(company, position, call)),
     enrich: (company, call) => watch(client.enrich(company, call)),

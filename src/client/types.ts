@@ -1,3 +1,4 @@
+import type { FacetKey, FacetValue } from "../contract/facets.ts";
 import type { Filters } from "../contract/filters.ts";
 import type { Credits } from "../contract/money.ts";
 import { echo } from "../contract/text.ts";
@@ -81,6 +82,28 @@ export interface CountView {
   readonly meta: ReplyMeta;
 }
 
+/** Values of a key in a segment; where `exact` is false it took the service too long, and `reason` says so (docs/contract.md, Facets). */
+export interface FacetView {
+  readonly key: FacetKey;
+  readonly values: readonly FacetValue[];
+  readonly count: number | undefined;
+  readonly others: number | undefined;
+  readonly missing: number | undefined;
+  readonly distinct: number | undefined;
+  /** Values that fewer people share are in `others`. */
+  readonly least: number;
+  readonly exact: boolean;
+  readonly reason: string | undefined;
+  readonly asOf: string | undefined;
+  readonly meta: ReplyMeta;
+}
+
+export interface FacetOptions {
+  readonly prefix?: string | undefined;
+  readonly limit?: number | undefined;
+  readonly signal?: AbortSignal | undefined;
+}
+
 /** How a company is named in a look-up: one parameter and its value, as the user gave it. */
 export interface CompanyQuery {
   readonly by: "domain" | "company_network_url" | "name" | "id";
@@ -115,6 +138,8 @@ export interface ServiceClient {
   readonly dialect: Dialect;
   account(signal?: AbortSignal): Promise<AccountView>;
   count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
+  /** Undefined where the service has no facets: they are not of the contract. Free. */
+  facets(filters: Filters, key: FacetKey, options?: FacetOptions): Promise<FacetView | undefined>;
   searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply>;

@@ -40,7 +40,8 @@ export class Admission {
     call.rate = this.#limiter.take(key.id, account.plan);
     if (!call.rate.allowed) throw tooMany(call.rate);
     if (account.suspendedAt !== null) throw suspended();
-    if (call.name !== undefined) assertScope(key, call.name);
+    // Facets are counts of many values at once.
+    if (call.name !== undefined) assertScope(key, call.name === "facets" ? "count" : call.name);
   }
 
   /** The balance for an envelope; 0 where nobody is known. */

@@ -120,7 +120,7 @@ export class App {
     http.addHook("onRequest", async (request, reply) => {
       this.#begin(request, reply);
       const url = request.raw.url ?? "";
-      if (/^\/v1(?:[/?#]|$)/.test(url) && cors.allow(request, reply)) return reply.code(204).send();
+      if (/^\/(?:v1|facets)(?:[/?#]|$)/.test(url) && cors.allow(request, reply)) return reply.code(204).send();
       if (request.is404) return this.answerUnrouted(request, reply);
       const route = API_ROUTES[request.routeOptions.url ?? ""];
       if (route === undefined) return undefined;
@@ -186,7 +186,8 @@ export class App {
   async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
     const known = API_ROUTES[path];
-    if (/^\/v1(?:\/|$)/.test(path) && request.call.key === undefined) await this.#enter(request);
+    const isOfApi = known !== undefined || /^\/v1(?:\/|$)/.test(path);
+    if (isOfApi && request.call.key === undefined) await this.#enter(request);
     if (known !== undefined) {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));

@@ -50,6 +50,8 @@ export interface Timeouts {
   readonly check: number;
   /** The dataset's part of one call: 30,000. */
   readonly work: number;
+  /** The dataset's part of a facet, after which it is answered without values: 300. */
+  readonly facet: number;
   /** A socket on which nothing moves: 60,000. */
   readonly idle: number;
   /** What `close` gives calls in flight before their connections are cut: 8,000. */
@@ -61,6 +63,7 @@ export const TIMEOUTS: Timeouts = {
   request: 10_000,
   check: 1_000,
   work: 30_000,
+  facet: 300,
   idle: 60_000,
   drain: 8_000,
 };

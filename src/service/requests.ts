@@ -1,9 +1,17 @@
-import { type CanonicalFilters, canonicalJson, checkFilters, VALID_FILTERS_LINE } from "../contract/filters.ts";
+import { FACET_KEYS, FACET_LEAST, FACET_VALUES_DEFAULT, FACET_VALUES_MAX, isFacetKey } from "../contract/facets.ts";
+import {
+  type CanonicalFilters,
+  canonicalJson,
+  checkFilters,
+  filterSpec,
+  MAX_VALUE_LENGTH,
+  VALID_FILTERS_LINE,
+} from "../contract/filters.ts";
 import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from "../contract/normalise.ts";
 import { PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../contract/records.ts";
 import { parseStrictJson } from "../contract/strict-json.ts";
 import { echo } from "../contract/text.ts";
-import type { CompanyLookup } from "../dataset/engine.ts";
+import type { CompanyLookup, FacetQuestion } from "../dataset/engine.ts";
 import { type Cursor, readCursor, segmentHash } from "./cursor.ts";
 import { invalid } from "./problem.ts";
 
@@ -23,6 +31,10 @@ export interface SegmentRequest {
   readonly canonical: string;
 }
 
+export interface FacetsRequest extends SegmentRequest {
+  readonly question: FacetQuestion;
+}
+
 export interface SearchRequest extends SegmentRequest {
   readonly paging: Paging;
 }
@@ -39,6 +51,7 @@ const MAX_ECHOED = 20;
 const MAX_PARAMETER_LENGTH = 1_024;
 const SEARCH_KEYS = ["filters", "per_page", "page", "cursor"] as const;
 const COUNT_KEYS = ["filters"] as const;
+const FACETS_KEYS = ["filters", "key", "prefix", "limit"] as const;
 const LOOKUP_KEYS = ["domain", "company_network_url", "name", "id"] as const;
 const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
 const EMPLOYEES_KEYS = [...LOOKUP_KEYS, ...PAGING_KEYS] as const;
@@ -47,6 +60,28 @@ const EMPLOYEES_KEYS = [...LOOKUP_KEYS, ...PAGING_KEYS] as const;
 export function readCount(body: Uint8Array): SegmentRequest {
   const fields = bodyFields(body, COUNT_KEYS);
   return segment(fields);
+}
+
+export function readFacets(body: Uint8Array): FacetsRequest {
+  const fields = bodyFields(body, FACETS_KEYS);
+  const request = segment(fields);
+  const key = fields.get("key");
+  const keys = `keys that have facets: ${FACET_KEYS.join(", ")}`;
+  if (typeof key !== "string") throw invalid(`key is required, a string; ${keys}`);
+  if (!isFacetKey(key)) {
+    const why = filterSpec(key) ? `${key} has no facets` : `unknown key: ${echo(key)}`;
+    throw invalid(`${why}; ${keys}`);
+  }
+  const prefix = fields.get("prefix") ?? "";
+  if (typeof prefix !== "string") throw invalid("prefix must be a string");
+  if (prefix.length > MAX_VALUE_LENGTH || prefix.includes("\0") || hasLoneSurrogate(prefix)) {
+    throw invalid(`prefix takes at most ${MAX_VALUE_LENGTH} characters, without NUL and lone surrogates`);
+  }
+  const limit = integer(fields, "limit", FACET_VALUES_DEFAULT);
+  if (limit < 1 || limit > FACET_VALUES_MAX) {
+    throw invalid(`limit must be between 1 and ${FACET_VALUES_MAX}, not ${limit}`);
+  }
+  return { ...request, question: { key, prefix: normalForm(prefix), limit, least: FACET_LEAST } };
 }
 
 export function readSearch(body: Uint8Array, maxDepth: number | undefined): SearchRequest {

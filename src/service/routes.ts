@@ -1,8 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson } from "../contract/envelope.ts";
+import type { FacetResult } from "../contract/facets.ts";
 import { creditsToNumber, ZERO } from "../contract/money.ts";
 import { type AccountResult, COSTED_CALLS, COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../contract/records.ts";
-import type { RecordPage } from "../dataset/engine.ts";
+import { OutOfTimeError, type RecordPage } from "../dataset/engine.ts";
 import type { Admission } from "./admission.ts";
 import { type Bought, type Purchase, purchase } from "./billing.ts";
 import type { Answer } from "./call.ts";
@@ -13,16 +14,27 @@ import type { CallName } from "./faults.ts";
 import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
 import type { KeyMode, Store, StoredKey } from "./ledger/ledger.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters, magicProblem } from "./magic.ts";
+import type { Timeouts } from "./options.ts";
 import { invalid, Problem } from "./problem.ts";
 import { send } from "./reply.ts";
-import { companyKey, type Paging, readCount, readEmployees, readEnrich, readSearch, refuseQuery } from "./requests.ts";
+import {
+  companyKey,
+  type Paging,
+  readCount,
+  readEmployees,
+  readEnrich,
+  readFacets,
+  readSearch,
+  refuseQuery,
+} from "./requests.ts";
 
 export interface RouteOptions {
   readonly store: Store;
   readonly admission: Admission;
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly maxDepth: number | undefined;
-  readonly workTimeoutMs: number;
+  readonly now: () => number;
+  readonly timeouts: Pick<Timeouts, "work" | "facet">;
   readonly sleep: (ms: number) => Promise<void>;
 }
 
@@ -32,12 +44,14 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
   "/v1/person/search": { name: "search", method: "POST" },
   "/v1/company/enrich": { name: "enrich", method: "GET" },
   "/v1/company/employees": { name: "employees", method: "GET" },
+  // Ours: outside /v1, which holds what the contract has.
+  "/facets": { name: "facets", method: "POST" },
 };
 
 type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
-const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, search, enrich, employees };
+const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, search, enrich, employees, facets };
 
-/** Adds the five endpoints (docs/contract.md). Every request that arrives here has passed 401 and 429. */
+/** Adds the endpoints (docs/contract.md). Every request that arrives here has passed 401 and 429. */
 export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
   for (const [url, { method, name }] of Object.entries(API_ROUTES)) {
     app.route({
@@ -80,10 +94,35 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   const magic = magicOf(key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { counts } = await options.dataset(key.mode);
-  const counted = await within(counts.count(filters, canonical), options.workTimeoutMs);
+  const counted = await within(counts.count(filters, canonical), options.timeouts.work);
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": counted.version }, body };
+}
+
+/** Values of a key inside a segment. What takes too long is answered without them, and says so: nobody takes a part for the whole. */
+async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  refuseQuery(queryOf(request));
+  const { filters, question } = readFacets(jsonBody(request));
+  const { key } = admitted(request);
+  const magic = magicOf(key, () => magicOfFilters(filters, false));
+  if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
+  const { engine } = await options.dataset(key.mode);
+  const { facet: limitMs, work } = options.timeouts;
+  const told = { key: question.key, least: question.least, as_of: new Date(options.now()).toISOString() };
+  const { result, version } = await onOneVersion(engine, async (version) => {
+    try {
+      const facet = await within(engine.facet(filters, question, limitMs), work);
+      return { version, result: { ...told, ...facet, exact: true } satisfies FacetResult };
+    } catch (error) {
+      if (!(error instanceof OutOfTimeError)) throw error;
+      const reason = `counting the values of this segment takes longer than ${limitMs} ms; narrow the filters, or count the values that you know`;
+      const nothing = { count: null, values: [] as const, others: null, missing: null, distinct: null };
+      return { version, result: { ...told, ...nothing, exact: false, reason } satisfies FacetResult };
+    }
+  });
+  const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
+  return { status: 200, headers: { "x-dataset-version": version }, body };
 }
 
 async function search(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -144,7 +183,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
 
 function buy(
   request: FastifyRequest,
-  { sleep, store, workTimeoutMs }: RouteOptions,
+  { sleep, store, timeouts }: RouteOptions,
   order: Pick<Purchase, "costed" | "rows" | "idempotency" | "work"> & { readonly magic: Magic | undefined },
 ): Promise<Answer> {
   const { account, key } = admitted(request);
@@ -156,7 +195,7 @@ function buy(
     // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
     work: async () => {
       if (order.magic === "slow") await sleep(MAGIC_SLOW_MS);
-      return within(order.work(), workTimeoutMs);
+      return within(order.work(), timeouts.work);
     },
     vanished: () => request.raw.socket.destroyed === true,
   });

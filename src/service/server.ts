@@ -69,7 +69,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     observe: options.observe,
   });
   const { maxDepth } = options;
-  addRoutes(app.http, { store, admission, dataset, maxDepth, workTimeoutMs: timeouts.work, sleep });
+  const { now } = clocks;
+  addRoutes(app.http, { store, admission, dataset, maxDepth, now, sleep, timeouts });
   addPublicPages(app.http, {
     engine: options.engine,
     store,

@@ -287,6 +287,7 @@ describe("behind a depth wall", () => {
         people: (filters, slice) => engine.people(filters, slice),
         company: (lookup) => engine.company(lookup),
         employees: (id, slice) => engine.employees(id, slice),
+        facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
         verify: () => engine.verify(),
         close: () => engine.close(),
       }),

@@ -5,7 +5,7 @@ import { checkFilters } from "../../src/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/contract/normalise.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { literal, startDuckDb } from "../../src/dataset/duckdb.ts";
-import { addressKeys } from "../../src/dataset/embedded/record-store.ts";
+import { addressKeys } from "../../src/dataset/embedded/keys.ts";
 import { BitmapSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
 import { SMALL } from "../support/dataset.ts";
 

@@ -215,6 +215,7 @@ const CALLS = [
   { method: "POST", path: "/v1/person/search", query: "", bodies: [{ filters: {}, per_page: 5 }], paid: true },
   { method: "GET", path: "/v1/company/enrich", query: NOBODY, bodies: [], paid: true },
   { method: "GET", path: "/v1/company/employees", query: NOBODY, bodies: [], paid: true },
+  { method: "POST", path: "/facets", query: "", bodies: [{ filters: {}, key: "industry" }], paid: false },
 ] as const;
 
 describe("every status of every path", () => {

@@ -147,6 +147,8 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   let testEngine: Promise<Engine> | undefined;
   const service = await startService({
     ...rest,
+    // A busy machine must not cut a facet: nothing in a test is timed.
+    timeouts: { facet: 60_000, ...rest.timeouts },
     engine,
     store,
     testEngine: () => {

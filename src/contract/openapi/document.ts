@@ -1,4 +1,5 @@
 import { HEADERS, PARAMETERS, RESPONSES } from "./components.ts";
+import { FACET_SCHEMAS } from "./facets.ts";
 import { OPENAPI_DESCRIPTION } from "./guide.ts";
 import { OPERATIONS } from "./operations.ts";
 import { OPENAPI_SCHEMAS } from "./schemas.ts";
@@ -33,7 +34,7 @@ export function openApiDocument(): OpenApiDocument {
             "An API key, `hc_live_...` or `hc_test_...`, as `Authorization: Bearer <API_KEY>`. It is shown once, at creation.",
         },
       },
-      schemas: OPENAPI_SCHEMAS,
+      schemas: { ...OPENAPI_SCHEMAS, ...FACET_SCHEMAS },
       headers: HEADERS,
       parameters: PARAMETERS,
       responses: RESPONSES,

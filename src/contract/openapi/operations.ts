@@ -1,5 +1,6 @@
 import { PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../records.ts";
 import { headers, json, RATE_HEADERS } from "./components.ts";
+import { CUT_FACETS_EXAMPLE, FACETS_EXAMPLE } from "./facets.ts";
 import { OPERATION_TEXT } from "./guide.ts";
 import { EXAMPLE_COMPANY, EXAMPLE_PERSON } from "./schemas.ts";
 import type { Example, HttpMethod, Json, Operation, Ref, RequestBody, Response } from "./types.ts";
@@ -135,6 +136,31 @@ const count = operation({
   errors: BODY_ERRORS,
 });
 
+const facets = operation({
+  operationId: "facetsOfPeople",
+  summary: "Which values of a key a segment has (ours, not of the contract)",
+  description: OPERATION_TEXT.facets,
+  tag: "People",
+  "x-cost": "free",
+  requestBody: body("FacetsRequest", {
+    industries: {
+      summary: "Industries of a department that begin with soft",
+      value: { filters: { department: "Sales" }, key: "industry", prefix: "soft", limit: 10 },
+    },
+    countries: { summary: "The most frequent countries of all", value: { filters: {}, key: "country" } },
+  }),
+  success: {
+    description: "The values.",
+    schema: "FacetsEnvelope",
+    examples: {
+      facets: envelope("Values of industry", FACETS_EXAMPLE, 0),
+      cut: envelope("It would have taken too long", CUT_FACETS_EXAMPLE, 0),
+    },
+    headers: ["X-Dataset-Version"],
+  },
+  errors: BODY_ERRORS,
+});
+
 const search = operation({
   operationId: "searchPeople",
   summary: "The people who match, a page at a time",
@@ -190,4 +216,5 @@ export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMetho
   "/v1/person/search": { post: search },
   "/v1/company/enrich": { get: enrich },
   "/v1/company/employees": { get: employees },
+  "/facets": { post: facets },
 };

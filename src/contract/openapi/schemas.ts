@@ -241,7 +241,7 @@ function accountSchema(): Schema {
   );
 }
 
-function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
+export function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
   return object(
     "The envelope around every answer.",
     {
@@ -260,7 +260,13 @@ function envelope(title: string, result: Schema | Ref, used: Schema): Schema {
   );
 }
 
-const free: Schema = { type: "number", minimum: 0, maximum: 0, description: "Always 0: the call is free.", example: 0 };
+export const free: Schema = {
+  type: "number",
+  minimum: 0,
+  maximum: 0,
+  description: "Always 0: the call is free.",
+  example: 0,
+};
 
 const perPage: Schema = {
   type: "integer",

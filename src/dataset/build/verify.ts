@@ -5,7 +5,8 @@ import { PLACED_COLUMNS, placeOf, ROW_INDEXES, SORT_KEYS } from "../columns.ts";
 import { nullsLast, scalar, toNumber } from "../duckdb.ts";
 import type { Counts } from "../embedded/counts.ts";
 import { splitRows } from "../embedded/cubes.ts";
-import { addressKeys, type RecordStore } from "../embedded/record-store.ts";
+import { addressKeys } from "../embedded/keys.ts";
+import type { RecordStore } from "../embedded/record-store.ts";
 import type { DatasetMeta } from "../layout.ts";
 
 /** Rows whose record is compared with its filter columns, evenly over the dataset. */

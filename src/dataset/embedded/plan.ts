@@ -11,7 +11,7 @@ import type { FacetKey } from "../../contract/facets.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../contract/normalise.ts";
 import { COMPANY_COLUMNS, PLACED_COLUMNS, type PlacedColumn, placeOf, type RowIndex } from "../columns.ts";
 import type { FacetQuestion } from "../engine.ts";
-import { addressKeys, type FieldsOf, type KeyRange } from "./record-store.ts";
+import { addressKeys, type FieldsOf, type KeyRange } from "./keys.ts";
 
 const LONG_LIST = 30;
 

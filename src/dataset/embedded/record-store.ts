@@ -1,10 +1,10 @@
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
-import type { Address } from "../../contract/conditions.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
+import type { FieldsOf, KeyRange, RangeOfKeys } from "./keys.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
 /** Between the values of a stored record. JSON never contains it, and values without field names are half the size. */
@@ -117,9 +117,6 @@ export class RecordWriter {
   }
 }
 
-/** A person's record by its fields: null where one is missing. */
-export type FieldsOf = (field: string) => unknown;
-
 export interface StoredCompany extends FoundCompany {
   /** Position in the order of ids; what employees refer to. */
   readonly seq: number;
@@ -134,27 +131,6 @@ const COMPANY_QUERIES = {
   slug: "SELECT seq, id, address, doc FROM companies WHERE slug = ? ORDER BY seq LIMIT 1",
   address: "SELECT seq, id, address, doc FROM companies WHERE slug = ? AND address = ? ORDER BY seq LIMIT 1",
 } as const;
-
-/**
- * Where the whole of an address stands in the index of addresses, or all with a slug. A slug holds no `/` and leads the key, so
- * that a bare one is a range.
- */
-export function addressKeys(addresses: readonly Address[]): KeyRange[] {
-  const values = addresses.flatMap(({ slug, address }) =>
-    address === undefined ? [] : [`${slug}/${address.slice(0, address.length - slug.length)}`],
-  );
-  const bare = addresses.filter(({ address }) => address === undefined);
-  // "0" comes right after "/".
-  return [{ values }, ...bare.map(({ slug }) => ({ from: `${slug}/`, before: `${slug}0` }))];
-}
-
-/** Values of a key, or a range of it by code points (SQLite compares the bytes of UTF-8). */
-export type KeyRange = { readonly values: readonly string[] } | RangeOfKeys;
-
-export interface RangeOfKeys {
-  readonly from: string;
-  readonly before: string | undefined;
-}
 
 /** Reads `records.db`. Every call is a few look-ups by key, on this thread while they are quick: see {@link RowReader}. */
 export class RecordStore {

@@ -7,8 +7,9 @@ import { facetOf, withOthers } from "../facet.ts";
 import { BitmapSegment, ListSegment, type Segment } from "../segment.ts";
 import type { ConnectionPool } from "./connection-pool.ts";
 import type { Counts } from "./counts.ts";
+import type { FieldsOf } from "./keys.ts";
 import { grouped, hasPlaces, intersect, isIndexed, keysOf, listed, meets, planOf, scan } from "./plan.ts";
-import type { FieldsOf, RecordStore } from "./record-store.ts";
+import type { RecordStore } from "./record-store.ts";
 import { TimeSlices } from "./time-slices.ts";
 
 /** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
