@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account filters segment search enrich employees refresh runs resume spend owned sql jobs login logout connections doctor serve service completion help'
+    commands='count account whoami filters segment search enrich employees refresh runs resume spend owned sql jobs login logout connections doctor serve service completion help'
     flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -15,6 +15,11 @@ __headcount_tree() {
     valued='--by --values --format --top --plot --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -c --connection --base-url --paging --max-wait'
     many='' ;;
   'account')
+    commands=''
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'whoami')
     commands=''
     flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --max-wait'
@@ -240,7 +245,7 @@ __headcount_tree() {
     valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --max-wait'
     many='--cors-origin --fault' ;;
   'service')
-    commands='import map generate keys credits plan link verify'
+    commands='import map generate accounts keys credits plan entries usage audit link verify'
     flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -259,20 +264,55 @@ __headcount_tree() {
     flags='--data --people --seed -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --people --seed -c --connection --base-url --paging --max-wait'
     many='' ;;
+  'service accounts')
+    commands='create list suspend resume'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service accounts create')
+    commands=''
+    flags='--data --store --name --credits -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --name --credits -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service accounts list')
+    commands=''
+    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service accounts suspend')
+    commands=''
+    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service accounts resume')
+    commands=''
+    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --max-wait'
+    many='' ;;
   'service keys')
-    commands='create list revoke'
+    commands='create rotate list set revoke'
     flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'service keys create')
     commands=''
-    flags='--data --store --account --name --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --name --mode -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --max-credits --expires --scope --name --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --max-credits --expires --scope --name --mode -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service keys rotate')
+    commands=''
+    flags='--data --store --account --overlap -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --overlap -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service keys list')
     commands=''
     flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service keys set')
+    commands=''
+    flags='--data --store --account --max-credits --expires --scope --name -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --max-credits --expires --scope --name -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service keys revoke')
     commands=''
@@ -280,14 +320,24 @@ __headcount_tree() {
     valued='--data --store --account -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service credits')
-    commands='add show'
+    commands='add remove refund show'
     flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'service credits add')
     commands=''
-    flags='--data --store --account --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service credits remove')
+    commands=''
+    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service credits refund')
+    commands=''
+    flags='--data --store --account --note --reference -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --note --reference -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service credits show')
     commands=''
@@ -308,6 +358,21 @@ __headcount_tree() {
     commands=''
     flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store --account -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service entries')
+    commands=''
+    flags='--data --store --account --mode --kind --key --call --since --before --limit -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --kind --key --call --since --before --limit -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service usage')
+    commands=''
+    flags='--data --store --account --mode --by --key --since -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --by --key --since -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service audit')
+    commands=''
+    flags='--data --store --account --since --limit -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --since --limit -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service link')
     commands=''
@@ -368,18 +433,26 @@ __headcount_values() {
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
   'spend --by')
     source='list'; values=('day' 'run' 'connection' 'job') ;;
-  'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service keys create --data' | 'service keys list --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service link --data' | 'service verify --data')
+  'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service verify --data')
     source='directory' ;;
   'service map --kind')
     source='list'; values=('people' 'companies') ;;
-  'service keys create --mode' | 'service credits add --mode' | 'service credits show --mode')
+  'service keys create --scope' | 'service keys set --scope')
+    source='commas'; values=('account' 'count' 'search' 'employees' 'enrich') ;;
+  'service keys create --mode' | 'service credits add --mode' | 'service credits remove --mode' | 'service credits show --mode' | 'service entries --mode' | 'service usage --mode')
     source='list'; values=('live' 'test') ;;
+  'service entries --kind')
+    source='list'; values=('grant' 'charge' 'refund' 'correction') ;;
+  'service entries --call')
+    source='list'; values=('person_search' 'company_enrich' 'company_employees') ;;
+  'service usage --by')
+    source='commas'; values=('day' 'key' 'call') ;;
   'service link --role')
     source='list'; values=('operator' 'owner' 'viewer') ;;
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'runs' 'resume' 'spend' 'owned' 'sql' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'runs' 'resume' 'spend' 'owned' 'sql' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

@@ -5,6 +5,7 @@ $headcountTree = @{
     Commands = [ordered]@{
       'count' = 'count the people in a segment (free)'
       'account' = 'show balance, plan, limits and prices (free)'
+      'whoami' = 'show the key in use and what it may do (free)'
       'filters' = 'list filter keys and their values (offline)'
       'segment' = 'save a segment under a name, list, show, remove'
       'search' = 'export the people of a segment'
@@ -22,7 +23,7 @@ $headcountTree = @{
       'connections' = 'list, use, set or remove connections'
       'doctor' = 'check this machine and a connection (free)'
       'serve' = 'run the API over a dataset of your own'
-      'service' = 'import data, make keys, add credits, verify'
+      'service' = 'import data, make accounts and keys, add credits, see usage, verify'
       'completion' = 'print a completion script'
       'help' = 'help for a command or a topic'
     }
@@ -97,6 +98,17 @@ $headcountTree = @{
     Many = $false
   }
   'account' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'whoami' = @{
     Commands = [ordered]@{
 
     }
@@ -965,9 +977,13 @@ $headcountTree = @{
       'import' = 'load people and companies from Parquet, CSV or NDJSON'
       'map' = 'propose a column map for a file'
       'generate' = 'make a synthetic dataset of any size'
-      'keys' = 'make, list and revoke API keys'
-      'credits' = 'add credits to an account, or show them'
+      'accounts' = 'make, list, suspend and resume accounts'
+      'keys' = 'make, bound, rotate, list and revoke API keys'
+      'credits' = 'add, remove or refund credits, or show them'
       'plan' = 'set or show limits and prices of an account'
+      'entries' = 'list what moved the balance: grants, charges, refunds, corrections'
+      'usage' = 'add up what was charged, by day, key and call'
+      'audit' = 'list who administered what, and when'
       'link' = 'print a link that signs in to the console'
       'verify' = 'recompute the ledger''s and the dataset''s invariants'
     }
@@ -1031,10 +1047,80 @@ $headcountTree = @{
     Arguments = @()
     Many = $false
   }
+  'service accounts' = @{
+    Commands = [ordered]@{
+      'create' = 'make an account'
+      'list' = 'list the accounts'
+      'suspend' = 'refuse the keys of an account'
+      'resume' = 'take the keys of an account again'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service accounts create' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--name' = @{ Text = 'what it is called (default: its id)'; Value = @{ Kind = 'text' } }
+      '--credits' = @{ Text = 'live credits to begin with'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'service accounts list' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service accounts suspend' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'service accounts resume' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
   'service keys' = @{
     Commands = [ordered]@{
       'create' = 'make a key and show it once'
+      'rotate' = 'make the key that follows another, and end that one later'
       'list' = 'list the keys of an account'
+      'set' = 'change what a key may do'
       'revoke' = 'revoke a key'
     }
     Flags = [ordered]@{
@@ -1051,13 +1137,31 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--max-credits' = @{ Text = 'the most that it may ever be charged, kept by the service; or none'; Value = @{ Kind = 'text' } }
+      '--expires' = @{ Text = 'until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never'; Value = @{ Kind = 'text' } }
+      '--scope' = @{ Text = 'what it may call: account, count, search, employees, enrich (commas between); or all'; Value = @{ Kind = 'commas'; Values = @('account', 'count', 'search', 'employees', 'enrich') } }
       '--name' = @{ Text = 'what the key is for'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'test keys see a synthetic dataset and spend simulated credits'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
+    Many = $false
+  }
+  'service keys rotate' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--overlap' = @{ Text = 'how long the old key goes on: 0, 12h, 7d, 4w'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
     Many = $false
   }
   'service keys list' = @{
@@ -1067,11 +1171,29 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
+    Many = $false
+  }
+  'service keys set' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--max-credits' = @{ Text = 'the most that it may ever be charged, kept by the service; or none'; Value = @{ Kind = 'text' } }
+      '--expires' = @{ Text = 'until when it works: 12h, 7d, 4w from now, a UTC date such as 2027-01-31, or never'; Value = @{ Kind = 'text' } }
+      '--scope' = @{ Text = 'what it may call: account, count, search, employees, enrich (commas between); or all'; Value = @{ Kind = 'commas'; Values = @('account', 'count', 'search', 'employees', 'enrich') } }
+      '--name' = @{ Text = 'what the key is for'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
     Many = $false
   }
   'service keys revoke' = @{
@@ -1081,7 +1203,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -1091,6 +1213,8 @@ $headcountTree = @{
   'service credits' = @{
     Commands = [ordered]@{
       'add' = 'add credits'
+      'remove' = 'take credits away'
+      'refund' = 'give a charge back, or a part of it'
       'show' = 'show the balance'
     }
     Flags = [ordered]@{
@@ -1107,12 +1231,47 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
+      '--note' = @{ Text = 'why; kept with the entry and in the audit'; Value = @{ Kind = 'text' } }
+      '--reference' = @{ Text = 'names it once and for all, such as an invoice: asked for again it does nothing and says so'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'service credits remove' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
+      '--note' = @{ Text = 'why; kept with the entry and in the audit'; Value = @{ Kind = 'text' } }
+      '--reference' = @{ Text = 'names it once and for all, such as an invoice: asked for again it does nothing and says so'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'service credits refund' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--note' = @{ Text = 'why; kept with the entry and in the audit'; Value = @{ Kind = 'text' } }
+      '--reference' = @{ Text = 'names it once and for all, such as an invoice: asked for again it does nothing and says so'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' }, @{ Kind = 'text' })
     Many = $false
   }
   'service credits show' = @{
@@ -1122,7 +1281,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
@@ -1149,7 +1308,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--name' = @{ Text = 'name of the plan'; Value = @{ Kind = 'text' } }
       '--per-minute' = @{ Text = 'calls a minute, per key'; Value = @{ Kind = 'text' } }
       '--per-day' = @{ Text = 'calls a day (UTC), per key'; Value = @{ Kind = 'text' } }
@@ -1167,7 +1326,62 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service entries' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
+      '--kind' = @{ Text = 'only these'; Value = @{ Kind = 'list'; Values = @('grant', 'charge', 'refund', 'correction') } }
+      '--key' = @{ Text = 'only what one key was charged, or got back'; Value = @{ Kind = 'text' } }
+      '--call' = @{ Text = 'only one call'; Value = @{ Kind = 'list'; Values = @('person_search', 'company_enrich', 'company_employees') } }
+      '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
+      '--before' = @{ Text = 'only older ones than this entry'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service usage' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
+      '--mode' = @{ Text = 'live credits, or the simulated ones of test keys'; Value = @{ Kind = 'list'; Values = @('live', 'test') } }
+      '--by' = @{ Text = 'one line for each: day, key, call (commas between)'; Value = @{ Kind = 'commas'; Values = @('day', 'key', 'call') } }
+      '--key' = @{ Text = 'only one key'; Value = @{ Kind = 'text' } }
+      '--since' = @{ Text = 'how far back, whole UTC days: 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service audit' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'only what concerns one account'; Value = @{ Kind = 'text' } }
+      '--since' = @{ Text = 'how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all'; Value = @{ Kind = 'text' } }
+      '--limit' = @{ Text = 'so many at most'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -1181,7 +1395,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--account' = @{ Text = 'which account; so far every data folder has this one only'; Value = @{ Kind = 'text' } }
+      '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
       '--role' = @{ Text = 'what the link allows'; Value = @{ Kind = 'list'; Values = @('operator', 'owner', 'viewer') } }
       '--url' = @{ Text = 'where the service is (default: where it was last started)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
@@ -1221,7 +1435,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -16,6 +16,7 @@ interface CommandEntry {
 export const COMMANDS: readonly CommandEntry[] = [
   entry("Look", "count", "count the people in a segment (free)", () => import("./commands/count/count.ts")),
   entry("Look", "account", "show balance, plan, limits and prices (free)", () => import("./commands/account.ts")),
+  entry("Look", "whoami", "show the key in use and what it may do (free)", () => import("./commands/whoami.ts")),
   entry("Look", "filters", "list filter keys and their values (offline)", () => import("./commands/filters.ts")),
   entry("Look", "segment", "save a segment under a name, list, show, remove", () => import("./commands/segment.ts")),
   entry("Buy", "search", "export the people of a segment", () => import("./commands/search.ts")),
@@ -44,7 +45,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry(
     "Serve",
     "service",
-    "import data, make keys, add credits, verify",
+    "import data, make accounts and keys, add credits, verify",
     () => import("./commands/service/service.ts"),
   ),
   entry("Shell", "completion", "print a completion script", () => import("./commands/completion.ts")),

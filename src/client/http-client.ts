@@ -6,6 +6,7 @@ import { accountView, countView, facetView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage, withoutMark } from "./envelope.ts";
 import { LostReplyError, ServiceError } from "./errors.ts";
+import { keyView } from "./key-view.ts";
 import { header } from "./rate-limit.ts";
 import { openTransport, type Transport } from "./transport.ts";
 import type {
@@ -15,6 +16,7 @@ import type {
   Dialect,
   FacetOptions,
   FacetView,
+  KeyView,
   PagePosition,
   PageReply,
   PaidCallOptions,
@@ -85,6 +87,14 @@ class HttpClient implements ServiceClient {
   async account(signal?: AbortSignal): Promise<AccountView> {
     const { result, meta } = await this.#call({ method: "GET", path: "/v1/account", signal }, unwrap);
     return accountView(result, meta);
+  }
+
+  async key(signal?: AbortSignal): Promise<KeyView> {
+    const { result, meta } = await this.#call({ method: "GET", path: "/key", signal }, unwrap);
+    const view = keyView(result, meta);
+    if (view !== undefined) return view;
+    const detail = ["the answer holds no key"];
+    throw new ServiceError({ status: meta.status, detail, requestId: meta.requestId, envelope: false });
   }
 
   async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {

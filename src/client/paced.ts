@@ -43,6 +43,7 @@ export function paced(client: ServiceClient, options: PacedOptions): ServiceClie
     baseUrl: client.baseUrl,
     dialect: client.dialect,
     account: (signal) => free((inner) => client.account(inner), signal),
+    key: (signal) => free((inner) => client.key(inner), signal),
     count: (filters, signal) => free((inner) => client.count(filters, inner), signal),
     facets: (filters, key, { signal, ...asked } = {}) =>
       free((inner) => client.facets(filters, key, { ...asked, signal: inner }), signal),

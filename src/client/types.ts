@@ -75,6 +75,26 @@ export interface AccountView {
   readonly meta: ReplyMeta;
 }
 
+/** What a service tells a key about itself, outside the contract; null: no such bound, or nothing known of it. */
+export interface KeyView {
+  readonly id: string;
+  readonly name: string | null;
+  readonly prefix: string | null;
+  readonly createdAt: string | null;
+  readonly expiresAt: string | null;
+  readonly lastUsedAt: string | null;
+  readonly scopes: readonly string[] | null;
+  readonly cap: {
+    readonly maxCredits: Credits;
+    readonly spent: Credits;
+    readonly held: Credits;
+    readonly left: Credits;
+  } | null;
+  readonly accountId: string | null;
+  readonly accountName: string | null;
+  readonly meta: ReplyMeta;
+}
+
 export interface CountView {
   readonly count: number;
   readonly cached: boolean | undefined;
@@ -137,6 +157,8 @@ export interface ServiceClient {
   readonly baseUrl: string;
   readonly dialect: Dialect;
   account(signal?: AbortSignal): Promise<AccountView>;
+  /** Rejects with ServiceError where the service does not tell a key about itself. */
+  key(signal?: AbortSignal): Promise<KeyView>;
   count(filters: Filters, signal?: AbortSignal): Promise<CountView>;
   /** Undefined where the service has no facets: they are not of the contract. Free. */
   facets(filters: Filters, key: FacetKey, options?: FacetOptions): Promise<FacetView | undefined>;

@@ -96,7 +96,7 @@ const FAILED: Row = {
 /** How to get more credits. The built-in sample is topped up from the command line. */
 function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
   return sampleDir === undefined
-    ? "lower --limit or --per-page, or top the account up; headcount account shows the balance"
+    ? "lower --limit or --per-page, top the account up, or use a key with more left of its cap; headcount whoami shows both"
     : `headcount service credits add 10000 --data '${sampleDir}'`;
 }
 

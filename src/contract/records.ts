@@ -67,6 +67,31 @@ export type Company = {
         : string | null;
 };
 
+/** `result` of `GET /key` (docs/contract.md, Keys). Times are ISO-8601. */
+export interface KeyResult {
+  readonly account: { readonly id: string; readonly name: string };
+  readonly key: {
+    readonly id: string;
+    readonly name: string;
+    readonly mode: "live" | "test";
+    readonly prefix: string;
+    /** Calls that it may make; null: all. */
+    readonly scopes: readonly string[] | null;
+    readonly created_at: string;
+    /** Null: never. */
+    readonly expires_at: string | null;
+    readonly last_used_at: string | null;
+  };
+  /** Null: none but the balance. */
+  readonly cap: {
+    readonly max_credits: number;
+    readonly spent: number;
+    readonly held: number;
+    readonly left: number;
+  } | null;
+  readonly credits: { readonly remaining: number; readonly held: number };
+}
+
 /** `result` of `GET /v1/account` (docs/contract.md, Account). Credits and prices are JSON numbers. */
 export interface AccountResult {
   readonly account: { readonly id: string; readonly name: string };

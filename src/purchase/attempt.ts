@@ -4,6 +4,7 @@ import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
+import { whole } from "../contract/text.ts";
 import type { CliError } from "../errors.ts";
 import type { Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
@@ -210,8 +211,14 @@ export class Attempts {
     const rows = free === undefined ? 0 : affordableRows(free, this.#budget.price);
     if (rows < 1) throw this.#budget.usedUp(error);
     this.#budget.setBalance(free, false);
-    if (rows >= asked) this.#remaining.lowerPerPage(Math.floor(asked / 2));
-    this.#options.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
+    if (rows < asked) {
+      this.#options.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
+      return;
+    }
+    // Not the balance, then: the cap of the key, most likely. A service that says what still fits is believed.
+    const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, asked - 1);
+    this.#remaining.lowerPerPage(fits ?? Math.floor(asked / 2));
+    this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
   }
 
   /** A reply was lost where keys may not be honoured: the free balance tells what is uncertain. @returns whether to try again */

@@ -118,6 +118,14 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
     },
   );
 
+/** Where the balance would do, it is something else, such as the cap of the key: then the service's own words say it. */
+const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
+  const [detail] = cause?.detail ?? [];
+  if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;
+  const left = balance === undefined ? "used up" : formatCredits(balance);
+  return `not enough credits for another profile at ${formatCredits(price)}: the balance is ${left}`;
+};
+
 export const usedUp = (
   balance: Credits | undefined,
   price: Credits,
@@ -128,7 +136,7 @@ export const usedUp = (
     code: "insufficient_credits",
     category: "credits",
     exitCode: EXIT.credits,
-    message: `not enough credits for another profile at ${formatCredits(price)}: the balance is ${balance === undefined ? "used up" : formatCredits(balance)}; ${rows} rows are bought and kept`,
+    message: `${soldOut(balance, price, cause)}; ${rows} rows are bought and kept`,
     ...(cause === undefined ? {} : { status: cause.status, cause }),
     ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
   });

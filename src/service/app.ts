@@ -192,7 +192,7 @@ export class App {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
     }
-    const routes = [...Object.keys(API_ROUTES), "/docs", "/openapi.json", "/healthz"].join(", ");
+    const routes = [...Object.keys(API_ROUTES), "/key", "/docs", "/openapi.json", "/healthz"].join(", ");
     return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
   }
 

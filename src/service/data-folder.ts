@@ -6,7 +6,7 @@ import type { ReloadOptions } from "../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../dataset/engine.ts";
 import { makeApiKey } from "./keys.ts";
 import { StoreConflictError } from "./ledger/errors.ts";
-import type { KeyMode, Store } from "./ledger/ledger.ts";
+import type { NewKey, Store } from "./ledger/ledger.ts";
 import type { Verified } from "./ledger/sqlite-file.ts";
 import { openTestDataset } from "./test-dataset.ts";
 
@@ -19,6 +19,8 @@ export interface StoreOptions {
   readonly store?: string;
   readonly now?: () => number;
   readonly monotonic?: () => number;
+  /** Who administers, for the audit: `service`. */
+  readonly actor?: string;
   /** Whether accounts are made where there are none: true. Without it that is a NoLedgerError. */
   readonly create?: boolean;
 }
@@ -59,7 +61,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   const now = options.now ?? Date.now;
   const monotonic = options.monotonic ?? (() => performance.now());
   const place = placeOf(dir, options);
-  const shared = { now, monotonic, create };
+  const shared = { now, monotonic, create, ...(options.actor === undefined ? {} : { actor: options.actor }) };
   if (create) await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = isUrl(place)
     ? await import("./ledger/postgres.ts").then(({ openPostgresStore }) => openPostgresStore({ ...shared, url: place }))
@@ -145,27 +147,18 @@ function reloadOptions({ monotonic, onReload, onReloadError }: DataFolderOptions
   };
 }
 
-export interface NewKey {
+export interface KeyInit extends Pick<NewKey, "name" | "mode" | "expiresAt" | "scopes" | "maxCredits" | "rotatedFrom"> {
   readonly accountId?: string;
-  readonly name: string;
-  readonly mode: KeyMode;
   readonly now: () => number;
 }
 
 /** Makes a key and stores what may be known of it. The key itself is in the answer and nowhere else. */
-export async function createKey(store: Store, init: NewKey): Promise<{ readonly id: string; readonly key: string }> {
-  const made = makeApiKey(init.mode);
+export async function createKey(store: Store, init: KeyInit): Promise<{ readonly id: string; readonly key: string }> {
+  const { accountId = DEFAULT_ACCOUNT, now, ...bounds } = init;
+  const { hash, key, prefix } = makeApiKey(init.mode);
   const id = `k_${randomBytes(6).toString("hex")}`;
-  await store.createKey({
-    id,
-    name: init.name,
-    mode: init.mode,
-    prefix: made.prefix,
-    hash: made.hash,
-    accountId: init.accountId ?? DEFAULT_ACCOUNT,
-    createdAt: init.now(),
-  });
-  return { id, key: made.key };
+  await store.createKey({ ...bounds, id, prefix, hash, accountId, createdAt: now() });
+  return { id, key };
 }
 
 /** A live key for an account that never had a key; undefined where it had one. */

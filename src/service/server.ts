@@ -10,6 +10,7 @@ import { RecentRequests } from "./console/recent.ts";
 import { Cors } from "./cors.ts";
 import { serveDatasets } from "./datasets.ts";
 import { FaultPlan } from "./faults.ts";
+import { addKeyPage } from "./key-page.ts";
 import { RateLimiter } from "./limits.ts";
 import { openLog, type ServiceLog, SILENT } from "./log.ts";
 import { type Metrics, openMetrics } from "./metrics.ts";
@@ -71,6 +72,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const { maxDepth } = options;
   const { now } = clocks;
   addRoutes(app.http, { store, admission, dataset, maxDepth, now, sleep, timeouts });
+  addKeyPage(app.http, admission, store);
   addPublicPages(app.http, {
     engine: options.engine,
     store,

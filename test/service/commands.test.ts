@@ -33,8 +33,11 @@ describe("service keys", () => {
     expect([unknown.code, unknown.err]).toEqual([6, expect.stringContaining("has no key k_none")]);
     // Copied, the hint means the same folder.
     expect(unknown.err).toContain(`headcount service keys list --data '${data}'`);
-    const lines = (await headcount("service", "keys", "list", "--data", data)).out.trim().split("\n");
-    expect(lines.map((line) => line.split("\t").at(-1))).toEqual(["revoked", "active"]);
+    const [header, ...lines] = (await headcount("service", "keys", "list", "--data", data)).out.trim().split("\n");
+    expect(header).toBe(
+      "id,name,mode,prefix,state,scopes,spent,max_credits,left,last_used_at,expires_at,created_at,revoked_at,rotated_from",
+    );
+    expect(lines.map((line) => line.split(",")[4])).toEqual(["revoked", "active"]);
   });
 
   test.each([
@@ -294,7 +297,7 @@ describe("serve", () => {
     taken.close();
     expect((await headcount("service", "verify", "--data", data)).code).toBe(0);
     // No key was made for a service that never ran.
-    expect((await headcount("service", "keys", "list", "--data", data)).out).toBe("");
+    expect((await headcount("service", "keys", "list", "--data", data, "--json")).out).toBe("[]\n");
   });
 });
 

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { dataDir } from "../../connections/paths.ts";
@@ -27,11 +28,7 @@ export const addFolderOptions = (command: Command): Command =>
     );
 
 export const addAccountOptions = (command: Command): Command =>
-  addFolderOptions(command).option(
-    "--account <id>",
-    "which account; so far every data folder has this one only",
-    "default",
-  );
+  addFolderOptions(command).option("--account <id>", "which account", "default");
 
 /** The options again, for a command that is named to somebody: without them it would mean another folder. */
 export const placeFlags = ({ data, store }: FolderOptions): string =>
@@ -57,7 +54,8 @@ export async function withStore<Result>(
     const { datasetDir, openStore } = await import("../../service/data-folder.ts");
     const place = await storeOf(options, context);
     const create = place === undefined && existsSync(join(datasetDir(dir), "CURRENT"));
-    const store = await openStore(dir, { now: context.now, create, ...(place === undefined ? {} : { store: place }) });
+    const shared = { now: context.now, create, actor: actor(context) };
+    const store = await openStore(dir, { ...shared, ...(place === undefined ? {} : { store: place }) });
     try {
       return await work(store);
     } finally {
@@ -65,6 +63,16 @@ export async function withStore<Result>(
     }
   } catch (error) {
     throw serviceError(error, dir);
+  }
+}
+
+/** Who runs this, for the audit. */
+function actor({ env }: Context): string {
+  try {
+    return `cli:${userInfo().username}`;
+  } catch {
+    // A user without an entry in the system's list.
+    return `cli:${env.USER ?? "unknown"}`;
   }
 }
 
@@ -166,7 +174,7 @@ export function serviceError(error: unknown, dir: string): unknown {
   return error;
 }
 
-/** A name that a key or a plan is given. @throws CliError where it cannot be shown in a list as it is */
+/** A name that an account, a key or a plan is given. @throws CliError where it cannot be shown in a list as it is */
 export function nameOf(text: string): string {
   const name = text.trim();
   if (name === "" || name.length > 100) throw usageError("--name takes 1 to 100 characters");
@@ -178,7 +186,7 @@ export function nameOf(text: string): string {
 }
 
 /** The account, or the error that names it. */
-export async function requireAccount(store: Store, id: string) {
+export async function requireAccount(store: Store, id: string, options: FolderOptions) {
   const account = await store.account(id);
   if (account !== undefined) return account;
   throw new CliError({
@@ -186,6 +194,6 @@ export async function requireAccount(store: Store, id: string) {
     category: "not_found",
     exitCode: EXIT.notFound,
     message: `there is no account "${echo(id)}" in this data folder`,
-    hint: 'so far every data folder has one account, "default", and others cannot be made: leave --account out',
+    hint: `headcount service accounts list${placeFlags(options)}`,
   });
 }

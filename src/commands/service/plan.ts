@@ -62,7 +62,7 @@ async function set(options: SetOptions, context: Context): Promise<void> {
     throw usageError("nothing to set", "give --per-minute, --per-day, --cost or --name");
   }
   await withStore(options, context, async (store) => {
-    await requireAccount(store, options.account);
+    await requireAccount(store, options.account, options);
     print(await store.setPlan(options.account, changes), options, new Printer(context, options));
   });
 }
@@ -83,7 +83,7 @@ function readCost(text: string): [CostedCall, Credits] {
 
 async function show(options: AccountOptions, context: Context): Promise<void> {
   await withStore(options, context, async (store) => {
-    print((await requireAccount(store, options.account)).plan, options, new Printer(context, options));
+    print((await requireAccount(store, options.account, options)).plan, options, new Printer(context, options));
   });
 }
 

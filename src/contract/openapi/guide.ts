@@ -85,7 +85,7 @@ For a company the bare value works as \`name\`, \`id\` and slug too.
 
 ## Versions
 
-\`/v1\` is stable. A route that will go answers with \`Deprecation\` and \`Sunset\` headers for at least six months before. Beside \`/v1\` the service answers \`GET /openapi.json\` (this document), \`GET /docs\` (this reference), \`GET /docs/collection.json\` (one request an operation, for an API client such as Postman) and \`GET /healthz\`.
+\`/v1\` is stable. A route that will go answers with \`Deprecation\` and \`Sunset\` headers for at least six months before. Beside \`/v1\` the service answers \`GET /key\` (what the key that asks may do, and what is left of its cap), \`GET /openapi.json\` (this document), \`GET /docs\` (this reference), \`GET /docs/collection.json\` (one request an operation, for an API client such as Postman) and \`GET /healthz\`.
 
 ## Large answers, browsers
 

@@ -288,8 +288,13 @@ const actOf = ({ accountId, actor, amount, kind, mode, note, operation, refundOf
   action: ACTIONS[kind] ?? kind,
   accountId,
   target: refundOf === null ? accountId : `hold ${refundOf}`,
-  detail: { mode, credits: formatCredits(amount), note, reference: referenceOf(operation) },
+  detail: { mode, credits: formatCredits(amount), note, ...named(operation) },
 });
+
+const named = (operation: string | null) => {
+  const reference = referenceOf(operation);
+  return reference === null ? {} : { reference };
+};
 
 const ACTIONS: Readonly<Record<string, string>> = {
   grant: "credits.add",

@@ -1,0 +1,136 @@
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { credits, formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
+import { echo } from "../../contract/text.ts";
+import { usageError } from "../../errors.ts";
+import type { AccountSummary } from "../../service/ledger/ledger.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { addFolderOptions, type FolderOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
+import { amount, count, iso, List, type Listed, minute, money } from "./list.ts";
+
+interface CreateOptions extends FolderOptions {
+  readonly name?: string;
+  readonly credits?: string;
+}
+
+/** Test keys work from the start: their credits are simulated. */
+const TEST_CREDITS = credits(10_000n * 1_000_000n);
+const ACCOUNT_ID = /^[a-z0-9][a-z0-9._-]{0,62}$/;
+
+export function register(service: Command, context: Context): void {
+  const accounts = service
+    .command("accounts")
+    .summary("make, list, suspend and resume accounts")
+    .description(
+      "Make, list, suspend and resume accounts. Each has its own balance, plan and keys; the other commands name one with --account.",
+    );
+  addFolderOptions(accounts.command("create").argument("<id>", "letters, digits, dots and dashes; it never changes"))
+    .summary("make an account")
+    .description("Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.")
+    .option("--name <name>", "what it is called (default: its id)")
+    .option("--credits <n>", "live credits to begin with")
+    .addHelpText(
+      "after",
+      `
+Examples:
+  $ headcount service accounts create acme --name "Acme Ltd" --credits 5000
+  $ headcount service keys create --account acme --name first`,
+    )
+    .action((id: string, _: unknown, command: Command) =>
+      create(id, command.optsWithGlobals<CreateOptions>(), context),
+    );
+  addFolderOptions(accounts.command("list", { isDefault: true }))
+    .summary("list the accounts")
+    .description("List the accounts with their balances and keys. A pipe gets CSV.")
+    .addHelpText("after", "\nExamples:\n  $ headcount service accounts\n  $ headcount service accounts list --json")
+    .action((_: unknown, command: Command) => list(command.optsWithGlobals<FolderOptions>(), context));
+  for (const [verb, suspended, what] of [
+    [
+      "suspend",
+      true,
+      "Refuse all keys of an account until it is resumed. Nothing is lost: balance, keys and holds stay.",
+    ],
+    ["resume", false, "Let the keys of a suspended account work again."],
+  ] as const) {
+    addFolderOptions(accounts.command(verb).argument("<id>", "as `service accounts list` shows it"))
+      .summary(suspended ? "refuse the keys of an account" : "take the keys of an account again")
+      .description(what)
+      .addHelpText("after", `\nExamples:\n  $ headcount service accounts ${verb} acme`)
+      .action((id: string, _: unknown, command: Command) =>
+        suspend(id, suspended, command.optsWithGlobals<FolderOptions>(), context),
+      );
+  }
+}
+
+async function create(id: string, options: CreateOptions, context: Context): Promise<void> {
+  if (!ACCOUNT_ID.test(id)) {
+    throw usageError(
+      `an account's id is 1 to 63 lower-case letters, digits, dots and dashes, not "${echo(id)}"`,
+      "for example acme; --name takes any name",
+    );
+  }
+  const name = options.name === undefined ? id : nameOf(options.name);
+  const given = options.credits === undefined ? ZERO : parseCredits(options.credits);
+  if (given === undefined || given < 0n) {
+    throw usageError(`--credits takes 0 or more with at most six decimals, not "${echo(options.credits)}"`);
+  }
+  const printer = new Printer(context, options);
+  await withStore(options, context, async (store) => {
+    await store.createAccount(id, name);
+    await store.grant(id, "test", TEST_CREDITS, "simulated credits for test keys");
+    if (given > 0n) await store.grant(id, "live", given, "first credits of a new account");
+    if (printer.json) printer.document({ id, name, credits: amount(given) });
+    else
+      printer.note(
+        `Account ${id} has ${formatCreditsGrouped(given)} credits. headcount service keys create --account ${id}${placeFlags(options)} makes a key.`,
+      );
+  });
+}
+
+async function list(options: FolderOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  await withStore(options, context, async (store) => {
+    await new List(COLUMNS, printer).print(await store.listAccounts(), context, "No accounts yet.");
+  });
+}
+
+async function suspend(id: string, suspended: boolean, options: FolderOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  await withStore(options, context, async (store) => {
+    await requireAccount(store, id, options);
+    const changed = await store.suspendAccount(id, suspended);
+    const state = suspended ? "suspended" : "active";
+    if (printer.json) printer.document({ id, state });
+    else printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
+  });
+}
+
+const COLUMNS: readonly Listed<AccountSummary>[] = [
+  { name: "id", title: "account", value: ({ id }) => id },
+  { name: "name", title: "name", long: true, value: ({ name }) => name },
+  { name: "state", title: "state", value: ({ suspendedAt }) => (suspendedAt === null ? "active" : "suspended") },
+  { name: "plan", title: "plan", long: true, value: ({ plan }) => plan.name },
+  {
+    name: "balance",
+    title: "balance",
+    align: "right",
+    value: ({ live }) => amount(live.balance),
+    show: ({ live }) => money(live.balance),
+  },
+  {
+    name: "held",
+    title: "held",
+    align: "right",
+    value: ({ live }) => amount(live.held),
+    show: ({ live }) => money(live.held),
+  },
+  { name: "test_balance", value: ({ test }) => amount(test.balance) },
+  { name: "keys", title: "keys", align: "right", value: ({ keys }) => keys, show: ({ keys }) => count(keys) },
+  {
+    name: "created_at",
+    title: "made",
+    value: ({ createdAt }) => iso(createdAt),
+    show: ({ createdAt }) => minute(createdAt),
+  },
+  { name: "suspended_at", value: ({ suspendedAt }) => iso(suspendedAt) },
+];

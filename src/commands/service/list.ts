@@ -1,0 +1,82 @@
+import { type Context, written } from "../../context.ts";
+import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
+import { grouped, harmless } from "../../contract/text.ts";
+import { csvDocument } from "../../render/csv.ts";
+import type { Printer } from "../../terminal/printer.ts";
+
+type Json = string | number | boolean | null;
+
+/** One column of a list: a key of its JSON documents, a column of its CSV, and where it has a title, one of the table. */
+export interface Listed<Row> {
+  readonly name: string;
+  readonly value: (row: Row) => Json;
+  /** As JSON has it; default: the value. */
+  readonly json?: (row: Row) => unknown;
+  readonly title?: string;
+  /** As a terminal shows it; default: the value. */
+  readonly show?: (row: Row) => string;
+  readonly align?: "right";
+  /** Shortened first where the terminal is narrow. */
+  readonly long?: true;
+}
+
+/** A list as every command of the service prints one: a table on a terminal, CSV in a pipe, one JSON array with `--json`. */
+export class List<Row> {
+  readonly #columns: readonly Listed<Row>[];
+  readonly #printer: Printer;
+  #begun = false;
+
+  constructor(columns: readonly Listed<Row>[], printer: Printer) {
+    this.#columns = columns;
+    this.#printer = printer;
+  }
+
+  /** Whether rows can be printed a page at a time: CSV alone needs nothing of what follows. */
+  get streams(): boolean {
+    return !this.#printer.json && !this.#printer.terminal;
+  }
+
+  /** @param none said on a terminal where there is nothing to list */
+  async print(rows: readonly Row[], context: Context, none: string): Promise<void> {
+    const columns = this.#columns;
+    if (this.#printer.json) {
+      this.#printer.document(
+        rows.map((row) => Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)]))),
+      );
+    } else if (!this.#printer.terminal) {
+      const text = csvDocument(
+        columns.map(({ name }) => name),
+        rows.map((row) => columns.map(({ value }) => cleaned(value(row)))),
+      );
+      this.#printer.text(this.#begun ? text.slice(text.indexOf("\n") + 1) : text);
+      this.#begun = true;
+      await written(context.stdout);
+    } else if (rows.length === 0) this.#printer.note(none);
+    else {
+      const shown = columns.filter(({ title }) => title !== undefined);
+      await this.#printer.table(
+        shown.map(({ align, long, title }) => ({
+          title: title ?? "",
+          fixed: long !== true,
+          ...(align === undefined ? {} : { align }),
+        })),
+        rows.map((row) => shown.map(({ show, value }) => harmless(show?.(row) ?? String(value(row) ?? "")))),
+      );
+    }
+  }
+}
+
+/** One line a row, whatever a name holds that was made otherwise. */
+const cleaned = (value: Json): Json => (typeof value === "string" ? harmless(value) : value);
+
+export const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
+
+/** To the minute, UTC. */
+export const minute = (at: number | null): string =>
+  at === null ? "" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
+
+export const amount = (value: Credits | null): number | null => (value === null ? null : creditsToNumber(value));
+
+export const money = (value: Credits | null): string => (value === null ? "" : formatCreditsGrouped(value));
+
+export const count = (value: number | null): string => (value === null ? "" : grouped(value));
