@@ -17,7 +17,6 @@ import type { Progress } from "../terminal/progress.ts";
 import { nearCompany, whyEmpty } from "./empty-count.ts";
 import { type ExportFlags, sameCommand } from "./export-options.ts";
 import { failureOf, mapError } from "./failures.ts";
-import type { Ended } from "./outcome.ts";
 import { type Session, withSession } from "./session.ts";
 
 export interface Purchase {
@@ -43,11 +42,12 @@ const ONE_CREDIT = parseCredits(1) ?? ZERO;
 const wordingOf = ({ kind }: Target): Wording =>
   kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
 
-/** Quote, consent, progress, rows and summary: the ritual of every command that spends. @throws CliError; what was paid is kept */
-export async function buy(purchase: Purchase, context: Context): Promise<Ended> {
+/** Quote, consent, progress, rows and summary: the ritual of every command that spends. @returns undefined where the file is young
+ * enough @throws CliError; what was paid is kept */
+export async function buy(purchase: Purchase, context: Context): Promise<ExportResult | undefined> {
   const { flags, target } = purchase;
   const printer = new Printer(context, flags);
-  if (await isFresh(purchase, printer, context)) return { skipped: true };
+  if (await isFresh(purchase, printer, context)) return undefined;
   return await withSession(context, flags, async (session) => {
     const rows = purchase.show === undefined ? undefined : captured();
     const world = await worldOf(purchase, session, printer, context, rows?.stream);
@@ -61,10 +61,10 @@ export async function buy(purchase: Purchase, context: Context): Promise<Ended> 
       });
       if (result.kind === "quoted") {
         await printQuote(result.quote, target, printer);
-        return {};
+        return result;
       }
       printSummary(result, purchase, printer);
-      return { receipt: result.receipt };
+      return result;
     } finally {
       world.stopProgress();
     }
@@ -74,11 +74,10 @@ export async function buy(purchase: Purchase, context: Context): Promise<Ended> 
 /** Whether `--if-older-than` leaves nothing to do, which is said. */
 async function isFresh({ flags, view }: Purchase, printer: Printer, context: Context): Promise<boolean> {
   if (flags.ifOlderThan === undefined) return false;
-  const { freshness } = await import("./outcome.ts");
+  const { freshness, leftAlone } = await import("./outcome.ts");
   const fresh = await freshness(view.output, flags.ifOlderThan, context);
   if (fresh === undefined) return false;
-  const age = duration(Math.max(0, context.now() - fresh.modified));
-  printer.say(`${fresh.file} is ${age} old, younger than --if-older-than: nothing to do`);
+  printer.say(leftAlone(fresh, context.now()));
   if (printer.json) {
     const modified_at = new Date(fresh.modified).toISOString();
     printer.document({ skipped: true, output: { file: fresh.file, modified_at } });

@@ -141,9 +141,17 @@ export const addViewOptions = (
     .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
     .option("--raw", "CSV without the guard against formulas");
 
+/** What `jobs run` hands on: whose purchase it is, and what the budget leaves it. */
+export const addJobOptions = (command: Command): Command =>
+  command
+    .addOption(new Option("--job <name>").hideHelp())
+    .addOption(new Option("--budget-left <n>").argParser(creditAmount).hideHelp());
+
 export const addExportOptions = (command: Command, kind: RecordKind): Command =>
   addUnattendedOptions(
-    addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies"),
+    addJobOptions(
+      addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies"),
+    ),
   )
     .option("--dry-run", "show the quote and buy nothing")
     .option("--fresh", "begin anew instead of continuing an unfinished run")
@@ -152,10 +160,7 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
         .choices(["fresh", "fail"])
         .default("fresh"),
     )
-    .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON")
-    // What `jobs run` hands on: whose purchase it is, and what the budget leaves it.
-    .addOption(new Option("--job <name>").hideHelp())
-    .addOption(new Option("--budget-left <n>").argParser(creditAmount).hideHelp());
+    .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
 
 /** What an export that nobody watches tells, and whether it has to run at all. */
 export const addUnattendedOptions = (command: Command): Command =>

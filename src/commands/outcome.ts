@@ -13,6 +13,7 @@ import type { Receipt } from "../purchase/receipt.ts";
 import { FILE_MODE } from "../runs/disk.ts";
 import { creditsOf } from "../runs/journal.ts";
 import { type RunSpend, readSpend } from "../runs/spend.ts";
+import { duration } from "../terminal/numbers.ts";
 import { failureOf } from "./failures.ts";
 
 /** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
@@ -33,20 +34,33 @@ export interface Outcome {
   readonly output: string | null;
   readonly run: string | null;
   readonly error: { readonly code: string; readonly message: string; readonly hint: string | null } | null;
-  readonly receipt: Receipt | null;
+  /** The command's own document, as `--json` prints it. */
+  readonly receipt: unknown;
 }
 
 /** What an export ended with, where it did not fail. */
 export interface Ended {
-  readonly receipt?: Receipt;
+  readonly rows?: number;
+  readonly run?: string | undefined;
+  /** What was written; of a table there is no digest, but how many rows are new in it. */
+  readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
+  /** The command's own document, as `--json` prints it. */
+  readonly receipt?: unknown;
   readonly skipped?: boolean;
 }
+
+export const endedWith = (receipt: Receipt): Ended => ({
+  rows: receipt.distinct,
+  run: receipt.run,
+  written: receipt.output,
+  receipt,
+});
 
 /** What is to be told of an export, and how its spending is known among others'. */
 export interface Telling {
   readonly command: string;
   readonly job?: string | undefined;
-  /** Absolute path; undefined: stdout. */
+  /** Absolute path, or a table; undefined: stdout. */
   readonly output: string | undefined;
   readonly rowsBefore?: number | undefined;
   /** Absolute path. */
@@ -73,7 +87,7 @@ export async function told(
   } catch (error) {
     failure = failureOf(error);
   }
-  const { receipt = null, skipped } = ended;
+  const { receipt = null, rows = null, skipped } = ended;
   const mine = await spentSince(started, telling.isMine, context);
   const outcome: Outcome = {
     job: job ?? null,
@@ -82,12 +96,12 @@ export async function told(
     exit_code: failure?.exitCode ?? EXIT.ok,
     started: new Date(started).toISOString(),
     finished: new Date(context.now()).toISOString(),
-    rows: receipt?.distinct ?? null,
+    rows,
     rows_before: rowsBefore ?? null,
-    changed: changeOf(receipt, before),
+    changed: changeOf(ended, before),
     credits: creditsToNumber(mine.credits),
     output: output ?? null,
-    run: receipt?.run ?? mine.run ?? null,
+    run: ended.run ?? mine.run ?? null,
     error:
       failure === undefined
         ? null
@@ -103,9 +117,9 @@ export async function told(
 }
 
 /** A table does not tell what it held before: new rows are a change of it. */
-function changeOf(receipt: Receipt | null, before: string | undefined): boolean | null {
-  if (receipt?.output == null) return null;
-  const { sha256, added } = receipt.output;
+function changeOf({ written }: Ended, before: string | undefined): boolean | null {
+  if (written == null) return null;
+  const { sha256, added } = written;
   return sha256 === null ? (added ?? 0) > 0 : sha256 !== before;
 }
 
@@ -226,3 +240,9 @@ export async function freshness(
   if (there === undefined || !there.isFile() || Math.abs(context.now() - there.mtimeMs) >= span) return undefined;
   return { file, modified: there.mtimeMs };
 }
+
+/** What is said of a file that is left alone. */
+export const leftAlone = (
+  { file, modified }: { readonly file: string; readonly modified: number },
+  now: number,
+): string => `${file} is ${duration(Math.max(0, now - modified))} old, younger than --if-older-than: nothing to do`;

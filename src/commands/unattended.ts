@@ -16,7 +16,7 @@ export async function buyParsed(
 ): Promise<void> {
   const { log, notify } = flags;
   if (log === undefined && notify === undefined) return void (await run(await parse(), context));
-  const { told } = await import("./outcome.ts");
+  const { endedWith, told } = await import("./outcome.ts");
   const file = (name: string | undefined): string | undefined =>
     name === undefined ? undefined : resolve(context.cwd, name);
   let id: string | undefined;
@@ -29,11 +29,11 @@ export async function buyParsed(
       ? undefined
       : tried(() => resolveOutput(flags.output ?? "", context.cwd));
   const telling = { command, output, log: file(log), notify, isMine: (spend: RunSpend) => spend.run === id };
-  const { failure } = await told(
-    telling,
-    context,
-    async () => (await run({ ...(await parse()), onRun }, context)) ?? {},
-  );
+  const { failure } = await told(telling, context, async () => {
+    const result = await run({ ...(await parse()), onRun }, context);
+    if (result === undefined) return { skipped: true };
+    return result.kind === "quoted" ? {} : endedWith(result.receipt);
+  });
   if (failure !== undefined) throw failure;
 }
 

@@ -161,9 +161,13 @@ export function requireBudget(
   if (budgetLeft === undefined || quote.credits === ZERO) return;
   const spent = quote.total - quote.credits;
   const allowed = maxCredits === undefined ? quote.credits : credits(maxCredits - spent);
-  if (allowed <= budgetLeft) return;
+  if (allowed > budgetLeft) throw overBudget(allowed, budgetLeft, credits(spent));
+}
+
+/** @param spent what the run has cost already: a cap counts from its beginning */
+export function overBudget(allowed: Credits, budgetLeft: Credits, spent: Credits): CliError {
   const left = budgetLeft < 0n ? ZERO : budgetLeft;
-  throw new CliError({
+  return new CliError({
     code: "over_budget",
     category: "credits",
     exitCode: EXIT.credits,

@@ -3,7 +3,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { notified } from "../../src/commands/outcome.ts";
 import { fakeClock, testContext } from "../support/client.ts";
-import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
+import { charged, readCsv, runIds, seeded, type User, user } from "../support/export.ts";
+import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const CREDITS = 100_000;
@@ -66,7 +67,7 @@ describe("the file", () => {
     ['"schedule": "0 6 * * Mo"', '"0 6', '"Mo" is no day of the week'],
     ['"allow_empty": "yes"', '"yes"', '"allow_empty" is true or false'],
     ['"min_rows": [1]', "[1]", '"min_rows" is a text or a number'],
-    ['"command": "serach"', '"serach"', '"command" is search'],
+    ['"command": "serach"', '"serach"', '"command" is search or refresh'],
     ['"yes": true', '"yes"', 'a job has no key "yes"'],
     ['"fresh": true', '"fresh"', 'a job has no key "fresh"'],
   ])("%s names the place, and the other job runs", async (line, word, why) => {
@@ -448,4 +449,55 @@ describe("log and notice, of jobs and of search itself", () => {
     });
     expect(outcomes("log.ndjson").length).toBe(1);
   });
+});
+
+test("a list that is kept up to date by a job: who is new is paid for, labelled, and within the budget", async () => {
+  const crowd = new Crowd(seeded(3), 0);
+  const people = Array.from({ length: 1_200 }, () => crowd.born());
+  const crowded = await startPeopleService({ people });
+  u = user(crowded.url, crowded.key);
+  expect(await u.run(["search", "--department", "Sales", "--yes", "-o", "sales.ndjson"])).toMatchObject({ code: 0 });
+  const paid = crowded.rowsSold();
+  const refresh = {
+    command: "refresh",
+    list: "sales.ndjson",
+    max_credits: 40,
+    schedule: "@weekly",
+    calls_per_credit: 5,
+  };
+  const file = jobs({ budget: "60/month", log: "log.ndjson", jobs: { sales: refresh } });
+  expect((await u.run(["jobs", "show", "sales", ...file])).stdout).toContain(
+    "command\theadcount refresh sales.ndjson --max-credits=40 --calls-per-credit=5 --overwrite\n",
+  );
+  crowded.options.people = crowd.week(people, { gone: 0.01, moved: 0.01, born: 0.02 });
+  const ran = await u.run(["jobs", "run", ...file, "--json"]);
+  expect(ran.code, ran.stderr).toBe(0);
+  const cost = crowded.rowsSold() - paid;
+  expect(cost).toBeGreaterThan(0);
+  const rows = u.read("sales.ndjson").trim().split("\n").length;
+  expect(JSON.parse(ran.stdout)).toMatchObject([
+    {
+      job: "sales",
+      command: "refresh",
+      rows,
+      credits: cost,
+      changed: true,
+      receipt: { added: expect.any(Number), certificate: { equal: true } },
+    },
+  ]);
+  expect((await u.run(["spend", "--by", "job"])).stdout).toContain(`\nsales,${cost},${cost},0,0,0\n`);
+  // Nothing is new: nothing is spent, so no budget is in the way, though the cap would not fit any more.
+  expect(await u.run(["jobs", "run", "sales", ...file, "--budget", "40/month"])).toMatchObject({ code: 0 });
+  const before = u.read("sales.ndjson");
+  crowded.options.people = crowd.week(crowded.options.people, { gone: 0.01, moved: 0.01, born: 0.02 });
+  const over = await u.run(["jobs", "run", "sales", ...file, "--budget", "40/month"]);
+  expect(over).toMatchObject({
+    code: 4,
+    stderr: expect.stringContaining(
+      `its cap allows 40 more credits, and the budget has ${40 - cost} left; nothing was spent`,
+    ),
+  });
+  expect({ sold: crowded.rowsSold() - paid, list: u.read("sales.ndjson") }).toEqual({ sold: cost, list: before });
+  expect((await u.run(["jobs", "run", "sales", ...file, "--if-older-than", "1d"])).stderr).toContain("nothing to do");
+  await crowded.close();
 });

@@ -4,7 +4,7 @@ import { configDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
 import { checkFilters, FILTER_KEYS } from "../../contract/filters.ts";
 import { type Credits, formatCredits, parseCredits } from "../../contract/money.ts";
-import { echo } from "../../contract/text.ts";
+import { echo, spanMs } from "../../contract/text.ts";
 import { type CliError, usageError } from "../../errors.ts";
 import { resolveOutput } from "../../output/tables/target.ts";
 import { readInput } from "../input.ts";
@@ -35,6 +35,8 @@ export interface Job {
   /** Absolute path. */
   readonly log: string | undefined;
   readonly notify: string | undefined;
+  /** Milliseconds: a younger file is left alone. */
+  readonly ifOlderThan: number | undefined;
   /** Why it cannot be run. The others can. */
   readonly problem: CliError | undefined;
 }
@@ -50,6 +52,8 @@ export interface JobsFile {
 
 const MOST_BYTES = 1 << 20;
 const FILE_KEYS = ["$schema", "budget", "log", "notify", "jobs"] as const;
+/** Keys that say how a job is run, and not what it does. */
+const OF_THE_RUNNER = new Set(["log", "notify", "if_older_than"]);
 /** Its name is a folder, a unit of systemd and a word of a command line. */
 const JOB_NAME = /^[A-Za-z0-9][A-Za-z0-9_.-]{0,63}$/;
 
@@ -140,6 +144,7 @@ async function readJob(
     cap: undefined,
     log: shared.log,
     notify: shared.notify,
+    ifOlderThan: undefined,
   };
   if (!JOB_NAME.test(name))
     add(at, `"${echo(name)}" is no name of a job: letters, digits, dashes, dots and _, at most 64`);
@@ -157,13 +162,15 @@ async function readJob(
   const argv: string[] = [command ?? JOB_COMMANDS[0]];
   for (const member of members) {
     const known = keys.find(({ key }) => key === member.key);
-    if (known === undefined || member.key === "log" || member.key === "notify") continue;
+    if (known === undefined || OF_THE_RUNNER.has(member.key)) continue;
     argv.push(...(known.key === "filters" ? filterFlags(member, problems) : flagsOf(known, member, problems)));
   }
   // A job writes its file again each time: what keeps the old one are the guards (docs/output.md, "Files that stay").
   if (find("overwrite") === undefined && keys.some(({ key }) => key === "overwrite")) argv.push("--overwrite");
-  const output = textOf(find("output"), problems);
-  if (find("output") === undefined) add(at, 'it has no "output": the file to write');
+  // A refresh writes the list that it reads, unless it is told otherwise.
+  const written = find("output") ?? find("list");
+  const output = textOf(written, problems);
+  if (written === undefined) add(at, 'it has no "output": the file to write');
   const cap = capOf(find("max_credits"), at, shared, problems);
   const log = textOf(find("log"), problems);
   return {
@@ -171,10 +178,11 @@ async function readJob(
     command: command ?? JOB_COMMANDS[0],
     schedule: await scheduleOf(find("schedule"), problems),
     argv,
-    output: output === undefined ? undefined : outputOf(output, find("output"), shared.folder, problems),
+    output: output === undefined ? undefined : outputOf(output, written, shared.folder, problems),
     cap,
     log: log === undefined ? shared.log : resolve(shared.folder, log),
     notify: textOf(find("notify"), problems) ?? shared.notify,
+    ifOlderThan: spanOf(find("if_older_than"), problems),
   };
 }
 
@@ -185,6 +193,18 @@ function outputOf(text: string, member: Member | undefined, folder: string, prob
     problems.push({ ...placeOf((member as Member).value), message: (error as Error).message });
     return undefined;
   }
+}
+
+function spanOf(member: Member | undefined, problems: Problem[]): number | undefined {
+  const text = textOf(member, problems);
+  const span = text === undefined ? undefined : spanMs(text);
+  if (member !== undefined && text !== undefined && span === undefined) {
+    problems.push({
+      ...placeOf(member.value),
+      message: `"if_older_than" is a span such as 12h, 6d or 8w, not "${echo(text)}"`,
+    });
+  }
+  return span;
 }
 
 async function scheduleOf(member: Member | undefined, problems: Problem[]): Promise<Schedule | undefined> {
@@ -229,7 +249,7 @@ function flagsOf({ key, flag, takes }: JobKey, { value }: Member, problems: Prob
   if (each.some(({ type }) => !SCALAR.has(type))) {
     return wrong(takes === "list" ? "a text, or a list of texts" : "a text or a number");
   }
-  return each.map((node: AnyNode) => `${flag}=${String(plainOf(node))}`);
+  return each.map((node: AnyNode) => (flag === "" ? String(plainOf(node)) : `${flag}=${String(plainOf(node))}`));
 }
 
 /** Filters as the flags that they are, or the name of a file of them. */

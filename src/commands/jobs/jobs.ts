@@ -30,7 +30,7 @@ export function register(program: Command, context: Context, build: BuildProgram
     .command("jobs")
     .summary("run exports on a schedule, within a budget")
     .description(
-      "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. Keys of a job are the flags of `headcount search`.",
+      "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. Keys of a job are the flags of `headcount search`, or of `refresh`.",
     )
     .addHelpText("after", EXAMPLE);
   const keysOf = async (command: JobCommand): Promise<readonly JobKey[]> => {
@@ -73,7 +73,7 @@ A file of jobs is JSON; comments and trailing commas are allowed:
         "max_credits": 100,            // each time; the consent to spend
         "output": "legal.csv",         // beside this file
         "max_shrink": "50%"            // else the old file stays, with exit 5
-      }
+      }                                // "command": "refresh" with a "list" keeps one
     }
   }`;
 
@@ -93,13 +93,6 @@ const budgetOption = (): Option =>
     if (typeof budget === "string") throw usageError(`--budget: ${budget}`, "for example --budget 2000/month");
     return budget;
   });
-
-/** A span as the option was given, in the largest unit that has it whole. */
-function spanText(ms: number): string {
-  const hours = ms / 3_600_000;
-  if (hours % 24 !== 0) return `${hours}h`;
-  return hours % 168 === 0 ? `${hours / 168}w` : `${hours / 24}d`;
-}
 
 function registerRun(jobs: Command, context: Context, read: Read, build: BuildProgram): void {
   const command = withFile(jobs.command("run").argument(jobArgument, "names of jobs (default: all that are due)"))
@@ -121,20 +114,9 @@ Due is a job whose time has come since it was last done, and one that never was.
 An unfinished run of a job goes on where it stopped and buys nothing twice.`,
     )
     .action(async (names: readonly string[], _: unknown, self: Command) => {
-      const { ifOlderThan, log, ...options } = self.optsWithGlobals<
-        Omit<RunJobsOptions, "ifOlderThan"> & { readonly ifOlderThan?: number }
-      >();
-      await runJobs(
-        names,
-        await read(options),
-        {
-          ...options,
-          ...(ifOlderThan === undefined ? {} : { ifOlderThan: spanText(ifOlderThan) }),
-          ...(log === undefined ? {} : { log: resolve(context.cwd, log) }),
-        },
-        context,
-        build,
-      );
+      const options = self.optsWithGlobals<RunJobsOptions>();
+      const log = options.log === undefined ? {} : { log: resolve(context.cwd, options.log) };
+      await runJobs(names, await read(options), { ...options, ...log }, context, build);
     });
 }
 

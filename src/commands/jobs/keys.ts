@@ -1,10 +1,12 @@
-import type { Command, Option } from "commander";
+import { Command, type Option } from "commander";
 import { FILTER_KEYS } from "../../contract/filters.ts";
 import { collect, offersOf, type Values } from "../../options.ts";
+import { addUnattendedOptions } from "../export-options.ts";
 
 /** One key of a job: a flag of its command. */
 export interface JobKey {
   readonly key: string;
+  /** Empty: the command's argument. */
   readonly flag: string;
   readonly description: string;
   /** `switch`: true or false; `value`: a text or number; `list`: one or several of them. */
@@ -13,7 +15,7 @@ export interface JobKey {
 }
 
 /** Commands that a job may be; the first where it says nothing. */
-export const JOB_COMMANDS = ["search"] as const;
+export const JOB_COMMANDS = ["search", "refresh"] as const;
 export type JobCommand = (typeof JOB_COMMANDS)[number];
 
 /** Flags that say what a person decides each time, or what every job has anyway. */
@@ -23,16 +25,25 @@ const OF_THE_PROGRAM = new Set(["connection", "base_url", "paging", "max_wait"])
 
 export const keyOf = ({ long }: Option): string => (long ?? "").slice(2).replaceAll("-", "_");
 
-/** What the keys of a job are: the flags of its command by their names, so that nothing is declared twice. */
+/** What the keys of a job are: the flags of its command by their names, so that nothing is declared twice; and its argument. */
 export function jobKeys(command: Command): readonly JobKey[] {
   const filters = new Set<string>(FILTER_KEYS);
+  // How a job is run is the same for all of them.
+  const always = addUnattendedOptions(new Command()).options;
   const own = command.options.filter((option) => !filters.has(keyOf(option)) && !NOT_IN_A_JOB.has(keyOf(option)));
   const general = (command.parent?.options ?? []).filter((option) => OF_THE_PROGRAM.has(keyOf(option)));
-  return [...own, ...general].map((option) => ({
-    key: keyOf(option),
-    flag: option.long ?? "",
-    description: option.description,
-    takes: !option.required ? "switch" : option.parseArg === collect ? "list" : "value",
-    values: offersOf(option),
+  const options = new Map([...always, ...own, ...general].map((option) => [keyOf(option), option]));
+  const given = command.registeredArguments.map((argument) => ({
+    ...{ key: argument.name(), flag: "", description: argument.description },
+    ...{ takes: "value" as const, values: undefined },
   }));
+  const flags = [...options].map(([key, option]) => ({
+    ...{ key, flag: option.long ?? "", description: option.description, values: offersOf(option) },
+    takes: !option.required
+      ? ("switch" as const)
+      : option.parseArg === collect
+        ? ("list" as const)
+        : ("value" as const),
+  }));
+  return [...given, ...flags];
 }

@@ -11,7 +11,8 @@ import { acquireLock, type Lock, type LockOptions } from "../../runs/lock.ts";
 import { timeText } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { failureOf } from "../failures.ts";
-import { type Ended, type Outcome, told } from "../outcome.ts";
+import { type Ended, endedWith, freshness, leftAlone, type Outcome, told } from "../outcome.ts";
+import type { RefreshReceipt } from "../refresh/keep.ts";
 import { spentThisMonth } from "./budget.ts";
 import { type Job, type JobsFile, jobsNamed } from "./file.ts";
 import { historyOf, isDue, jobsFolder, lockOf, makeJobFolder, remember } from "./history.ts";
@@ -23,7 +24,8 @@ export type BuildProgram = (context: Context, argv: readonly string[]) => Promis
 export interface RunJobsOptions extends GlobalOptions {
   readonly file?: string;
   readonly budget?: Credits;
-  readonly ifOlderThan?: string;
+  /** Milliseconds. */
+  readonly ifOlderThan?: number;
   /** Absolute path. */
   readonly log?: string;
   readonly notify?: string;
@@ -129,13 +131,19 @@ async function runJob(job: Job, { file, options, context, build }: World): Promi
   };
   const work = async (): Promise<Ended> => {
     if (job.problem !== undefined) throw job.problem;
+    const span = job.ifOlderThan ?? options.ifOlderThan;
+    const young = span === undefined ? undefined : await freshness(output, span, context);
+    if (young !== undefined) {
+      context.stderr.write(`${name}: ${leftAlone(young, context.now())}\n`);
+      return { skipped: true };
+    }
     const lock = await lockJob(name, context).catch((error) => {
       locked = true;
       throw error;
     });
     try {
       return await withinBudget(options.budget ?? file.budget, name, context, async (left) =>
-        endedOf(await execute([...argvOf(job, options), "--yes", ...left], job, { file, context, build })),
+        endedOf(command, await execute([...argvOf(job, options), "--yes", ...left], job, { file, context, build })),
       );
     } finally {
       await lock.release();
@@ -215,7 +223,6 @@ function argvOf({ argv, name }: Job, options: RunJobsOptions): readonly string[]
     ["--base-url", options.baseUrl],
     ["--paging", options.paging],
     ["--max-wait", options.maxWait],
-    ["--if-older-than", options.ifOlderThan],
   ];
   const more = all.flatMap(([flag, value]) => (value === undefined || has(flag) ? [] : [`${flag}=${value}`]));
   return [...argv, ...more, ...(options.verbose === true ? ["--verbose"] : []), `--job=${name}`];
@@ -251,7 +258,10 @@ const lines = (take: (chunk: Buffer) => void): OutputStream =>
     },
   });
 
-function endedOf(text: string): Ended {
-  const document = JSON.parse(text) as Receipt & { readonly skipped?: boolean };
-  return document.skipped === true ? { skipped: true } : { receipt: document };
+function endedOf(command: Job["command"], text: string): Ended {
+  const document: unknown = JSON.parse(text);
+  if (command === "search") return endedWith(document as Receipt);
+  const receipt = document as RefreshReceipt;
+  const { rows, sha256 } = receipt.files.list;
+  return { rows, run: receipt.runs[0], written: { sha256, added: null }, receipt };
 }

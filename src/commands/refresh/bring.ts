@@ -29,7 +29,7 @@ import { buyParts, finishParts } from "./buy-parts.ts";
 import { checkFiles } from "./files.ts";
 import { keep, printKept } from "./keep.ts";
 import { type Followed, followed } from "./list.ts";
-import { agree, type Plan, planOf, printPlan } from "./plan.ts";
+import { agree, type Plan, planOf, printPlan, requireBudgetFor } from "./plan.ts";
 import type { Brought, RefreshOrder, Work } from "./work.ts";
 
 /** `headcount refresh`. Whatever happens, what was bought is owned from then on, and the same command pays for nobody twice. */
@@ -116,12 +116,14 @@ async function refresh(work: Work): Promise<void> {
   try {
     let list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
     refuseAddresses(list.filters);
+    let finished: Credits = ZERO;
     if (output !== undefined && flags.dryRun !== true) {
       const known = held.library.lists.at(output) !== undefined;
       const own = known || (order.word !== undefined && output === pathOf(order.word, context));
       await checkFiles(output, own, known, flags.overwrite === true);
       const unfinished = await finishParts(targetOf(list, output), buyingOf(work, undefined), work.deps);
       if (unfinished !== undefined) {
+        finished = unfinished.spent;
         held.library.close();
         held.library = await libraryOf(work);
         list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
@@ -146,6 +148,7 @@ async function refresh(work: Work): Promise<void> {
     progress.stop();
     const plan = planOf({ look, members: own, bought: textsIn(own, held.library), counts }, work);
     if (flags.dryRun === true) return await printPlan(plan, work);
+    requireBudgetFor(plan, finished, flags);
     await agree(plan, work);
     progress.update({ done: counts.calls });
     const found = await bring({ list, look, plan, people, renamed, counts, held }, work);
@@ -273,6 +276,8 @@ async function proved(
 }
 
 const buyingOf = ({ order: { flags } }: Work, maxCredits: Credits | undefined) => ({
+  job: flags.job,
+  budgetLeft: maxCredits === undefined ? flags.budgetLeft : undefined,
   perPage: flags.perPage,
   concurrency: 4,
   wait: flags.wait === true,

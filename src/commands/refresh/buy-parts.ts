@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import type { Filters } from "../../contract/filters.ts";
-import type { Credits } from "../../contract/money.ts";
+import { type Credits, credits, ZERO } from "../../contract/money.ts";
 import { CliError } from "../../errors.ts";
 import { identityOf } from "../../purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../purchase/order.ts";
@@ -16,7 +16,7 @@ export interface Parts {
   readonly datasetVersion: string | null;
 }
 
-export type PartsOptions = Pick<ExportOptions, "perPage" | "concurrency" | "wait"> & {
+export type PartsOptions = Pick<ExportOptions, "perPage" | "concurrency" | "wait" | "job" | "budgetLeft"> & {
   readonly maxCredits: Credits | undefined;
 };
 
@@ -66,19 +66,24 @@ const FEWER = ["incomplete", "dataset_moved"];
 /**
  * Buys what a run for the same list left unfinished: what is in flight under its keys, and the rest of its parts, which were agreed to.
  * Where the service has fewer people there by now the run is let go of; what it bought is kept.
- * @returns the run's id; undefined where there is none
+ * @returns the run's id, and what it spent now; undefined where there is none
  */
 export async function finishParts(
   target: Target,
   options: PartsOptions,
   deps: ExportDeps,
-): Promise<string | undefined> {
+): Promise<{ readonly run: string; readonly spent: Credits } | undefined> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const account = await deps.seller.client.account(deps.interrupted);
   const found = await store.findOpen(identityOf(target, null, account, deps.seller));
   const all = optionsOf(options);
   const open = await stillOpen(found, store, all, account, deps);
-  if (open === undefined) return found?.id;
+  if (open === undefined) return found === undefined ? undefined : { run: found.id, spent: ZERO };
+  const spent = async (): Promise<bigint> => {
+    const { state } = await store.open(open.id);
+    return state.settled + state.uncertain;
+  };
+  const before = await spent();
   const locked = lockOptions(`run ${open.id}`, options.wait, deps);
   try {
     const run = await store.openForWriting(open.id, locked);
@@ -89,5 +94,5 @@ export async function finishParts(
     if (run.state.done === undefined && run.state.ended === undefined) await endStale(run, store, error.message, deps);
     else await run.close();
   }
-  return open.id;
+  return { run: open.id, spent: credits((await spent()) - before) };
 }

@@ -2,20 +2,23 @@ import { canPrompt } from "../../context.ts";
 import {
   affordableRows,
   type Credits,
+  credits,
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
   minCredits,
   priceOf,
+  ZERO,
 } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
 import type { Presence } from "../../planning/presence.ts";
 import type { Counts, Member } from "../../planning/question.ts";
+import { overBudget } from "../../purchase/quote.ts";
 import { type Bought, estimate, verifyCalls } from "../../purchase/refresh.ts";
 import { duration } from "../../terminal/numbers.ts";
 import { sameCommand } from "../export-options.ts";
-import type { Work } from "./work.ts";
+import type { RefreshFlags, Work } from "./work.ts";
 
 /** What a refresh will do at most, told before anything finer than the segment itself is counted. */
 export interface Plan {
@@ -138,6 +141,13 @@ export async function printPlan(plan: Plan, work: Work): Promise<void> {
     free_calls: plan.calls,
     rate_limited_seconds: plan.ms / 1_000,
   });
+}
+
+/** @param finished what the same command has spent already on what was begun before @throws CliError exit 4 where it may pass a budget */
+export function requireBudgetFor(plan: Plan, finished: Credits, { budgetLeft, buyChanged }: RefreshFlags): void {
+  if (budgetLeft === undefined || (plan.others === 0 && buyChanged !== true)) return;
+  const left = credits(budgetLeft > finished ? budgetLeft - finished : 0n);
+  if (plan.most > left) throw overBudget(plan.most, left, ZERO);
 }
 
 /** Consent to the purchase, before anything is looked at more closely. @throws CliError exit 2 where nobody can be asked, 10 where declined */

@@ -6,7 +6,7 @@ import { PERSON_FIELDS } from "../../contract/records.ts";
 import { usageError } from "../../errors.ts";
 import { offering, wholeNumber } from "../../options.ts";
 import { checkFields } from "../../render/columns.ts";
-import { addGuardOptions, addViewOptions, creditAmount, readView } from "../export-options.ts";
+import { addGuardOptions, addJobOptions, addViewOptions, creditAmount, readView } from "../export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../filter-options.ts";
 import { bringUpToDate } from "./bring.ts";
 import { readVerified, VERIFIABLE } from "./verify.ts";
@@ -44,7 +44,8 @@ export function register(program: Command, context: Context, run = bringUpToDate
     .addOption(new Option("--per-page <n>", "rows a request").argParser(wholeNumber("--per-page", 1, 100_000)))
     .option("-y, --yes", "buy without asking")
     .option("--dry-run", "show what there is to do and buy nothing")
-    .option("--wait", "wait for another command at the same list instead of ending with exit 9")
+    .option("--wait", "wait for another command at the same list instead of ending with exit 9");
+  addJobOptions(command)
     .addHelpText(
       "after",
       `

@@ -22,6 +22,8 @@ export interface RefreshFlags extends ViewFlags, GuardFlags {
   readonly dryRun?: boolean;
   readonly perPage?: number;
   readonly wait?: boolean;
+  readonly job?: string;
+  readonly budgetLeft?: Credits;
 }
 
 export interface RefreshOrder {
