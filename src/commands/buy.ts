@@ -309,7 +309,9 @@ function printSummary(
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
   printer.say(`Exported ${bought}${seed} for ${credits} ${credits === "1" ? "credit" : "credits"}${where}${left}`);
   if (receipt.uncertain_credits > 0) {
-    printer.say(`warning: ${receipt.uncertain_credits} more credits may have been charged for replies that were lost`);
+    printer.say(
+      `warning: ${grouped(receipt.uncertain_credits)} more credits may have been charged for replies that were lost`,
+    );
   }
   const asked = receipt.received + receipt.misses;
   const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
@@ -318,7 +320,7 @@ function printSummary(
     printer.note(`notice: stopped at ${stopped}; ${resumeUpTo(receipt, whole - asked, whole, flags)} ${rest}`);
   }
   if (receipt.foreign_credits > 0) {
-    printer.note(`notice: others spent ${receipt.foreign_credits} credits of this balance meanwhile`);
+    printer.note(`notice: others spent ${grouped(receipt.foreign_credits)} credits of this balance meanwhile`);
   }
   if (receipt.duplicates > 0) {
     printer.note(`notice: ${grouped(receipt.duplicates)} rows came twice and are written once`);

@@ -20,6 +20,7 @@ import {
 } from "../connections/resolve.ts";
 import type { Context } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
+import { grouped } from "../contract/text.ts";
 import { CliError } from "../errors.ts";
 import { type Check, check, type DoctorOptions, failed } from "./doctor-machine.ts";
 import { mapError } from "./failures.ts";
@@ -112,7 +113,7 @@ function accountCheck({ account, rateLimitHeaders }: ProbeReport): Check {
     account.accountName ?? account.accountId,
     account.plan === undefined ? undefined : `plan ${account.plan}`,
     account.balance === undefined ? "balance unknown" : `balance ${formatCreditsGrouped(account.balance)}`,
-    account.perMinute === undefined ? undefined : `${account.perMinute} calls a minute`,
+    account.perMinute === undefined ? undefined : `${grouped(account.perMinute)} calls a minute`,
   ].filter((part) => part !== undefined);
   const unknown =
     account.unknownCosts.length === 0 ? "" : `; no price for ${account.unknownCosts.join(", ")}: 1 is assumed`;

@@ -1,8 +1,9 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { harmlessJson } from "../contract/text.ts";
+import { spokenValue } from "../output/table.ts";
 import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purchase.ts";
-import { cellOf, type JsonRecord, type JsonValue, parseExact } from "../render/values.ts";
+import { type JsonRecord, parseExact } from "../render/values.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Printer } from "../terminal/printer.ts";
 import { buy, type Purchase } from "./buy.ts";
@@ -55,12 +56,9 @@ async function printCompany(json: string, printer: Printer): Promise<void> {
   if (!printer.terminal) return printer.text(json);
   if (printer.json) return printer.text(harmlessJson(json));
   const { name, ...fields } = parseExact(json) as JsonRecord;
-  await printer.card([["name", textOf(name)]]);
+  await printer.card([["name", spokenValue("name", name)]]);
   await printer.card(
-    Object.entries(fields).map(([field, value]) => [field, textOf(value)]),
+    Object.entries(fields).map(([field, value]) => [field, spokenValue(field, value)]),
     2,
   );
 }
-
-const textOf = (value: JsonValue | undefined): string | undefined =>
-  value === null || value === undefined ? undefined : String(cellOf(value));

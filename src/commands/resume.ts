@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
+import { counted } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
@@ -62,7 +63,9 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
 async function theUnfinished(store: RunStore): Promise<string | undefined> {
   const open = (await store.list()).filter(({ status }) => status === "unfinished");
   if (open.length <= 1) return open[0]?.id;
-  const lines = open.slice(0, 10).map(({ id, rows, plan }) => `${id}  ${rows} rows  ${plan.output ?? "stdout"}`);
+  const lines = open
+    .slice(0, 10)
+    .map(({ id, rows, plan }) => `${id}  ${counted(rows, "row")}  ${plan.output ?? "stdout"}`);
   if (open.length > lines.length) lines.push(`and ${open.length - lines.length} more`);
   throw usageError(
     `${open.length} runs are unfinished: ${lines.join("; ")}`,

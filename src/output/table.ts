@@ -1,5 +1,15 @@
+import { grouped } from "../contract/text.ts";
 import type { Page, View } from "../render/page.ts";
-import { cellOf, fieldValue, type RecordKind } from "../render/values.ts";
+import { cellOf, fieldValue, type JsonValue, type RecordKind } from "../render/values.ts";
+
+const COUNTS: readonly string[] = ["connections", "followers", "employee_count"];
+
+/** A value as a person reads it: what is counted has separators, years and ids stay as they are. */
+export function spokenValue(field: string, value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return "";
+  const isCount = COUNTS.includes(field.slice(field.lastIndexOf(".") + 1));
+  return isCount && (typeof value === "number" || typeof value === "bigint") ? grouped(value) : String(cellOf(value));
+}
 
 /** Draws rows for a person: handed in by the command, because `output/` knows no terminal. */
 export type DrawTable = (columns: readonly string[], always: number) => RowsTable;
@@ -36,7 +46,7 @@ export class TableView implements View {
 
   page(page: Page): string {
     return this.#table.rows(
-      page.rows().map((row) => this.#columns.map((column) => String(cellOf(fieldValue(row, column) ?? "")))),
+      page.rows().map((row) => this.#columns.map((column) => spokenValue(column, fieldValue(row, column)))),
     );
   }
 

@@ -4,7 +4,7 @@ import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal
 import { CallAttempts } from "../client/retry.ts";
 import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
-import { whole } from "../contract/text.ts";
+import { grouped, whole } from "../contract/text.ts";
 import type { CliError } from "../errors.ts";
 import type { Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
@@ -212,7 +212,7 @@ export class Attempts {
     if (rows < 1) throw this.#budget.usedUp(error);
     this.#budget.setBalance(free, false);
     if (rows < asked) {
-      this.#options.onNotice?.(`the balance covers ${rows} more; going on with smaller pages`);
+      this.#options.onNotice?.(`the balance covers ${grouped(rows)} more; going on with smaller pages`);
       return;
     }
     // Not the balance, then: the cap of the key, most likely. A service that says what still fits is believed.

@@ -1,7 +1,7 @@
 import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
-import { type Credits, formatCredits } from "../contract/money.ts";
+import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
 import { TOO_FEW } from "../output/publish.ts";
@@ -17,25 +17,25 @@ export const unreadablePage = (problem: unknown, place: string): CliError =>
 export const pageTooLong = (rows: number, perPage: number): CliError =>
   incomplete(
     "page_too_long",
-    `the service answered ${rows} profiles to a page of ${perPage}; pages can no longer be told apart`,
+    `the service answered ${grouped(rows)} profiles to a page of ${grouped(perPage)}; pages can no longer be told apart`,
   );
 
 export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
   incomplete(
     "price_moved",
-    `the service charged ${formatCredits(used)} credits for ${counted(rows, "profile")} quoted at ${formatCredits(expected)}`,
+    `the service charged ${formatCreditsGrouped(used)} credits for ${counted(rows, "profile")} quoted at ${formatCreditsGrouped(expected)}`,
   );
 
 export const impossibleCharge = (used: Credits): CliError =>
   incomplete(
     "impossible_charge",
-    `the service says that it charged ${formatCredits(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
+    `the service says that it charged ${formatCreditsGrouped(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
   );
 
 export const cursorTooLong = (length: number): CliError =>
   incomplete(
     "cursor_too_long",
-    `the service's cursor of the next page is ${length} characters long: it cannot be kept`,
+    `the service's cursor of the next page is ${grouped(length)} characters long: it cannot be kept`,
   );
 
 export const otherPaging = (detail: string): CliError => {
@@ -85,7 +85,7 @@ export const staleRun = (
 export const notComplete = (received: number, count: number | null, bound: string): CliError =>
   incomplete(
     "incomplete",
-    `not complete: ${received} of ${count ?? "an unknown number of"} rows were bought, as ${bound === "cap" ? "--max-credits" : "--limit"} says`,
+    `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought, as ${bound === "cap" ? "--max-credits" : "--limit"} says`,
     { hint: "a higher limit goes on with the same run" },
   );
 
@@ -109,7 +109,7 @@ export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): C
 export const drawnShort = (rows: number, wanted: number): CliError =>
   incomplete(
     "drawn_short",
-    `the service gave ${counted(rows, "row")} for a page of ${wanted} that was drawn: pages are smaller than was asked for, or the segment changed`,
+    `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was drawn: pages are smaller than was asked for, or the segment changed`,
     {
       hint:
         rows > 0
@@ -122,8 +122,8 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
 const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
   const [detail] = cause?.detail ?? [];
   if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;
-  const left = balance === undefined ? "used up" : formatCredits(balance);
-  return `not enough credits for another profile at ${formatCredits(price)}: the balance is ${left}`;
+  const left = balance === undefined ? "used up" : formatCreditsGrouped(balance);
+  return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${left}`;
 };
 
 export const usedUp = (
@@ -136,7 +136,7 @@ export const usedUp = (
     code: "insufficient_credits",
     category: "credits",
     exitCode: EXIT.credits,
-    message: `${soldOut(balance, price, cause)}; ${rows} rows are bought and kept`,
+    message: `${soldOut(balance, price, cause)}; ${counted(rows, "row")} ${rows === 1 ? "is" : "are"} bought and kept`,
     ...(cause === undefined ? {} : { status: cause.status, cause }),
     ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
   });

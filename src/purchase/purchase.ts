@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { type AccountView, pagingName } from "../client/types.ts";
 import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
-import { grouped } from "../contract/text.ts";
+import { counted, grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { Distinct, kindOf } from "../output/distinct.ts";
 import { savedForm } from "../output/formats.ts";
@@ -171,7 +171,7 @@ export async function stillOpen(
   const { rows } = run.state;
   await endStale(run, store, moved, deps);
   deps.onWarning(
-    `warning: ${moved}: run ${open.id} is stale, and this begins anew; headcount runs export ${open.id} writes the ${rows} rows that it holds at 0 credits`,
+    `warning: ${moved}: run ${open.id} is stale, and this begins anew; headcount runs export ${open.id} writes the ${counted(rows, "row")} that it holds at 0 credits`,
   );
   return undefined;
 }

@@ -1,5 +1,12 @@
-import { type Credits, credits, creditsToNumber, formatCredits, priceOf } from "../contract/money.ts";
-import { grouped } from "../contract/text.ts";
+import {
+  type Credits,
+  credits,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+  priceOf,
+} from "../contract/money.ts";
+import { counted, grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Written } from "../output/sinks/sink.ts";
 import type { Target } from "../runs/plan.ts";
@@ -107,9 +114,9 @@ const FIRST_PAGE =
 function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
   const { rows } = run.state;
   const { wall, least, missing, price } = bought;
-  const came = `${rows} of ${quote.rows} rows came`;
+  const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
   if (wall !== undefined) {
-    return `the service does not go deeper than row ${wall.offset} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
+    return `the service does not go deeper than row ${grouped(wall.offset)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
   }
   const twice = cameTwice(run, quote, distinct, bought);
   if (twice !== null) return twice;
@@ -117,7 +124,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
   }
   if (least !== undefined) {
-    return `the service gives no page that is as small as what is left to buy, but ${least} rows or more: ${came}; a limit or cap with room for whole pages ends whole`;
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; a limit or cap with room for whole pages ends whole`;
   }
   const uncertain = uncertainCap(run, quote, bought);
   if (uncertain !== null) return uncertain;
@@ -126,10 +133,10 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   // The user's own cap was reached: that is done, and said.
   if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
   if (isDearer) {
-    return `a row costs ${formatCredits(price)} credits, which the account did not tell, and not the ${formatCredits(quote.unitPrice)} that were agreed to: ${came}; headcount resume ${run.id} --max-credits ${formatCredits(credits(spent + priceOf(quote.rows - rows, price)))} buys the rest`;
+    return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; headcount resume ${run.id} --max-credits ${formatCredits(credits(spent + priceOf(quote.rows - rows, price)))} buys the rest`;
   }
   if (missing.unsure > 0) {
-    return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${rows} profiles that came, nobody knows`;
+    return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
   }
   const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows : 0);
   if (fewer <= 0) return null;
@@ -143,7 +150,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   const [first] = run.state.units.values();
   const page0 =
     quote.sample === undefined && run.plan.paging === "page" && first?.settled?.rows === fewer ? FIRST_PAGE : "";
-  return `the service gave ${rows} of the ${rows + fewer} profiles that it counted; nothing was charged for the missing ${fewer}${page0}`;
+  return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${page0}`;
 }
 
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
@@ -153,14 +160,14 @@ function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bough
     Number(bought.repeated),
   );
   if (pages > 0) {
-    return `the service gave ${pages === 1 ? "a page" : `${pages} pages`} twice: ${distinct.distinct} different profiles in ${state.rows} rows; the repeated ones are paid for, and written once; headcount doctor tells how the service pages`;
+    return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once; headcount doctor tells how the service pages`;
   }
   if (bought.doubled <= overlap) return null;
-  return `${bought.doubled} of ${state.rows} rows came twice and were paid for: ${distinct.distinct} different profiles of ${quote.rows}`;
+  return `${grouped(bought.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
 function uncertainCap({ state }: Run, quote: Quote, bought: Doubled): string | null {
   const wanted = quote.rowsIfNothingLost;
   if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
-  return `${formatCredits(state.uncertain)} credits may have been charged for replies that were lost, and count against the cap: ${state.rows} of ${wanted} rows came`;
+  return `${formatCreditsGrouped(state.uncertain)} credits may have been charged for replies that were lost, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came`;
 }

@@ -113,7 +113,7 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
         "no_sample",
       );
     }
-    if (together > most) throw usageError(`--per-page ${together} is more than the service gives: ${most}`);
+    if (together > most) throw usageError(`--per-page ${together} is more than the service gives: ${grouped(most)}`);
     return together;
   }
   const calls = Math.max(1, Math.min(perMinute * AFFORDABLE_MINUTES, terms.perDay ?? Number.POSITIVE_INFINITY));
@@ -122,7 +122,7 @@ function togetherOf({ together, rows: each }: Sampling, rows: number, terms: Ter
 
 const smallerThanPage = (rows: number, size: number): CliError =>
   usageError(
-    `a sample of ${counted(rows, "row")} is smaller than the pages of ${size} that it would be drawn as`,
+    `a sample of ${counted(rows, "row")} is smaller than the pages of ${grouped(size)} that it would be drawn as`,
     `--per-page ${rows} or less`,
     "no_sample",
   );

@@ -100,7 +100,7 @@ export function renderTable(
   return draw(columns, safe, columnWidths(columns, safe, options.width), options.style, true);
 }
 
-const NUMBER = /^-?\d[\d.]*$/;
+const NUMBER = /^-?\d[\d.,]*$/;
 
 interface Shown extends Column {
   readonly index: number;

@@ -144,3 +144,17 @@ describe("a company", () => {
     },
   );
 });
+
+test("numbers in sentences and tables have separators, ids have none", async () => {
+  const { u } = await scene({ people: 1_200, duplicateEvery: 2 });
+  const ran = await u.run(["search", "--country", "x", "--yes", "-o", "o.csv"]);
+  expect(ran.code).toBe(5);
+  expect(ran.stderr).toMatch(/\b600 of 1,200 rows came twice and were paid for: 600 different profiles of 1,200/);
+  const shape = (): unknown => [{ id: 1_234_567, name: "A", followers: 12_345, connections: 1 }];
+  const { u: other } = await scene({ people: 1, shape });
+  const { stdout } = await other.run(["search", "--country", "x", "--yes", "--fields", "id,followers,connections"], {
+    tty: { stdout: true },
+    env: { NO_COLOR: "1" },
+  });
+  expect(stdout).toBe("     id  followers  connections\n1234567     12,345            1\n");
+});

@@ -55,3 +55,21 @@ test("two lost replies of one page are two uncertain amounts, once each", async 
   await u.run([...argv.slice(0, -5), "--max-credits", "120", "-o", "a.csv"], { clock: fakeClock(Date.now()) });
   expect(await spentBy(u)).toMatchObject({ uncertain: 40, refunded: 0 });
 });
+
+test("at 60 columns a person still reads when, what, how many and where", async () => {
+  await u.run([...SALES, "--limit", "60", "-o", "a.csv"]);
+  await u.run([...SALES, "--limit", "30", "--yes", "-o", "b.ndjson.gz"]);
+  const { stdout } = await u.run(["runs"], { tty: true, columns: 60, env: { NO_COLOR: "1" } });
+  const [header, ...lines] = stdout.trimEnd().split("\n");
+  expect(header).toMatch(/^run +when +what +rows +output$/);
+  expect(lines).toEqual([
+    expect.stringMatching(/^[0-9a-f]{6} +just now +Sales +30 +b\.ndjson\.gz$/),
+    expect.stringMatching(/^[0-9a-f]{6} +just now +Sales +60 +a\.csv$/),
+  ]);
+  // What is neither finished nor plainly unfinished is said.
+  const text = readFileSync(journal(), "utf8");
+  writeFileSync(journal(), text.slice(0, text.trimEnd().lastIndexOf("\n") + 1));
+  expect((await u.run(["runs"], { tty: true, columns: 60, env: { NO_COLOR: "1" } })).stdout).toMatch(
+    / (60|30) unfinished +/,
+  );
+});

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
-import { echo } from "../../contract/text.ts";
+import { echo, grouped } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
 import { changedFields, fieldsOf, type Purchase, statesOf } from "../../library/history.ts";
 import { type JsonValue, stringifyExact } from "../../render/values.ts";
@@ -64,7 +64,7 @@ async function show(person: string, options: ShelfOptions, context: Context): Pr
       await printer.card([...seen, ...bought], 2);
     }
     if (documents.length > 1)
-      printer.note(`${documents.length} people are called so; an id or a profile address names one`);
+      printer.note(`${grouped(documents.length)} people are called so; an id or a profile address names one`);
   });
 }
 

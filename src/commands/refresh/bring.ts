@@ -2,7 +2,15 @@ import { resolve } from "node:path";
 import { stateDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
 import { canonicalJson, type Filters } from "../../contract/filters.ts";
-import { type Credits, credits, formatCredits, parseCredits, priceOf, ZERO } from "../../contract/money.ts";
+import {
+  type Credits,
+  credits,
+  formatCredits,
+  formatCreditsGrouped,
+  parseCredits,
+  priceOf,
+  ZERO,
+} from "../../contract/money.ts";
 import { canonicalAddress } from "../../contract/normalise.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
@@ -345,7 +353,7 @@ function requireCap(parts: readonly Leaf[], most: Credits, { account }: Work): v
     code: "over_cap",
     category: "credits",
     exitCode: EXIT.credits,
-    message: `what is to be bought costs ${formatCredits(cost)} credits, more than the ${formatCredits(most)} that were agreed to; nothing was spent, and the list stays as it was`,
+    message: `what is to be bought costs ${formatCreditsGrouped(cost)} credits, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
     hint: `--max-credits ${formatCredits(cost)} buys it; a larger --calls-per-credit finds the new people with fewer that are owned among them`,
   });
 }

@@ -120,28 +120,36 @@ async function printTable(
   printer: Printer,
   context: Context,
 ): Promise<void> {
-  const narrow = printer.width < 80;
   const short = shortIds(all.map(({ id }) => id));
+  // Where there is little room, the rows tell of credits and status what is not plain.
+  const narrow = printer.width < 80;
   await printer.table(
     [
       { title: "run", fixed: true },
       { title: "when", fixed: true },
       { title: "what" },
       { title: "rows", align: "right", fixed: true },
-      { title: "credits", align: "right", fixed: true },
-      ...(narrow ? [] : [{ title: "output" }]),
-      { title: "status", fixed: true },
+      ...(narrow ? [] : [{ title: "credits", align: "right", fixed: true } as const]),
+      { title: "output" },
+      ...(narrow ? [] : [{ title: "status", fixed: true }]),
     ],
     shown.map((run) => [
       short(run.id),
       ago(context.now() - run.lastAt, run.lastAt),
       spokenTarget(run.plan.target),
-      progressOf(run),
-      formatCreditsGrouped(run.settled),
-      ...(narrow ? [] : [shortPath(run.plan.output, context)]),
-      run.status,
+      narrow ? progressAndStatus(run) : progressOf(run),
+      ...(narrow ? [] : [formatCreditsGrouped(run.settled)]),
+      shortPath(run.plan.output, context),
+      ...(narrow ? [] : [run.status]),
     ]),
   );
+}
+
+/** `400 of 1,000` is unfinished and `1,000` finished; whatever else a run is, is said. */
+function progressAndStatus(run: RunSummary): string {
+  const text = progressOf(run);
+  const plain = run.status === "finished" || (run.status === "unfinished" && text.includes(" of "));
+  return plain ? text : `${text} ${run.status}`;
 }
 
 /** The end of an id, as short as all of them allow, but at least the six characters that were drawn for it. */

@@ -192,10 +192,11 @@ function print(
     const done = repeated === undefined ? {} : { repeated };
     printer.document({ account, mode, balance: free, held: kept, used_today: used, ...done });
   } else {
+    const amount = printer.terminal ? formatCreditsGrouped : formatCredits;
     printer.lines([
-      ["balance", formatCredits(balance)],
-      ["held", formatCredits(held)],
-      ["used today", formatCredits(usedToday)],
+      ["balance", amount(balance)],
+      ["held", amount(held)],
+      ["used today", amount(usedToday)],
     ]);
   }
 }

@@ -3,7 +3,7 @@ import type { Context } from "../../context.ts";
 import { type Credits, creditsToNumber, formatCredits, parseCredits } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
 import { nearest } from "../../contract/suggest.ts";
-import { echo, harmless } from "../../contract/text.ts";
+import { echo, grouped, harmless } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import type { Plan, PlanChanges } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -92,10 +92,11 @@ function print(plan: Plan, { account }: AccountOptions, printer: Printer): void 
     const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]));
     printer.document({ account, name: plan.name, per_minute: plan.perMinute, per_day: plan.perDay, costs });
   } else {
+    const calls = printer.terminal ? grouped : String;
     printer.lines([
       ["plan", harmless(plan.name)],
-      ["calls a minute", String(plan.perMinute)],
-      ["calls a day", String(plan.perDay)],
+      ["calls a minute", calls(plan.perMinute)],
+      ["calls a day", calls(plan.perDay)],
       ...PRICED.map((call) => [call, formatCredits(plan.costs[call])]),
     ]);
   }

@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import { grouped } from "../../contract/text.ts";
 import { newVersion } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import type { TextOptions } from "../text/rows.ts";
@@ -131,10 +132,13 @@ async function checkRefused(
   const most = maxRefused && ("rows" in maxRefused ? maxRefused.rows : Math.floor(maxRefused.share * rows));
   if (people.taken > 0 && (most === undefined || refused <= most)) return;
   const reasons = [people, companies].flatMap((table) => Object.entries(table.reasons));
-  const why = reasons.map(([reason, count]) => `${reason} ${count}`).join(", ");
+  const why = reasons.map(([reason, count]) => `${reason} ${grouped(count)}`).join(", ");
   const place = await rejects.finish();
   const hint = place === null ? undefined : `the rows and reasons are in ${place}; the dataset is unchanged`;
   if (people.rows === 0) throw new InputError(`no rows in ${input.people.join(", ")}`);
-  if (people.taken === 0) throw new InputError(`none of ${people.rows} rows of people can be taken: ${why}`, hint);
-  throw new TooManyRefusedError(`${refused} of ${rows} rows are refused, ${most} may be: ${why}; ${hint}`);
+  if (people.taken === 0)
+    throw new InputError(`none of ${grouped(people.rows)} rows of people can be taken: ${why}`, hint);
+  throw new TooManyRefusedError(
+    `${grouped(refused)} of ${grouped(rows)} rows are refused, ${grouped(most ?? 0)} may be: ${why}; ${hint}`,
+  );
 }
