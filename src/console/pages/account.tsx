@@ -4,6 +4,7 @@ import { api } from "../api.ts";
 import { counted, grouped } from "../segment.ts";
 import { fail, me, mode } from "../state.ts";
 import { Fact } from "./buy.tsx";
+import { Scroll } from "./scroll.tsx";
 
 interface UsageRow {
   readonly day: string | null;
@@ -164,7 +165,7 @@ function Ledger() {
         </label>
       </div>
       {entries.value.length === 0 ? <p class="soft">Nothing yet.</p> : null}
-      <div class="scroll">
+      <Scroll name="Entries">
         <table data-testid="ledger" hidden={entries.value.length === 0}>
           <thead>
             <tr>
@@ -186,7 +187,7 @@ function Ledger() {
                 <td class="tight">{new Date(entry.at).toLocaleString()}</td>
                 <td>
                   {entry.call?.replaceAll("_", " ") ?? entry.kind}
-                  {entry.note === "" ? null : <span class="soft"> · {entry.note}</span>}
+                  {entry.note === "" || entry.note === entry.call ? null : <span class="soft"> · {entry.note}</span>}
                 </td>
                 <td class="tight">{entry.key ?? ""}</td>
                 <td class="n">{entry.rows === null ? "" : grouped(entry.rows)}</td>
@@ -196,7 +197,7 @@ function Ledger() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
       {next.value === null ? null : (
         <button type="button" onClick={() => load(next.value)}>
           Older entries

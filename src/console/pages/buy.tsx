@@ -4,6 +4,7 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiError, api, said } from "../api.ts";
 import { counted, grouped, inWords } from "../segment.ts";
 import { count, fail, filters, go, me, mode, refreshMe } from "../state.ts";
+import { Scroll } from "./scroll.tsx";
 
 interface Quote {
   readonly quote_id: string;
@@ -51,7 +52,7 @@ export function Preview() {
     <section class="card" aria-labelledby="preview">
       <h2 id="preview">Preview</h2>
       {isCurrent ? (
-        <div class="scroll">
+        <Scroll name="People">
           <table>
             <thead>
               <tr>
@@ -74,7 +75,7 @@ export function Preview() {
               ))}
             </tbody>
           </table>
-        </div>
+        </Scroll>
       ) : (
         <button type="button" disabled={profiles === 0 || isBusy.value} onClick={() => void show()}>
           Show {counted(profiles, "person", "people")} for {counted(price, "credit")}

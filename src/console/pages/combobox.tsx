@@ -91,7 +91,7 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
       </div>
       <Options
         id={id}
-        name={labelOf(filterKey)}
+        name={`${labelOf(filterKey)}: suggestions`}
         options={options}
         active={active.value}
         hidden={!expanded}

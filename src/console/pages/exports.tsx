@@ -4,6 +4,7 @@ import type { Filters } from "../../contract/filters.ts";
 import { api } from "../api.ts";
 import { counted, grouped, inWords, searchCommand } from "../segment.ts";
 import { fail, may, mode, refreshMe } from "../state.ts";
+import { Shown } from "./scroll.tsx";
 
 interface Export {
   readonly id: string;
@@ -108,8 +109,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
       </div>
       <details>
         <summary>As a command</summary>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
-        <pre tabIndex={0}>{searchCommand(filters, profiles)}</pre>
+        <Shown>{searchCommand(filters, profiles)}</Shown>
       </details>
     </section>
   );

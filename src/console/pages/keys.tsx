@@ -4,6 +4,7 @@ import { ApiError, api, said } from "../api.ts";
 import { grouped } from "../segment.ts";
 import { fail, may } from "../state.ts";
 import { Dialog } from "./buy.tsx";
+import { Shown } from "./scroll.tsx";
 
 interface Key {
   readonly id: string;
@@ -44,7 +45,7 @@ export function KeysPage() {
           }}
         />
       ) : null}
-      {made.value === undefined ? null : <Shown text={made.value} onKept={() => (made.value = undefined)} />}
+      {made.value === undefined ? null : <MadeKey text={made.value} onKept={() => (made.value = undefined)} />}
       {keys.value.map((key) => (
         <section key={key.id} class="card" aria-label={`Key ${key.name}`}>
           <div class="head">
@@ -188,7 +189,7 @@ function Scopes({
 }
 
 /** A key is in one answer, and in the page until somebody says that it is kept. */
-function Shown({ onKept, text }: { readonly onKept: () => void; readonly text: string }) {
+function MadeKey({ onKept, text }: { readonly onKept: () => void; readonly text: string }) {
   useEffect(() => {
     const stay = (event: BeforeUnloadEvent): void => event.preventDefault();
     addEventListener("beforeunload", stay);
@@ -197,10 +198,7 @@ function Shown({ onKept, text }: { readonly onKept: () => void; readonly text: s
   return (
     <section class="card kept" aria-label="The new key">
       <h2>This is shown once</h2>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
-      <pre tabIndex={0} data-testid="new-key">
-        {text}
-      </pre>
+      <Shown testId="new-key">{text}</Shown>
       <div class="head">
         <button type="button" onClick={() => void navigator.clipboard?.writeText(text).catch(() => undefined)}>
           Copy

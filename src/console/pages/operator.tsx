@@ -4,6 +4,7 @@ import { api, said } from "../api.ts";
 import { counted, grouped } from "../segment.ts";
 import { fail, me } from "../state.ts";
 import { Fact } from "./buy.tsx";
+import { Shown } from "./scroll.tsx";
 
 interface Account {
   readonly id: string;
@@ -132,8 +133,7 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
           {suspended === null ? "Suspend" : "Resume"}
         </button>
       </div>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
-      {link.value === "" ? null : <pre tabIndex={0}>{link.value}</pre>}
+      {link.value === "" ? null : <Shown>{link.value}</Shown>}
       <p class="problem" role="alert">
         {problem.value}
       </p>

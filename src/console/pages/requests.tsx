@@ -4,6 +4,7 @@ import { api } from "../api.ts";
 import { grouped } from "../segment.ts";
 import { fail, me } from "../state.ts";
 import { Fact } from "./buy.tsx";
+import { Scroll } from "./scroll.tsx";
 
 interface Request {
   readonly at: string;
@@ -63,7 +64,7 @@ export function RequestsPage() {
       {rows.value?.length === 0 ? (
         <p class="soft">None since the service was started. The console's own calls are left out.</p>
       ) : null}
-      <div class="scroll">
+      <Scroll name="Requests">
         <table hidden={(rows.value ?? []).length === 0}>
           <thead>
             <tr>
@@ -95,7 +96,7 @@ export function RequestsPage() {
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </>
   );
 }

@@ -1,0 +1,291 @@
+import { spawn, spawnSync } from "node:child_process";
+import { createHash } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { makeLink } from "../../src/service/console/sessions.ts";
+import {
+  type Browser,
+  type BrowserContext,
+  HAS_CHROMIUM,
+  launchBrowser,
+  type Page,
+  violations,
+  watch,
+} from "../support/browser.ts";
+import { tempDir } from "../support/client.ts";
+import { BIN, spawnUser, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const PAGES = ["segment", "exports", "account", "keys", "requests", "plan", "accounts", "dataset"];
+
+describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
+  let service: TestService;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let wrong: readonly string[];
+  beforeAll(async () => {
+    [service, browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
+  }, 60_000);
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext({ viewport: { width: 1360, height: 900 } });
+    page = await context.newPage();
+    wrong = watch(page, service.url);
+  });
+  afterEach(() => context.close());
+
+  const link = async (role: "operator" | "viewer" = "operator"): Promise<string> =>
+    `${service.url}/console/enter#t=${await makeLink(service.store, { accountId: "default", role, now: Date.now(), by: "test" })}`;
+  const signIn = async (role?: "viewer"): Promise<void> => {
+    await page.goto(await link(role));
+    await counted();
+  };
+  /** The number, once it is no longer an old one. */
+  const counted = async (): Promise<number> => {
+    const shown = page.locator("[data-testid=count]:not(.old)");
+    await shown.filter({ hasText: /\d/ }).waitFor();
+    return Number((await shown.textContent()).replaceAll(",", ""));
+  };
+
+  test("from the link by keyboard to a bought list that is the one of the command line, and to its ledger row", async () => {
+    await signIn();
+    // Out of the address, before anything could look at it.
+    expect(page.url()).not.toContain("#t=");
+    await page.keyboard.press("/");
+    await page.keyboard.type("Legal");
+    await page.keyboard.press("Enter");
+    await page.locator(".chip", { hasText: "Legal" }).waitFor();
+    const u = user(service.url, service.key);
+    const told = await spawnUser(u, ["count", "--department", "Legal"]);
+    await expect.poll(counted).toBe(Number(told.stdout));
+    expect(await page.locator("[data-testid=copy]").textContent()).toContain("--department=Legal");
+    await page.getByRole("button", { name: "Buy…" }).click();
+    await page.getByLabel(/How many/).fill("25");
+    await page.getByRole("button", { name: "Buy 25 profiles for 25 credits" }).click();
+    const card = page.locator("[data-state=ready]").first();
+    await card.waitFor();
+    const [download] = await Promise.all([
+      page.waitForEvent("download"),
+      card.getByRole("button", { name: "Download CSV" }).click(),
+    ]);
+    const bought = readFileSync(await download.path(), "utf8");
+    const out = join(u.dir, "people.csv");
+    await spawnUser(u, ["search", "--department", "Legal", "--limit", "25", "--yes", "-o", out]);
+    expect(bought).toBe(readFileSync(out, "utf8"));
+    await page.getByRole("link", { name: "Account", exact: true }).click();
+    await page.locator("[data-testid=ledger] tbody tr").first().waitFor();
+    const rows = await page.locator("[data-testid=ledger] tbody tr").allInnerTexts();
+    expect(rows.filter((row) => /\tperson search\tconsole:\w+\t25\t-25\t/.test(row))).toHaveLength(1);
+    // Back shows the segment again, as it was.
+    await page.getByRole("link", { name: "Segment" }).click();
+    await page.locator(".chip", { hasText: "Legal" }).waitFor();
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  test("a key is shown once, and revoked it ends the session that it made", async () => {
+    await signIn();
+    await page.getByRole("link", { name: "API keys" }).click();
+    await page.getByLabel("Name").fill("for the browser");
+    await page.getByRole("button", { name: "Create key" }).click();
+    const key = await page.locator("[data-testid=new-key]").textContent();
+    expect(key).toMatch(/^hc_live_/);
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    expect(await page.content()).not.toContain(key);
+    const other = await browser.newContext();
+    const theirs = await other.newPage();
+    await theirs.goto(`${service.url}/console/`);
+    await theirs.getByLabel(/sign in with an API key/).fill(key);
+    await theirs.getByRole("button", { name: "Sign in" }).click();
+    await theirs.locator("[data-testid=count]").filter({ hasText: "2,000" }).waitFor();
+    const card = page.locator("section", { hasText: "for the browser" }).last();
+    await card.getByRole("button", { name: "Revoke…" }).click();
+    await page
+      .getByRole("dialog")
+      .getByLabel(/Its name/)
+      .fill("for the browser");
+    await page.getByRole("dialog").getByRole("button", { name: "Revoke" }).click();
+    await card.getByText("revoked").waitFor();
+    await theirs.reload();
+    await theirs.getByText("headcount service link").first().waitFor();
+    await other.close();
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  test("hostile text is text, in chips, bars, tables and addresses", async () => {
+    await signIn();
+    const hostile = `<img src=x onerror="alert(1)">\u202e=cmd|' /C calc'!A0${"x".repeat(900)}`;
+    await page.getByLabel("Title", { exact: true }).fill(hostile);
+    await page.keyboard.press("Enter");
+    await expect.poll(counted).toBe(0);
+    expect(await page.locator("img").count()).toBe(0);
+    await page.goto(
+      `${service.url}/console/#/segment?f=${encodeURIComponent('{"__proto__":{"x":1},"title":["<b>x</b>"],"nonsense":1}')}`,
+    );
+    await page.reload();
+    await page.locator(".chip", { hasText: "<b>x</b>" }).waitFor();
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  test.each(["light", "dark"] as const)(
+    "%s: every page at every width is free of faults, and none scrolls sideways",
+    async (colorScheme) => {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.goto(`${service.url}/console/`);
+      await page.getByRole("button", { name: "Sign in" }).waitFor();
+      expect(await violations(page)).toEqual([]);
+      await signIn();
+      for (const id of PAGES) {
+        await page.goto(`${service.url}/console/#/${id}`);
+        await page.locator("main h1").waitFor({ state: "attached" });
+        await page.waitForLoadState("networkidle");
+        for (const width of [1360, 390, 320]) {
+          await page.setViewportSize({ width, height: 900 });
+          expect([id, width, await page.evaluate("document.documentElement.scrollWidth - innerWidth")]).toEqual([
+            id,
+            width,
+            0,
+          ]);
+          expect(`${id} ${width} ${(await violations(page)).join("\n")}`).toBe(`${id} ${width} `);
+        }
+      }
+      await page.goto(`${service.url}/console/#/segment`);
+      await page.getByRole("button", { name: "Buy…" }).click();
+      await page.getByRole("dialog").getByText("Balance after").waitFor();
+      expect(await violations(page)).toEqual([]);
+      await page.keyboard.press("Escape");
+      await page.getByLabel("Country", { exact: true }).fill("nowhere-at-all");
+      await page.keyboard.press("Enter");
+      await expect.poll(counted).toBe(0);
+      expect(await violations(page)).toEqual([]);
+    },
+    240_000,
+  );
+});
+
+interface Served {
+  readonly url: string;
+  readonly console: string;
+  kill(): Promise<void>;
+}
+
+/** The built service on a folder, until it is killed. */
+async function serve(data: string): Promise<Served> {
+  const child = spawn(process.execPath, [
+    BIN,
+    "serve",
+    "--data",
+    data,
+    "--port",
+    "0",
+    "--json",
+    "--console-link",
+    "--quiet",
+  ]);
+  let out = "";
+  for await (const piece of child.stdout) {
+    out += String(piece);
+    if (out.includes("\n")) break;
+  }
+  const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
+  return {
+    ...(JSON.parse(out) as { readonly url: string; readonly console: string }),
+    async kill() {
+      child.kill("SIGKILL");
+      await ended;
+    },
+  };
+}
+
+interface ExportView {
+  readonly id: string;
+  readonly state: string;
+  readonly pages: number;
+  readonly rows: number;
+  readonly credits: number;
+}
+
+class Client {
+  readonly #url: string;
+  #cookie = "";
+  #proof = "";
+
+  constructor(url: string) {
+    this.#url = url;
+  }
+
+  async signIn(link: string): Promise<void> {
+    const { proof } = await this.call<{ proof: string }>("POST", "/session", { link: new URL(link).hash.slice(3) });
+    this.#proof = proof;
+  }
+
+  async call<Value>(method: string, path: string, body?: unknown): Promise<Value> {
+    const response = await fetch(`${this.#url}/console/api${path}`, {
+      method,
+      headers: {
+        origin: this.#url,
+        cookie: this.#cookie,
+        "x-console-proof": this.#proof,
+        "content-type": "application/json",
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    });
+    this.#cookie = response.headers.get("set-cookie")?.split(";")[0] ?? this.#cookie;
+    expect([path, response.status]).toEqual([path, 200]);
+    return (await response.json()) as Value;
+  }
+
+  async file(id: string): Promise<string> {
+    const { url } = await this.call<{ url: string }>("POST", `/exports/${id}/ticket`, { format: "ndjson" });
+    return (await fetch(this.#url + url, { headers: { cookie: this.#cookie } })).text();
+  }
+}
+
+test("a purchase whose service is killed after each of its pages goes on, and every credit is spent once", async () => {
+  const data = join(tempDir(), "data");
+  spawnSync(process.execPath, [BIN, "service", "generate", "--people", "6000", "--data", data]);
+  let id = "";
+  let killed = 0;
+  for (let stop = 1; ; stop++) {
+    const service = await serve(data);
+    const client = new Client(service.url);
+    await client.signIn(service.console);
+    try {
+      if (id === "") {
+        const quote = await client.call<{ quote_id: string }>("POST", "/quote", { filters: {}, profiles: 5_000 });
+        id = (await client.call<ExportView>("POST", "/exports", quote)).id;
+      } else await client.call("POST", `/exports/${id}/continue`, {});
+      let now = await client.call<ExportView>("GET", `/exports/${id}`);
+      while (now.state === "buying" && now.pages < stop) now = await client.call<ExportView>("GET", `/exports/${id}`);
+      if (now.state !== "ready") {
+        killed++;
+        continue;
+      }
+      expect(now).toMatchObject({ rows: 5_000, pages: 5, credits: 5_000 });
+      const { modes } = await client.call<{ modes: readonly { mode: string; balance: number; held: number }[] }>(
+        "GET",
+        "/me",
+      );
+      expect(modes.find(({ mode }) => mode === "live")).toMatchObject({ balance: 5_000, held: 0 });
+      const bytes = await client.file(id);
+      const ids = bytes
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { id: string }).id);
+      expect(new Set(ids).size).toBe(5_000);
+      expect(
+        createHash("sha256")
+          .update(await client.file(id))
+          .digest("hex"),
+      ).toBe(createHash("sha256").update(bytes).digest("hex"));
+      break;
+    } finally {
+      await service.kill();
+    }
+  }
+  expect(killed).toBeGreaterThan(0);
+}, 120_000);
