@@ -1,4 +1,5 @@
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
+import { FACET_KEYS } from "../contract/facets.ts";
 import type { FilterKey, Filters } from "../contract/filters.ts";
 import { api } from "./api.ts";
 
@@ -13,20 +14,13 @@ export interface Facets {
   readonly reason?: string;
 }
 
-/** Keys whose values can be listed. Names and addresses tell single people, which a search sells. */
-export const FACET_KEYS: readonly FilterKey[] = [
+/** The keys that a breakdown can be by, the most telling first. */
+export const BREAKDOWN_KEYS: readonly FilterKey[] = [
   "department",
   "country",
   "seniority_level",
   "industry",
-  "title",
-  "state",
-  "city",
-  "location",
-  "seniority",
-  "functional_area",
-  "first_name",
-  "last_name",
+  ...FACET_KEYS.filter((key) => !["department", "country", "seniority_level", "industry"].includes(key)),
 ];
 
 export const facetsOf = (

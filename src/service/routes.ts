@@ -1,15 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson } from "../contract/envelope.ts";
-import type { FacetResult } from "../contract/facets.ts";
 import { creditsToNumber, ZERO } from "../contract/money.ts";
 import { type AccountResult, COSTED_CALLS, COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../contract/records.ts";
-import { OutOfTimeError, type RecordPage } from "../dataset/engine.ts";
+import type { RecordPage } from "../dataset/engine.ts";
 import type { Admission } from "./admission.ts";
 import { type Bought, type Purchase, purchase } from "./billing.ts";
 import type { Answer } from "./call.ts";
 import { segmentHash, writeCursor } from "./cursor.ts";
 import { onOneVersion, type ServedDataset } from "./datasets.ts";
 import { within } from "./deadline.ts";
+import { facetsOf } from "./facets.ts";
 import type { CallName } from "./faults.ts";
 import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
 import type { KeyMode, Store, StoredKey } from "./ledger/ledger.ts";
@@ -100,7 +100,6 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   return { status: 200, headers: { "x-dataset-version": counted.version }, body };
 }
 
-/** Values of a key inside a segment. What takes too long is answered without them, and says so: nobody takes a part for the whole. */
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryOf(request));
   const { filters, question } = readFacets(jsonBody(request));
@@ -108,19 +107,11 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
   const magic = magicOf(key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { engine } = await options.dataset(key.mode);
-  const { facet: limitMs, work } = options.timeouts;
-  const told = { key: question.key, least: question.least, as_of: new Date(options.now()).toISOString() };
-  const { result, version } = await onOneVersion(engine, async (version) => {
-    try {
-      const facet = await within(engine.facet(filters, question, limitMs), work);
-      return { version, result: { ...told, ...facet, exact: true } satisfies FacetResult };
-    } catch (error) {
-      if (!(error instanceof OutOfTimeError)) throw error;
-      const reason = `counting the values of this segment takes longer than ${limitMs} ms; narrow the filters, or count the values that you know`;
-      const nothing = { count: null, values: [] as const, others: null, missing: null, distinct: null };
-      return { version, result: { ...told, ...nothing, exact: false, reason } satisfies FacetResult };
-    }
-  });
+  const limits = { ...options.timeouts, now: options.now };
+  const { result, version } = await onOneVersion(engine, async (version) => ({
+    version,
+    result: await facetsOf(engine, { filters, question }, limits),
+  }));
   const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": version }, body };
 }

@@ -85,7 +85,13 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
       : await import("./console/console.ts").then(({ serveConsole }) =>
           serveConsole(app.http, {
             ...consoleParts,
-            ...{ recent, host, publicUrl: options.console?.publicUrl, workTimeoutMs: timeouts.work },
+            ...{
+              recent,
+              host,
+              publicUrl: options.console?.publicUrl,
+              workTimeoutMs: timeouts.work,
+              facetTimeoutMs: timeouts.facet,
+            },
             onFault: (id, error) => log.fault(id, error),
           }),
         );

@@ -49,7 +49,7 @@ describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
   const counted = async (): Promise<number> => {
     const shown = page.locator("[data-testid=count]:not(.old)");
     await shown.filter({ hasText: /\d/ }).waitFor();
-    return Number((await shown.textContent()).replaceAll(",", ""));
+    return Number(((await shown.textContent()) ?? "").replaceAll(",", ""));
   };
 
   test("from the link by keyboard to a bought list that is the one of the command line, and to its ledger row", async () => {
@@ -92,7 +92,7 @@ describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
     await page.getByRole("link", { name: "API keys" }).click();
     await page.getByLabel("Name").fill("for the browser");
     await page.getByRole("button", { name: "Create key" }).click();
-    const key = await page.locator("[data-testid=new-key]").textContent();
+    const key = (await page.locator("[data-testid=new-key]").textContent()) ?? "";
     expect(key).toMatch(/^hc_live_/);
     await page.getByRole("button", { name: "I have kept it" }).click();
     expect(await page.content()).not.toContain(key);
@@ -187,10 +187,12 @@ async function serve(data: string): Promise<Served> {
     "--quiet",
   ]);
   let out = "";
-  for await (const piece of child.stdout) {
-    out += String(piece);
-    if (out.includes("\n")) break;
-  }
+  await new Promise<void>((resolve) => {
+    child.stdout.on("data", (piece) => {
+      out += String(piece);
+      if (out.includes("\n")) resolve();
+    });
+  });
   const ended = new Promise<void>((resolve) => child.once("exit", () => resolve()));
   return {
     ...(JSON.parse(out) as { readonly url: string; readonly console: string }),

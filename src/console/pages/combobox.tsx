@@ -1,7 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
+import { isFacetKey } from "../../contract/facets.ts";
 import type { FilterKey, Filters } from "../../contract/filters.ts";
-import { FACET_KEYS, facetsOf, knownValues } from "../facets.ts";
+import { facetsOf, knownValues } from "../facets.ts";
 import { grouped, labelOf, valuesOf, withValues } from "../segment.ts";
 
 interface Option {
@@ -221,7 +222,7 @@ async function suggest(
   const known = knownValues(key)
     .filter((value) => value.toLowerCase().startsWith(prefix.trim().toLowerCase()))
     .map((value): Option => ({ value, count: undefined }));
-  if (!FACET_KEYS.includes(key)) return known;
+  if (!isFacetKey(key)) return known;
   try {
     const found = await facetsOf(
       { filters, mode, key, ...(prefix.trim() === "" ? {} : { prefix }), limit: OPTIONS },

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { FilterKey } from "../../contract/filters.ts";
-import { FACET_KEYS, type Facets, facetsOf } from "../facets.ts";
+import { BREAKDOWN_KEYS, type Facets, facetsOf } from "../facets.ts";
 import { counted, grouped, inWords, labelOf, valuesOf, withValues } from "../segment.ts";
 import { count, counting, fail, filters, may, mode, setFilters } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
@@ -105,7 +105,7 @@ function Breakdown() {
         <label>
           by{" "}
           <select value={key.value} onChange={(event) => (key.value = event.currentTarget.value as FilterKey)}>
-            {FACET_KEYS.map((each) => (
+            {BREAKDOWN_KEYS.map((each) => (
               <option key={each} value={each}>
                 {labelOf(each)}
               </option>

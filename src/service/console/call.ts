@@ -23,6 +23,8 @@ export interface ConsoleParts {
   readonly now: () => number;
   readonly monotonic: () => number;
   readonly workTimeoutMs: number;
+  /** Milliseconds that a facet may take. */
+  readonly facetTimeoutMs: number;
   readonly maxDepth: number | undefined;
   /** `https://service.example` as browsers reach it. */
   readonly origin: string;

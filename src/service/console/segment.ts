@@ -1,8 +1,11 @@
 import { creditsToNumber, subtractCredits } from "../../contract/money.ts";
 import { PER_PAGE_MAX } from "../../contract/records.ts";
 import type { ConsoleExport } from "../console-store.ts";
+import { onOneVersion } from "../datasets.ts";
 import { within } from "../deadline.ts";
+import { facetsOf } from "../facets.ts";
 import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
+import { readFacets } from "../requests.ts";
 import {
   BUYERS,
   bad,
@@ -36,6 +39,7 @@ interface Quote {
 
 export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/count", roles: EVERYBODY, run: count },
+  { method: "POST", path: "/facets", roles: EVERYBODY, run: facets },
   { method: "POST", path: "/quote", roles: BUYERS, run: quote },
   { method: "POST", path: "/preview", roles: BUYERS, run: preview },
   { method: "POST", path: "/exports", roles: BUYERS, run: buy },
@@ -91,6 +95,17 @@ async function count(call: ConsoleCall) {
     balance: creditsToNumber(free),
     balance_after: creditsToNumber(subtractCredits(free, credits)),
   };
+}
+
+async function facets(call: ConsoleCall) {
+  const mode = modeOf(call);
+  counted(call, mode);
+  const { body, parts } = call;
+  const { mode: _, ...asked } = body;
+  const request = readFacets(Buffer.from(JSON.stringify(asked)));
+  const { engine } = await parts.dataset(mode);
+  const limits = { facet: parts.facetTimeoutMs, work: parts.workTimeoutMs, now: parts.now };
+  return await onOneVersion(engine, () => facetsOf(engine, request, limits));
 }
 
 async function quote(call: ConsoleCall) {
