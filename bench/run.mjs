@@ -24,6 +24,7 @@ const PARTS = {
   count: { covers: ["C1", "C2", "C3", "C4", "C5", "dataset"], minutes: { full: 20, quick: 4 } },
   shapes: { covers: ["C6", "C7"], minutes: { full: 2, quick: 0.5 } },
   service: { covers: ["L1", "L2", "L3"], minutes: { full: 5, quick: 2 } },
+  refresh: { covers: ["R1", "R2", "refresh"], minutes: { full: 15, quick: 1.5 } },
   "growth-ledger": { covers: ["ledger"], minutes: { full: 4, quick: 0.3 } },
   "growth-runs": { covers: ["runs"], minutes: { full: 2, quick: 1 } },
 };
@@ -50,6 +51,8 @@ const ORDER = [
   "L1",
   "L2",
   "L3",
+  "R1",
+  "R2",
 ];
 const USAGE = `usage: npm run bench [-- NAME...] [--quick] [--people N[,N...]] [--wait MIN] [--no-save]
        node bench/run.mjs compare OLD NEW

@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { identityOf, kindOf } from "../output/distinct.ts";
 import { Page } from "../render/page.ts";
 import { type JsonRecord, stringifyExact } from "../render/values.ts";
+import { errorCode } from "../runs/disk.ts";
 import { creditsOf } from "../runs/journal.ts";
 import { type Plan, targetText } from "../runs/plan.ts";
 import type { RunReader } from "../runs/run.ts";
@@ -52,7 +53,8 @@ export async function openLibrary(
       try {
         pages += await takeIn(library, await store.open(id));
       } catch (error) {
-        unread.push({ run: id, why: (error as Error).message });
+        // Without a journal nothing was bought: it died before its first line.
+        if (errorCode(error) !== "ENOENT") unread.push({ run: id, why: (error as Error).message });
       }
     }
     return { library, taken: { pages, unread } };

@@ -45,6 +45,9 @@ export async function descend(input: DescentInput, counts: Counts): Promise<Desc
   return new Search(input, counts).run();
 }
 
+/** Owned people for each new one in a part that is bought: however few calls a credit is worth, it costs no more than three times the least. */
+const MOST_OWNED = 2;
+
 /** Dividing by values before names wants it this likely that every new person has one. */
 const LIKELY = 0.5;
 
@@ -66,6 +69,7 @@ class Search {
   readonly #alphabet: Alphabet;
   readonly #byName: (owned: number, fresh: number) => boolean;
   readonly #byValue: (owned: number, fresh: number) => boolean;
+  readonly #mostOwned: number;
   readonly #leaves: Node[] = [];
   readonly #unreached: { where: string; count: number }[] = [];
   #rows = 0;
@@ -78,6 +82,7 @@ class Search {
     this.#alphabet = new Alphabet(owned.flatMap(({ name }) => (name === undefined ? [] : [name])));
     this.#byName = stopRule(callsPerCredit, 2);
     this.#byValue = stopRule(callsPerCredit, 1);
+    this.#mostOwned = callsPerCredit === 0 ? Number.POSITIVE_INFINITY : MOST_OWNED;
   }
 
   async run(): Promise<Descent> {
@@ -104,7 +109,7 @@ class Search {
     const known = node.afloat === 0 && node.placed.every((member) => member.known);
     const stops = known ? this.#byValue : this.#byName;
     const owned = ownedIn(node);
-    if (owned === 0 || (!strict && stops(owned, fresh))) return this.#take(node);
+    if (owned === 0 || (!strict && owned <= this.#mostOwned * fresh && stops(owned, fresh))) return this.#take(node);
     if (this.#counts.calls >= maxCalls) return this.#undivided(node, OUT_OF_CALLS);
     // Where it is not known who is in it, names tell nothing; where they hold, they never miss anybody.
     const parts = await this.#divided(node, known);

@@ -67,7 +67,7 @@ export async function tellApart({ segment, chunks, groups, unknown }: Presence, 
 }
 
 /** People in one count whose names it has, too. */
-const MOST_NAMED = 400;
+export const MOST_NAMED = 400;
 
 /**
  * Whose name is the one that was bought: the others are those whom a count with their names does not find. Somebody who took the name of

@@ -2,7 +2,7 @@ import type { FilterKey, Filters } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { findChanged, type Held, type Most, type Question, testCalls } from "../planning/changed.ts";
 import { descend, type Leaf } from "../planning/descent.ts";
-import { namesHold, type Presence } from "../planning/presence.ts";
+import { MOST_NAMED, namesHold, type Presence } from "../planning/presence.ts";
 import type { Counts, Member, OwnedAddress } from "../planning/question.ts";
 
 /** A field whose value counts can verify. */
@@ -123,17 +123,27 @@ export async function leavesOf(
   if (others === 0) return [];
   const whole = { filters: segment, count: total, fresh: others };
   if (kept.length === 0 || callsPerCredit === 0) return [whole];
-  // Who has no address was found by the name.
-  const held = kept.every(({ known }) => known) ? new Set(kept) : await namesHold(segment, kept, counts);
-  const owned = kept.map((member) =>
-    held.has(member) || member.address === undefined ? { ...member, named: true } : member,
-  );
+  const owned = kept.every(({ known }) => known) ? kept : await placed(segment, kept, counts);
+  const again = kept.length - owned.length;
+  const most = maxRows - others - again;
   const { leaves, unreached } = await descend(
-    { segment, total, owned, callsPerCredit, maxCalls, maxWaste: maxRows - others, maxRows },
+    { segment, total, owned, callsPerCredit, maxCalls, maxWaste: most, maxRows },
     counts,
   );
   const rows = leaves.reduce((sum, { count }) => sum + count, 0);
   return rows >= total || unreached.length > 0 ? [whole] : leaves;
+}
+
+/** Where hardly anybody has another name than was bought, these are bought again with the new ones: nothing else tells where they are now. */
+const MOST_RENAMED = 0.005;
+
+/** The people whom their names place. Who has no address was found by the name. */
+async function placed(segment: Filters, kept: readonly Member[], counts: Counts): Promise<Member[]> {
+  const held = await namesHold(segment, kept, counts);
+  const isNamed = (member: Member): boolean => held.has(member) || member.address === undefined;
+  const named = kept.filter(isNamed).map((member) => ({ ...member, named: true }));
+  const renamed = kept.filter((member) => !isNamed(member));
+  return renamed.length <= 1 + kept.length * MOST_RENAMED ? named : [...named, ...renamed];
 }
 
 /** About how much it takes to find the new people, by simulation (docs/refresh.md, "What it costs"). */
@@ -142,12 +152,12 @@ export interface Estimate {
   readonly rows: number;
 }
 
-/** Rows bought for each new person, by calls for each credit. */
-const WASTE: readonly (readonly [calls: number, rows: number])[] = [
-  [10, 1.1],
-  [5, 1.25],
-  [2, 2.4],
-  [1, 3.2],
+/** By calls for each credit: rows bought for each new person at most, and how many of the calls it takes that 5 calls a credit do. */
+const WASTE: readonly (readonly [callsPerCredit: number, rows: number, calls: number])[] = [
+  [10, 1.1, 1.15],
+  [5, 1.25, 1],
+  [2, 2.3, 0.8],
+  [1, 3, 0.65],
 ];
 
 /** @param gone how many have left @param known whether attributes are those that were bought */
@@ -164,9 +174,11 @@ export function estimate(
   const again = Math.ceil((present + others) / listSize) + 1;
   const halving =
     gone === 0 ? 0 : 0.45 * Math.min(gone, asked - gone + 1) * Math.log2(2 + asked / gone) + 15 + asked / listSize;
-  const [, waste] = WASTE.find(([calls]) => callsPerCredit >= calls) ?? [0, Number.POSITIVE_INFINITY];
+  const [, waste, share] = WASTE.find(([calls]) => callsPerCredit >= calls) ?? [0, Number.POSITIVE_INFINITY, 0];
   const rows = others === 0 ? 0 : Math.min(total, Math.ceil(others * waste) + 5);
   const levels = Math.log2(Math.max(2, total / Math.max(1, others)));
-  const drilling = rows >= total || others === 0 ? 0 : others * (known ? 1.3 * levels + 1.5 : 2.4 * levels + 5) + 10;
+  const each = known ? 1.3 * levels + 1.5 : 3.1 * levels + 6.5;
+  const isWhole = rows >= total || others === 0;
+  const drilling = isWhole ? 0 : share * others * each + (known ? 0 : asked / MOST_NAMED) + 10;
   return { calls: Math.ceil(halving + drilling + again), rows };
 }

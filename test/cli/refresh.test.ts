@@ -388,6 +388,6 @@ test("any history of weeks, purchases and refreshes pays for a person once, but 
         expect(JSON.parse(third.stdout)).toMatchObject({ added: 0, removed: 0, credits: 0 });
       },
     ),
-    { numRuns: 12 },
+    { numRuns: 8 },
   );
 }, 120_000);
