@@ -291,6 +291,11 @@ describe("what a list is", () => {
     expect(byAddress.code).toBe(2);
     expect(byAddress.stderr).toContain("names its people by address");
     expect((await me.run(["refresh"])).code).toBe(2);
+    const table = await me.run(["refresh", "old.csv", "-o", "duckdb:x.duckdb#people"]);
+    expect(table.stderr).toContain("refresh writes four files, and -o names a table");
+    const template = await me.run(["refresh", "old.csv", "-o", "x.txt", "--template", "{{name}}"]);
+    expect(template.stderr).toContain("not as a template");
+    expect([table.code, template.code]).toEqual([2, 2]);
     expect(service.rowsSold()).toBe(before.length);
   });
 

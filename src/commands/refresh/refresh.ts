@@ -5,6 +5,7 @@ import { isUnfiltered } from "../../contract/filters.ts";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { usageError } from "../../errors.ts";
 import { offering, wholeNumber } from "../../options.ts";
+import { engineOf } from "../../output/tables/target.ts";
 import { checkFields } from "../../render/columns.ts";
 import { addGuardOptions, addJobOptions, addViewOptions, creditAmount, readView } from "../export-options.ts";
 import { addFilterOptions, type FilterOptions, readFilters } from "../filter-options.ts";
@@ -88,11 +89,17 @@ async function parse(
   const output = named === undefined || named === "-" ? undefined : resolve(context.cwd, named);
   if (named === "-")
     throw usageError("refresh writes four files, which stdout cannot hold", "-o people.csv", "no_output");
+  if (named !== undefined && engineOf(named) !== undefined)
+    throw usageError(
+      "refresh writes four files, and -o names a table",
+      "-o people.csv; headcount owned export -o fills a table",
+    );
   const view = readView(
     context,
     output === undefined ? { ...flags, format: flags.format ?? "csv" } : { ...flags, output },
   );
-  if (view.format === "table") throw usageError("a list is kept as csv, ndjson, json or parquet, not as a table");
+  if (view.format === "table" || view.format === "template")
+    throw usageError(`a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`);
   if (view.fields !== undefined) checkFields(view.fields, "person");
   return { word, given, output, view, verify, flags };
 }
