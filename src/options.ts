@@ -25,6 +25,8 @@ export type Values =
   /** Several values of the list in one word, parted by commas. */
   | { readonly kind: "commas"; readonly values: readonly string[] }
   | { readonly kind: "connections" | "runs" | "segments" }
+  /** Values that people have of one filter key, as the service or what is owned tells. */
+  | { readonly kind: "listed"; readonly values: readonly [key: string] }
   | { readonly kind: "file" | "directory" }
   | { readonly kind: "text" };
 

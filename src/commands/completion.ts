@@ -1,7 +1,9 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { Writable } from "node:stream";
 import { Argument, type Command, Option } from "commander";
 import type { Context } from "../context.ts";
+import { FACET_KEYS, type FacetKey, isFacetKey } from "../contract/facets.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 
 const FILES = {
@@ -13,10 +15,11 @@ const FILES = {
 type Shell = keyof typeof FILES;
 
 const LISTS = ["connections", "runs", "segments"] as const;
-type List = (typeof LISTS)[number];
+type List = (typeof LISTS)[number] | FacetKey;
 
 /** How many runs are offered, the newest first. */
 const MAX_RUNS = 50;
+const MAX_VALUES = 100;
 /** A person waits for it with a finger on the tab key. The scripts put a limit of their own around the whole process. */
 const DEADLINE_MS = 1_500;
 
@@ -28,7 +31,10 @@ export function register(program: Command, context: Context): void {
       "Print the completion script of a shell: commands, flags, departments, connections, runs, segments, files.",
     )
     .addArgument(new Argument("[shell]", "the shell").choices(Object.keys(FILES)))
-    .addOption(new Option("--list <what>", "names for the scripts, one a line").choices(LISTS).hideHelp())
+    .addOption(
+      new Option("--list <what>", "names for the scripts, one a line").choices([...LISTS, ...FACET_KEYS]).hideHelp(),
+    )
+    .addOption(new Option("--like <text>", "with --list of a key: values that begin with this").hideHelp())
     .addHelpText(
       "after",
       `
@@ -38,8 +44,8 @@ Examples:
   $ headcount completion fish > headcount.fish         put it into ~/.config/fish/completions
   $ headcount completion powershell > headcount.ps1    and dot-source it in your $PROFILE`,
     )
-    .action(async (shell: Shell | undefined, options: { readonly list?: List }) => {
-      if (options.list !== undefined) await printList(options.list, context);
+    .action(async (shell: Shell | undefined, options: { readonly list?: List; readonly like?: string }) => {
+      if (options.list !== undefined) await printList(options.list, options.like ?? "", context);
       else await printScript(shell, context);
     });
 }
@@ -64,11 +70,39 @@ async function printScript(shell: Shell | undefined, context: Context): Promise<
 }
 
 /** `name TAB description` a line. What cannot be read in time offers nothing: a tab key is no place for an error. */
-async function printList(what: List, context: Context): Promise<void> {
-  const read = { connections: connectionLines, runs: runLines, segments: segmentLines }[what](context);
+async function printList(what: List, like: string, context: Context): Promise<void> {
+  const read = isFacetKey(what)
+    ? valueLines(what, like, context)
+    : { connections: connectionLines, runs: runLines, segments: segmentLines }[what](context);
   const late = context.sleep(DEADLINE_MS).then(() => []);
   const lines = await Promise.race([read.catch(() => []), late]);
   context.stdout.write(lines.map((line) => `${line}\n`).join(""));
+}
+
+/** Values of a key: from the service where its key is at hand without asking a keychain, else from who is owned. */
+async function valueLines(key: FacetKey, like: string, context: Context): Promise<readonly string[]> {
+  const [{ readConfig, findConnection }, { findFolder }, { withSession }, { valuesIn, ownedValues }, { filterSpec }] =
+    await Promise.all([
+      import("../connections/config.ts"),
+      import("../connections/paths.ts"),
+      import("./session.ts"),
+      import("./known-values.ts"),
+      import("../contract/filters.ts"),
+    ]);
+  const spec = filterSpec(key);
+  if (spec === undefined) return [];
+  const wanted = { limit: MAX_VALUES, ...(like === "" ? {} : { prefix: like }) };
+  const config = readConfig(findFolder("config", context));
+  const connection = context.env.HEADCOUNT_CONNECTION ?? config.default;
+  const isLocked = !context.env.HEADCOUNT_API_KEY && findConnection(config, connection ?? "")?.keyStore === "keychain";
+  const silent = { ...context, stderr: new Writable({ write: (_chunk, _encoding, done) => done() }) };
+  const found = isLocked
+    ? await import("./owned/shelf.ts").then(({ shelfOf }) => {
+        const { serviceId, mode } = shelfOf({ maxWait: 0 }, context);
+        return ownedValues({ serviceId, keyMode: mode }, context, spec, {}, wanted);
+      })
+    : await withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, spec, {}, wanted));
+  return (found?.values ?? []).map(({ value, count }) => line(value, `${count}`));
 }
 
 async function connectionLines(context: Context): Promise<readonly string[]> {

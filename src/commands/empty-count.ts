@@ -1,12 +1,15 @@
 import type { CompanyQuery } from "../client/types.ts";
+import { FACET_VALUES_MAX } from "../contract/facets.ts";
 import { knownValues } from "../contract/filter-schema.ts";
 import { checkFilters, FILTER_SPECS, type FilterKey, type Filters } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
 import { counted, echo } from "../contract/text.ts";
+import { listedValues } from "./known-values.ts";
 import type { Session } from "./session.ts";
 
 const MOST_CALLS = 10;
+const MOST_LISTS = 3;
 
 /** What people write for a value that goes by another name. Two-letter countries are looked up in the system's list. */
 const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -112,11 +115,36 @@ export async function whyEmpty(filters: Filters, session: Session, signal: Abort
       if (tried !== undefined && found > 0)
         return [...hints, `${tried.flags.join(" ")} counts ${counted(found, "person", "people")}`];
     }
+    const near = remedy(filters, await nearNames(filters, session, signal));
+    const found = near === undefined ? 0 : await count(near.filters);
+    if (near !== undefined && found > 0)
+      return [...hints, `did you mean ${near.flags.join(" ")}? that counts ${counted(found, "person", "people")}`];
     return [...hints, ...(await whichEmpties(filters, count))];
   } catch {
     // The count itself was answered; a hint is worth no error.
     return hints;
   }
+}
+
+/** The nearest of the values that the service lists, for each value that is not one of them. */
+async function nearNames(
+  filters: Filters,
+  session: Session,
+  signal: AbortSignal,
+): Promise<(key: string, text: string) => string[]> {
+  const lists = new Map<string, readonly string[]>();
+  for (const key of Object.keys(filters).slice(0, MOST_LISTS)) {
+    const listed = await listedValues(session, key as FilterKey, {}, { limit: FACET_VALUES_MAX }, signal);
+    if (listed !== undefined)
+      lists.set(
+        key,
+        listed.values.map(({ value }) => value),
+      );
+  }
+  return (key, text) => {
+    const values = lists.get(key) ?? [];
+    return values.includes(normalForm(text)) ? [text] : [nearest(normalForm(text), values) ?? text];
+  };
 }
 
 /** Of several filters: those that match nobody alone, else those without which there is somebody. */

@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
+import { isFacetKey } from "../contract/facets.ts";
 import { knownValues } from "../contract/filter-schema.ts";
 import {
   type CanonicalFilters,
@@ -46,7 +47,8 @@ export function addFilterOptions(command: Command): Command {
     const label = match === "range" ? "<number>" : "<text>";
     const option = new Option(`${flagOf(key)} ${label}`, description).argParser(collect);
     const values = knownValues(key);
-    command.addOption(values.length === 0 ? option : offering(option, { kind: "list", values }));
+    const listed = isFacetKey(key) ? offering(option, { kind: "listed", values: [key] }) : option;
+    command.addOption(values.length === 0 ? listed : offering(option, { kind: "list", values }));
   }
   command.addOption(
     new Option(

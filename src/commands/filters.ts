@@ -1,26 +1,36 @@
-import { Argument, type Command } from "commander";
+import { Argument, type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { exampleValue, filterFileSchema, knownValues } from "../contract/filter-schema.ts";
 import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../contract/filters.ts";
+import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
+import { echo, grouped } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import { type GlobalOptions, offering } from "../options.ts";
+import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import { Printer, type TsvValue } from "../terminal/printer.ts";
 
 interface FiltersOptions extends GlobalOptions {
   readonly schema?: boolean;
+  readonly like?: string;
+  readonly top?: number;
 }
 
 export function register(program: Command, context: Context, run = runFilters): void {
   program
     .command("filters")
     .summary("list filter keys and their values (offline)")
-    .description("List the filter keys, how each of them matches, and the departments. Offline and free.")
+    .description(
+      "List the filter keys, how each of them matches, and the departments: offline. With --like or --top the values that people have of one key, from the service or what you own. Free.",
+    )
     .addArgument(
       offering(new Argument("[key]", "one key, such as department or title_prefix"), {
         kind: "list",
         values: FILTER_KEYS,
       }),
+    )
+    .option("--like <text>", "values of the key that begin with this, in any case, with their people")
+    .addOption(
+      new Option("--top <n>", "so many values, the most frequent first (20)").argParser(wholeNumber("--top", 1, 1_000)),
     )
     .option("--schema", "print a JSON Schema for filter files, for editors")
     .addHelpText(
@@ -29,6 +39,8 @@ export function register(program: Command, context: Context, run = runFilters): 
 Examples:
   $ headcount filters                               every key, with an example
   $ headcount filters department                    the 20 departments
+  $ headcount -c sample filters country --like uni  values of a key, with their people
+  $ headcount -c sample filters industry --top 5
   $ headcount filters --json                        the same for programs
   $ headcount filters --schema > filters.schema.json
 
@@ -44,6 +56,11 @@ async function runFilters(key: string | undefined, options: FiltersOptions, cont
   if (options.schema) {
     if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
     return printer.document(filterFileSchema());
+  }
+  if (options.like !== undefined || options.top !== undefined) {
+    if (key === undefined)
+      throw usageError("--like and --top are about one key", "for example headcount filters country --like uni");
+    return printValues(parseKey(key), options, printer, context);
   }
   if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
   else await printOne(describe(parseKey(key)), printer);
@@ -71,6 +88,50 @@ const describe = (spec: FilterKeySpec) => ({
   values: knownValues(spec.key),
 });
 type Entry = ReturnType<typeof describe>;
+
+const TOP = 20;
+
+/** Values that people have of a key: from the service, else from who is owned. @throws CliError exit 2 where neither tells any */
+async function printValues(
+  spec: FilterKeySpec,
+  options: FiltersOptions,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { like, top = TOP } = options;
+  const [{ withSession }, { valuesIn }] = await Promise.all([import("./session.ts"), import("./known-values.ts")]);
+  await withSession(context, options, async (session) => {
+    const found = await valuesIn(session, context, spec, {}, { limit: top, prefix: like });
+    if (found === undefined) {
+      throw usageError(
+        `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
+        spec.match === "exact"
+          ? "headcount count counts any value for free"
+          : `--${spec.key.replaceAll("_", "-")} takes any text`,
+        "no_values",
+      );
+    }
+    const { values, from, others = null, missing = null } = found;
+    if (printer.json) printer.document({ key: spec.key, like: like ?? null, from, values, others, missing });
+    else {
+      const people = (count: TsvValue): string => grouped(Number(count));
+      await printer.rows(
+        [
+          { title: spec.key.replaceAll("_", " ") },
+          { title: from === "owned" ? "owned" : "people", align: "right", fixed: true, show: people },
+        ],
+        values.map(({ value, count }) => [value, count]),
+      );
+      if (from === "owned") printer.note("the service lists no values: these are among who you own");
+    }
+    if (values.length > 0 || like === undefined) return;
+    const all = await valuesIn(session, context, spec, {}, { limit: 1_000 });
+    const near = nearest(normalForm(like), all?.values.map(({ value }) => value) ?? []);
+    printer.note(
+      `no ${spec.key.replaceAll("_", " ")} begins with "${echo(like)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,
+    );
+  });
+}
 
 async function printAll(entries: readonly Entry[], printer: Printer): Promise<void> {
   if (printer.json) return printer.document({ filters: entries });

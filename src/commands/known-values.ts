@@ -1,5 +1,6 @@
 import { stateDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
+import { isFacetKey } from "../contract/facets.ts";
 import { checkFilters, type FilterKey, type FilterKeySpec, type Filters } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { libraryPath } from "../library/library.ts";
@@ -38,22 +39,6 @@ export async function valuesIn(
   );
 }
 
-interface FacetView {
-  readonly values: readonly { readonly value: string; readonly count: number }[];
-  readonly count?: number | undefined;
-  readonly others?: number | undefined;
-  readonly missing?: number | undefined;
-  readonly exact: boolean;
-  readonly reason?: string | undefined;
-}
-interface Lists {
-  facets?: (
-    filters: Filters,
-    key: string,
-    options: Partial<Wanted> & { readonly signal?: AbortSignal },
-  ) => Promise<FacetView | undefined>;
-}
-
 /** What the service lists of a key; undefined where it does not, or not in time, which is said. */
 export async function listedValues(
   session: Session,
@@ -62,9 +47,8 @@ export async function listedValues(
   { limit, prefix }: Wanted,
   signal: AbortSignal,
 ): Promise<KnownValues | undefined> {
-  const { facets } = session.client as Lists;
-  if (facets === undefined) return undefined;
-  const found = await facets(filters, key, { limit, ...(prefix === undefined ? {} : { prefix }), signal });
+  if (!isFacetKey(key)) return undefined;
+  const found = await session.client.facets(filters, key, { limit, prefix, signal });
   if (found === undefined) return undefined;
   const { values, count: whole, others, missing, exact, reason } = found;
   if (exact) return { from: "service", values, whole, others, missing };

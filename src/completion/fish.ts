@@ -15,6 +15,8 @@ function valueWords(values: Values): string {
     case "runs":
     case "segments":
       return `-x -k -a ${quote(`(__headcount_list ${values.kind})`)}`;
+    case "listed":
+      return `-x -k -a ${quote(`(__headcount_list ${values.values[0]} --like (commandline -ct | string replace -r '^--[^=]*=' ''))`)}`;
     case "file":
       return "-r -F";
     case "directory":

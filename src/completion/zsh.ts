@@ -42,6 +42,8 @@ function action(values: Values, lists: Lists): string {
     case "runs":
     case "segments":
       return `_headcount_known_${values.kind}`;
+    case "listed":
+      return `_headcount_ask ${values.values[0]}`;
     case "file":
       return "_files";
     case "directory":

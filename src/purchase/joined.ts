@@ -1,4 +1,5 @@
-import type { CountView } from "../client/types.ts";
+import type { CountView, ServiceClient } from "../client/types.ts";
+import { FACET_VALUES_MAX, type FacetKey, isFacetKey } from "../contract/facets.ts";
 import {
   type CanonicalFilters,
   checkFilters,
@@ -69,10 +70,29 @@ function spelling(given: readonly Filters[]): (segment: Segment) => Filters {
 export const isSet = (target: Target): boolean =>
   target.kind === "search" && (target.union !== undefined || target.except !== undefined);
 
+type ListOf = (filters: Filters, key: FilterKey) => Promise<readonly string[] | undefined>;
+
+/** Values of a key as a service lists them: of the segment, or where it keeps rare ones back of its whole dataset. */
+export function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
+  const known = new Map<FilterKey, Promise<readonly string[] | undefined>>();
+  const listed = async (filters: Filters, key: FacetKey, whole: boolean): Promise<readonly string[] | undefined> => {
+    const found = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });
+    if (found === undefined || !found.exact || (whole && found.others !== 0)) return undefined;
+    return found.values.map(({ value }) => value);
+  };
+  return async (filters, key) => {
+    if (!isFacetKey(key)) return undefined;
+    const all = known.get(key) ?? listed({}, key, false);
+    known.set(key, all);
+    // Nobody lists anything where the first answer was that there is no such call.
+    return (await all) === undefined ? undefined : ((await listed(filters, key, true)) ?? all);
+  };
+}
+
 export interface Counting {
   readonly count: (filters: Filters) => Promise<CountView>;
   /** All values of a key in a segment, where somebody tells. */
-  readonly values?: (filters: Filters, key: FilterKey) => Promise<readonly string[] | undefined>;
+  readonly values?: ListOf;
 }
 
 interface Looked {
@@ -127,7 +147,10 @@ export async function joinedOffer(
   target: SearchTarget,
   { seller, interrupted, onNotice }: Pick<ExportDeps, "seller" | "interrupted" | "onNotice">,
 ): Promise<JoinedOffer> {
-  const looked = look(target, { count: (filters) => seller.client.count(filters, interrupted) });
+  const looked = look(target, {
+    count: (filters) => seller.client.count(filters, interrupted),
+    values: valuesFrom(seller.client, interrupted),
+  });
   const { sets, spelled, segments, except } = looked;
   try {
     const { parts, overlap } = await sets.parts(segments, except);

@@ -125,6 +125,102 @@ describe("two keys make a matrix", () => {
   });
 });
 
+describe("values that the service lists", () => {
+  test("one call: the most frequent with exact counts, who has another and who has none", async () => {
+    const { code, stdout, stderr } = await someone().run([
+      "count",
+      "--by",
+      "country",
+      "--top",
+      "3",
+      "--json",
+      "--verbose",
+    ]);
+    const found = JSON.parse(stdout);
+    expect(code).toBe(0);
+    expect(found.parts).toHaveLength(3);
+    for (const { value, count } of found.parts) expect(count, value).toBe(having({ country: value }));
+    expect(found.missing).toBe(everybody.filter(({ country }) => !country).length);
+    expect(found.others + found.missing).toBe(found.unexplained);
+    expect(found.unexplained).toBe(
+      2_000 - found.parts.reduce((sum: number, part: { count: number }) => sum + part.count, 0),
+    );
+    expect(stderr.match(/^POST \S+/gm)).toEqual(["POST /facets"]);
+  });
+
+  test("on a terminal what is another and what is none are lines of their own; CSV says it beside", async () => {
+    const argv = ["count", "--by", "country", "--top", "2"];
+    const shown = await someone().run(argv, { tty: { stdout: true }, columns: 80, env: { NO_COLOR: "1" } });
+    expect(shown.stdout).toMatch(/^\(another\) +[\d,]+/m);
+    expect(shown.stdout).toMatch(/^\(none\) +[\d,]+/m);
+    expect((await someone().run(argv)).stderr).toMatch(/^[\d,]+ of 2,000 have another country, [\d,]+ none\n$/);
+  });
+
+  test("filters KEY --like: those that begin so, in any case; the nearest where none does; both keys of a matrix", async () => {
+    const u = someone();
+    const { stdout } = await u.run(["filters", "country", "--like", "UNI"]);
+    const rows = stdout
+      .trim()
+      .split("\n")
+      .map((line) => line.split("\t"));
+    expect(rows.length).toBeGreaterThan(1);
+    for (const [value = "", count] of rows) {
+      expect(value.startsWith("uni")).toBe(true);
+      expect(Number(count)).toBe(having({ country: value }));
+    }
+    const none = await u.run(["filters", "country", "--like", "germny"]);
+    expect(none).toMatchObject({
+      code: 0,
+      stdout: "",
+      stderr: 'no country begins with "germny": did you mean "germany"?\n',
+    });
+    expect(JSON.parse((await u.run(["filters", "industry", "--top", "2", "--json"])).stdout)).toMatchObject({
+      key: "industry",
+      like: null,
+      from: "service",
+      values: [{}, {}],
+    });
+    const matrix = JSON.parse(
+      (await u.run(["count", "--by", "country", "--by", "industry", "--top", "2", "--json"])).stdout,
+    );
+    for (const { value, cells } of matrix.rows)
+      expect(cells).toEqual(
+        matrix.columns.map((column: { value: string }) => having({ country: value, industry: column.value })),
+      );
+  });
+
+  test("a count of nobody and a search of nobody name the value that is near", async () => {
+    const u = someone();
+    const near = `hint: did you mean --country germany? that counts ${having({ country: "germany" })} people\n`;
+    expect((await u.run(["count", "--country", "germny"])).stderr).toBe(near);
+    expect((await u.run(["search", "--country", "germny", "--dry-run"])).stderr).toBe(near);
+  });
+
+  test("the shells are told them, from the service or what is owned, and nothing where neither tells", async () => {
+    const complete = ["completion", "--list", "country", "--like", "ger"];
+    expect((await someone().run(complete)).stdout).toBe(`germany\t${having({ country: "germany" })}\n`);
+    const u = stranger();
+    expect(await u.run(complete)).toEqual({ code: 0, stdout: "", stderr: "" });
+    await u.run(["search", "--country", "germany", "--limit", "3", "--yes", "-o", "g.csv"]);
+    expect((await u.run(complete)).stdout).toBe("germany\t3\n");
+    expect(await u.run(complete, { env: { HEADCOUNT_API_KEY: "" } })).toEqual({ code: 0, stdout: "", stderr: "" });
+  });
+
+  test("segments are taken apart by them: nobody is paid for twice", async () => {
+    const u = someone();
+    // Nobody of these two is without a seniority, so the values that are listed are everybody's.
+    const told = everybody.filter(({ seniority }) => seniority);
+    const level = told[0]?.seniority ?? "";
+    writeFileSync(u.file("a.json"), JSON.stringify({ seniority: level }));
+    writeFileSync(
+      u.file("b.json"),
+      JSON.stringify({ title_prefix: "c", seniority: [...new Set(told.map((one) => one.seniority))].slice(0, 40) }),
+    );
+    const quote = JSON.parse((await u.run(["search", "-f", "a.json", "-f", "b.json", "--dry-run", "--json"])).stdout);
+    expect(quote.overlap).toBe(0);
+  });
+});
+
 describe("values that the service does not list", () => {
   test("are those that are owned, counted exactly in the segment, with what they leave", async () => {
     const u = stranger();

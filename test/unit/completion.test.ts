@@ -78,7 +78,8 @@ describe("generated files", () => {
     expect(flag("--department")?.value?.values).toEqual({ kind: "list", values: DEPARTMENTS });
     expect(flag("--connection")?.value?.values).toEqual({ kind: "connections" });
     expect(flag("--filters")?.value?.values).toEqual({ kind: "file" });
-    expect(flag("--title")?.value?.values).toEqual({ kind: "text" });
+    expect(flag("--title")?.value?.values).toEqual({ kind: "listed", values: ["title"] });
+    expect(flag("--title-prefix")?.value?.values).toEqual({ kind: "text" });
     expect(flag("--json")?.value).toBeUndefined();
     for (const key of FILTER_KEYS) expect(flag(`--${key.replaceAll("_", "-")}`)?.value).toBeDefined();
     const help = tree.commands.find(({ path }) => path[0] === "help")?.arguments[0]?.values;

@@ -50,7 +50,9 @@ export async function countSet(
     const checked = checkFilters(target.filters);
     if (checked.ok) return countOne(checked, session, printer, context);
   }
-  const people = await countJoined(target, { count: (filters) => session.client.count(filters, context.interrupted) });
+  const people = await countJoined(target, {
+    count: (filters) => session.client.count(filters, context.interrupted),
+  });
   const account = printer.json || printer.terminal ? await session.client.account(context.interrupted) : undefined;
   const { filters, union = [filters], except: without = [] } = target;
   if (account === undefined) return printer.text(`${people}\n`);

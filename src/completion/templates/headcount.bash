@@ -18,10 +18,12 @@ __headcount_values() {
 
 # Names that only the program knows. A home on a drive that hangs must not hold the shell.
 __headcount_ask() {
+  local program="$1"
+  shift
   if type -P timeout >/dev/null; then
-    timeout -s KILL 3 "$1" completion --list "$2" 2>/dev/null </dev/null
+    timeout -s KILL 3 "$program" completion --list "$@" 2>/dev/null </dev/null
   else
-    "$1" completion --list "$2" 2>/dev/null </dev/null
+    "$program" completion --list "$@" 2>/dev/null </dev/null
   fi
 }
 
@@ -49,7 +51,7 @@ __headcount_offer() {
 
 _headcount() {
   local cur="${COMP_WORDS[COMP_CWORD]}" path='' commands='' flags='' valued='' many=''
-  local source='' word='' pending='' literal='' before='' index=1 position=0
+  local source='' typed='' word='' pending='' literal='' before='' index=1 position=0
   local -a values
   values=()
   COMPREPLY=()
@@ -101,6 +103,11 @@ _headcount() {
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")
     done < <(__headcount_ask "${COMP_WORDS[0]}" "$source") ;;
+  listed)
+    source="${values[0]}" values=() typed="${cur#[\'\"]}"
+    while IFS=$'\t' read -r word _; do
+      [ -z "$word" ] || values+=("$word")
+    done < <(__headcount_ask "${COMP_WORDS[0]}" "$source" --like "${typed//\\/}") ;;
   esac
   # Without this bash would offer files where a name or a number is wanted.
   compopt +o bashdefault +o default 2>/dev/null

@@ -40,9 +40,9 @@ function __headcount_list
     set -l program (commandline -opc)[1]
     # A home on a drive that hangs must not hold the shell.
     if type -q timeout
-        command timeout -s KILL 3 $program completion --list $argv[1] </dev/null 2>/dev/null
+        command timeout -s KILL 3 $program completion --list $argv </dev/null 2>/dev/null
     else
-        command $program completion --list $argv[1] </dev/null 2>/dev/null
+        command $program completion --list $argv </dev/null 2>/dev/null
     end
 end
 

@@ -69,6 +69,13 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
           $offers += , @($parts[0], $parts[-1])
         }
       }
+      'listed' {
+        $program = $commandAst.CommandElements[0].Extent.Text
+        foreach ($line in @(& $program completion --list $value.Values[0] --like "$typed" 2> $null)) {
+          $parts = "$line".Split([char]9)
+          $offers += , @($parts[0], $parts[-1])
+        }
+      }
       default { return }
     }
     $current = $typed
