@@ -26,8 +26,8 @@ __headcount_tree() {
     many='' ;;
   'filters')
     commands=''
-    flags='--schema -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--like --top --schema -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--like --top -c --connection --base-url --paging --max-wait'
     many='' ;;
   'segment')
     commands='list save show remove'
@@ -411,8 +411,28 @@ __headcount_values() {
     source='list'; values=('table' 'csv' 'json') ;;
   'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --log' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --log' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
     source='file' ;;
+  'count --country' | 'segment save --country' | 'search --country' | 'refresh --country' | 'owned export --country')
+    source='listed'; values=('country') ;;
+  'count --state' | 'segment save --state' | 'search --state' | 'refresh --state' | 'owned export --state')
+    source='listed'; values=('state') ;;
+  'count --city' | 'segment save --city' | 'search --city' | 'refresh --city' | 'owned export --city')
+    source='listed'; values=('city') ;;
+  'count --location' | 'segment save --location' | 'search --location' | 'refresh --location' | 'owned export --location')
+    source='listed'; values=('location') ;;
+  'count --title' | 'segment save --title' | 'search --title' | 'refresh --title' | 'owned export --title')
+    source='listed'; values=('title') ;;
+  'count --seniority' | 'segment save --seniority' | 'search --seniority' | 'refresh --seniority' | 'owned export --seniority')
+    source='listed'; values=('seniority') ;;
   'count --seniority-level' | 'segment save --seniority-level' | 'search --seniority-level' | 'refresh --seniority-level' | 'owned export --seniority-level')
     source='list'; values=('owner' 'partner' 'c-suite' 'vp' 'head' 'director' 'manager' 'senior' 'entry' 'intern') ;;
+  'count --functional-area' | 'segment save --functional-area' | 'search --functional-area' | 'refresh --functional-area' | 'owned export --functional-area')
+    source='listed'; values=('functional_area') ;;
+  'count --industry' | 'segment save --industry' | 'search --industry' | 'refresh --industry' | 'owned export --industry')
+    source='listed'; values=('industry') ;;
+  'count --first-name' | 'segment save --first-name' | 'search --first-name' | 'refresh --first-name' | 'owned export --first-name')
+    source='listed'; values=('first_name') ;;
+  'count --last-name' | 'segment save --last-name' | 'search --last-name' | 'refresh --last-name' | 'owned export --last-name')
+    source='listed'; values=('last_name') ;;
   'count --department' | 'segment save --department' | 'search --department' | 'refresh --department' | 'owned export --department')
     source='list'; values=('Administrative' 'C-Suite' 'Consulting' 'Customer Service' 'Design' 'Education' 'Engineering and Technical' 'Finance & Accounting' 'Human Resources' 'Legal' 'Marketing' 'Medical' 'Operations' 'Other' 'Product' 'Project Management' 'Real Estate' 'Research' 'Sales' 'Trades') ;;
   'count -s' | 'count --segment' | 'count --except' | 'segment save -s' | 'segment save --segment' | 'segment show #1' | 'segment remove #'* | 'search -s' | 'search --segment' | 'search --except' | 'refresh -s' | 'refresh --segment' | 'owned export -s' | 'owned export --segment')
@@ -458,10 +478,12 @@ __headcount_values() {
 
 # Names that only the program knows. A home on a drive that hangs must not hold the shell.
 __headcount_ask() {
+  local program="$1"
+  shift
   if type -P timeout >/dev/null; then
-    timeout -s KILL 3 "$1" completion --list "$2" 2>/dev/null </dev/null
+    timeout -s KILL 3 "$program" completion --list "$@" 2>/dev/null </dev/null
   else
-    "$1" completion --list "$2" 2>/dev/null </dev/null
+    "$program" completion --list "$@" 2>/dev/null </dev/null
   fi
 }
 
@@ -489,7 +511,7 @@ __headcount_offer() {
 
 _headcount() {
   local cur="${COMP_WORDS[COMP_CWORD]}" path='' commands='' flags='' valued='' many=''
-  local source='' word='' pending='' literal='' before='' index=1 position=0
+  local source='' typed='' word='' pending='' literal='' before='' index=1 position=0
   local -a values
   values=()
   COMPREPLY=()
@@ -541,6 +563,11 @@ _headcount() {
     while IFS=$'\t' read -r word _; do
       [ -z "$word" ] || values+=("$word")
     done < <(__headcount_ask "${COMP_WORDS[0]}" "$source") ;;
+  listed)
+    source="${values[0]}" values=() typed="${cur#[\'\"]}"
+    while IFS=$'\t' read -r word _; do
+      [ -z "$word" ] || values+=("$word")
+    done < <(__headcount_ask "${COMP_WORDS[0]}" "$source" --like "${typed//\\/}") ;;
   esac
   # Without this bash would offer files where a name or a number is wanted.
   compopt +o bashdefault +o default 2>/dev/null

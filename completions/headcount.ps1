@@ -62,17 +62,17 @@ $headcountTree = @{
       '--union' = @{ Text = 'one count of several segments: whoever is in at least one of them'; Value = $null }
       '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
-      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
       '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
-      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
@@ -124,6 +124,8 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
+      '--like' = @{ Text = 'values of the key that begin with this, in any case, with their people'; Value = @{ Kind = 'text' } }
+      '--top' = @{ Text = 'so many values, the most frequent first (20)'; Value = @{ Kind = 'text' } }
       '--schema' = @{ Text = 'print a JSON Schema for filter files, for editors'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
@@ -162,17 +164,17 @@ $headcountTree = @{
     }
     Flags = [ordered]@{
       '--overwrite' = @{ Text = 'replace the segment of this name'; Value = $null }
-      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
       '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
-      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
@@ -223,17 +225,17 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
       '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
-      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
@@ -384,17 +386,17 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
       '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
-      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
@@ -642,17 +644,17 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'text' } }
+      '--country' = @{ Text = 'country is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('country') } }
+      '--state' = @{ Text = 'state is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('state') } }
+      '--city' = @{ Text = 'city is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('city') } }
+      '--location' = @{ Text = 'location is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('location') } }
+      '--title' = @{ Text = 'title is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('title') } }
+      '--seniority' = @{ Text = 'the seniority as the title says it (Head, Director), any case'; Value = @{ Kind = 'listed'; Values = @('seniority') } }
       '--seniority-level' = @{ Text = 'step of the ladder: owner, partner, c-suite, vp, head, director, manager, senior, entry, intern'; Value = @{ Kind = 'list'; Values = @('owner', 'partner', 'c-suite', 'vp', 'head', 'director', 'manager', 'senior', 'entry', 'intern') } }
-      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'text' } }
-      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'text' } }
+      '--functional-area' = @{ Text = 'functional area is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('functional_area') } }
+      '--industry' = @{ Text = 'industry is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('industry') } }
+      '--first-name' = @{ Text = 'first name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('first_name') } }
+      '--last-name' = @{ Text = 'last name is exactly this, any case'; Value = @{ Kind = 'listed'; Values = @('last_name') } }
       '--name' = @{ Text = 'name is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--network-url' = @{ Text = 'network url is exactly this, any case'; Value = @{ Kind = 'text' } }
       '--title-prefix' = @{ Text = 'title begins with this text'; Value = @{ Kind = 'text' } }
@@ -1501,6 +1503,13 @@ Register-ArgumentCompleter -Native -CommandName headcount -ScriptBlock {
       { $_ -in 'connections', 'runs', 'segments' } {
         $program = $commandAst.CommandElements[0].Extent.Text
         foreach ($line in @(& $program completion --list $value.Kind 2> $null)) {
+          $parts = "$line".Split([char]9)
+          $offers += , @($parts[0], $parts[-1])
+        }
+      }
+      'listed' {
+        $program = $commandAst.CommandElements[0].Extent.Text
+        foreach ($line in @(& $program completion --list $value.Values[0] --like "$typed" 2> $null)) {
           $parts = "$line".Split([char]9)
           $offers += , @($parts[0], $parts[-1])
         }

@@ -14,7 +14,7 @@ import type { Target } from "../runs/plan.ts";
 import { duration } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { Progress } from "../terminal/progress.ts";
-import { nearCompany, whyEmpty } from "./empty-count.ts";
+import { nearCompany, whyEmpty } from "./count/empty.ts";
 import { type ExportFlags, sameCommand } from "./export-options.ts";
 import { failureOf, mapError } from "./failures.ts";
 import { type Session, withSession } from "./session.ts";

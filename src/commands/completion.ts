@@ -86,7 +86,7 @@ async function valueLines(key: FacetKey, like: string, context: Context): Promis
       import("../connections/config.ts"),
       import("../connections/paths.ts"),
       import("./session.ts"),
-      import("./known-values.ts"),
+      import("./count/values.ts"),
       import("../contract/filters.ts"),
     ]);
   const spec = filterSpec(key);

@@ -99,7 +99,7 @@ async function printValues(
   context: Context,
 ): Promise<void> {
   const { like, top = TOP } = options;
-  const [{ withSession }, { valuesIn }] = await Promise.all([import("./session.ts"), import("./known-values.ts")]);
+  const [{ withSession }, { valuesIn }] = await Promise.all([import("./session.ts"), import("./count/values.ts")]);
   await withSession(context, options, async (session) => {
     const found = await valuesIn(session, context, spec, {}, { limit: top, prefix: like });
     if (found === undefined) {

@@ -162,7 +162,7 @@ describe("count", () => {
       ["--values", "a"],
       ["--format", "csv"],
       ["--by", "connections_min"],
-      ["--by", "country"],
+      ["--by", "title_prefix"],
       ["--by", "coutry", "--values", "x"],
       ["--by", "department", "--values", "Salse"],
       ["--by", "department", "--department", "Sales", "--values", "Legal"],

@@ -7,11 +7,11 @@ import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { invalidFilter, valuesGiven } from "../filter-options.ts";
-import type { KnownValues } from "../known-values.ts";
 import type { Session } from "../session.ts";
 import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./options.ts";
 import { type Matrix, nested, type Part, printParts, words } from "./parts.ts";
 import { countAll } from "./several.ts";
+import type { KnownValues } from "./values.ts";
 
 /** Values that a breakdown shows where nobody says how many. */
 const TOP = 20;
@@ -150,7 +150,7 @@ async function listedFor(
   printer: Printer,
   context: Context,
 ): Promise<KnownValues> {
-  const { valuesIn } = await import("../known-values.ts");
+  const { valuesIn } = await import("./values.ts");
   const listed = await valuesIn(session, context, spec, filters, { limit: top });
   if (listed?.from === "owned" && listed.values.length > 0 && json !== true) {
     const known = listed.values.length === 1 ? "the one value" : `the ${listed.values.length} most frequent values`;

@@ -33,7 +33,7 @@ export async function countOne(
   remember(count, segment, session, context);
   noticeUnknownCost(account, session);
   if (count.count > 0 || printer.quiet || Object.keys(filters).length === 0) return;
-  const { whyEmpty } = await import("../empty-count.ts");
+  const { whyEmpty } = await import("./empty.ts");
   for (const hint of await whyEmpty(filters, session, context.interrupted)) printer.note(`hint: ${hint}`);
 }
 

@@ -1,12 +1,12 @@
-import type { CompanyQuery } from "../client/types.ts";
-import { FACET_VALUES_MAX } from "../contract/facets.ts";
-import { knownValues } from "../contract/filter-schema.ts";
-import { checkFilters, FILTER_SPECS, type FilterKey, type Filters } from "../contract/filters.ts";
-import { normalForm } from "../contract/normalise.ts";
-import { nearest } from "../contract/suggest.ts";
-import { counted, echo } from "../contract/text.ts";
-import { listedValues } from "./known-values.ts";
-import type { Session } from "./session.ts";
+import type { CompanyQuery } from "../../client/types.ts";
+import { FACET_VALUES_MAX } from "../../contract/facets.ts";
+import { knownValues } from "../../contract/filter-schema.ts";
+import { checkFilters, FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../contract/filters.ts";
+import { normalForm } from "../../contract/normalise.ts";
+import { nearest } from "../../contract/suggest.ts";
+import { counted, echo } from "../../contract/text.ts";
+import type { Session } from "../session.ts";
+import { listedValues } from "./values.ts";
 
 const MOST_CALLS = 10;
 const MOST_LISTS = 3;
@@ -115,6 +115,8 @@ export async function whyEmpty(filters: Filters, session: Session, signal: Abort
       if (tried !== undefined && found > 0)
         return [...hints, `${tried.flags.join(" ")} counts ${counted(found, "person", "people")}`];
     }
+    const beginning = await asBeginning(filters, count);
+    if (beginning !== undefined) return [...hints, beginning];
     const near = remedy(filters, await nearNames(filters, session, signal));
     const found = near === undefined ? 0 : await count(near.filters);
     if (near !== undefined && found > 0)
@@ -147,21 +149,22 @@ async function nearNames(
   };
 }
 
+/** The one value as the beginning of a longer one. */
+async function asBeginning(
+  filters: Filters,
+  count: (filters: Filters) => Promise<number>,
+): Promise<string | undefined> {
+  const [[key, value] = ["", undefined], second] = Object.entries(filters);
+  const prefix = `${key}_prefix`;
+  if (second !== undefined || typeof value !== "string" || filterSpec(prefix) === undefined) return undefined;
+  const found = await count({ [prefix]: value });
+  return found === 0 ? undefined : `${shown(prefix, value)} counts ${counted(found, "person", "people")}`;
+}
+
 /** Of several filters: those that match nobody alone, else those without which there is somebody. */
 async function whichEmpties(filters: Filters, count: (filters: Filters) => Promise<number>): Promise<string[]> {
   const entries = Object.entries(filters) as [FilterKey, Filters[FilterKey]][];
-  const beginnings = entries.flatMap(([key, value]) =>
-    FILTER_SPECS.some((spec) => spec.key === `${key}_prefix`) && typeof value === "string"
-      ? [[key, value] as const]
-      : [],
-  );
-  if (entries.length === 1) {
-    for (const [key, value] of beginnings) {
-      const found = await count({ [`${key}_prefix`]: value });
-      if (found > 0) return [`${shown(`${key}_prefix`, value)} counts ${counted(found, "person", "people")}`];
-    }
-    return [];
-  }
+  if (entries.length === 1) return [];
   const alone: string[] = [];
   for (const [key, value] of entries.slice(0, MOST_CALLS / 2)) {
     if ((await count({ [key]: value })) === 0)

@@ -1,12 +1,12 @@
-import { stateDir } from "../connections/paths.ts";
-import type { Context } from "../context.ts";
-import { isFacetKey } from "../contract/facets.ts";
-import { checkFilters, type FilterKey, type FilterKeySpec, type Filters } from "../contract/filters.ts";
-import { normalForm } from "../contract/normalise.ts";
-import { libraryPath } from "../library/library.ts";
-import { openLibrary } from "../library/take-in.ts";
-import { openStore } from "./runs/store.ts";
-import type { Session } from "./session.ts";
+import { stateDir } from "../../connections/paths.ts";
+import type { Context } from "../../context.ts";
+import { isFacetKey } from "../../contract/facets.ts";
+import { checkFilters, type FilterKey, type FilterKeySpec, type Filters } from "../../contract/filters.ts";
+import { normalForm } from "../../contract/normalise.ts";
+import { libraryPath } from "../../library/library.ts";
+import { openLibrary } from "../../library/take-in.ts";
+import { openStore } from "../runs/store.ts";
+import type { Session } from "../session.ts";
 
 /** Values that people of a segment have of a key, most frequent first, in normal form. */
 export interface KnownValues {
