@@ -322,8 +322,15 @@ function printSummary(
   if (receipt.foreign_credits > 0) {
     printer.note(`notice: others spent ${grouped(receipt.foreign_credits)} credits of this balance meanwhile`);
   }
+  if (receipt.reused > 0) {
+    printer.note(`notice: ${counted(receipt.reused, one, many)} bought before, and not paid for again`);
+  }
   if (receipt.duplicates > 0) {
-    printer.note(`notice: ${grouped(receipt.duplicates)} rows came twice and are written once`);
+    const kept = target.kind === "enrich" && target.keep !== undefined;
+    const what = kept
+      ? "companies are named in more than one way, and paid for each time"
+      : "rows came twice and are written once";
+    printer.note(`notice: ${grouped(receipt.duplicates)} ${what}`);
   }
   if (misses.length > 0) {
     const some = `${misses.slice(0, 5).join(", ")}${misses.length > 5 ? ", ..." : ""}`;

@@ -1,9 +1,10 @@
 import type { Command } from "commander";
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import { canonicalAddress, canonicalDomain, normalForm } from "../contract/normalise.ts";
+import { canonicalAddress, canonicalDomain } from "../contract/normalise.ts";
 import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
+import { companyKey } from "../runs/plan.ts";
 import { inputName, readInput } from "./input.ts";
 
 export interface CompanyFlags {
@@ -23,28 +24,49 @@ export const addCompanyOptions = (command: Command): Command =>
     .option("--misses <file>", "list the companies that are not known in a file");
 
 /** Columns that hold what a company is looked up by, best first; in any case, with spaces or hyphens for the underscores. */
-const COLUMNS = [
+export const COLUMNS = [
   "company_network_url",
+  "company_linkedin_url",
+  "linkedin_company_url",
+  "linkedin_company_page",
   "domain",
   "company_domain",
+  "company_domain_name",
+  "primary_domain",
+  "email_domain",
   "website",
   "company_website",
+  "account_website",
+  "organization_website",
   "website_url",
+  "company_website_url",
+  "web_site",
+  "homepage",
+  "company_url",
   "url",
   "company",
 ];
 /** First lines that are no companies, of a list with one column. */
-const HEADINGS = new Set([...COLUMNS, "name", "company_name", "account", "account_name", "id", "companies", "domains"]);
-const MAX_INPUT_BYTES = 64 * 1024 * 1024;
+export const HEADINGS = new Set([
+  ...COLUMNS,
+  "name",
+  "company_name",
+  "account",
+  "account_name",
+  "id",
+  "companies",
+  "domains",
+]);
+export const MAX_INPUT_BYTES = 64 * 1024 * 1024;
 
-const columnName = (text: string): string =>
+export const columnName = (text: string): string =>
   text
     .trim()
     .toLowerCase()
     .replace(/[\s-]+/g, "_");
 
 /** The column as it was named, else in any spelling of {@link columnName}; without a name the best of those that name companies. */
-function chooseColumn(names: readonly string[], wanted: string | undefined): string | undefined {
+export function chooseColumn(names: readonly string[], wanted: string | undefined): string | undefined {
   if (wanted !== undefined && names.includes(wanted)) return wanted;
   for (const known of wanted === undefined ? COLUMNS : [columnName(wanted)]) {
     const found = names.find((name) => columnName(name) === known);
@@ -83,7 +105,7 @@ export async function readCompanies(
         "give a domain (acme.com), a profile address or its slug; --name and --id for those",
       );
     }
-    found.set(identityOf(query), found.get(identityOf(query)) ?? query);
+    found.set(companyKey(query), found.get(companyKey(query)) ?? query);
   }
   return [...found.values()];
 }
@@ -106,9 +128,6 @@ export function queryOf(text: string, flags: Pick<CompanyFlags, "name" | "id"> =
   if (domain !== undefined) return { by: "domain", value: domain };
   return { by: "company_network_url", value };
 }
-
-const identityOf = ({ by, value }: CompanyQuery): string =>
-  `${by} ${by === "company_network_url" ? (canonicalAddress(value) ?? value) : by === "id" ? value : normalForm(value)}`;
 
 type Entry = [line: number, value: string];
 
@@ -172,14 +191,17 @@ interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/** The rows of a list: comma, semicolon or tab, whichever the first line has. Rows without any text are left out. */
-export async function parseCsv(text: string): Promise<CsvRow[]> {
+/**
+ * The rows of a list: comma, semicolon or tab, whichever the first line has. Rows without any text are left out.
+ * @param separator where it is known
+ */
+export async function parseCsv(text: string, separator?: string): Promise<CsvRow[]> {
   const { parse } = await import("csv-parse/sync");
   const firstLine = text.slice(0, text.search(/\r?\n|$/));
   const rows: CsvRow[] = [];
   const options = {
     bom: true,
-    delimiter: [",", ";", "\t"].find((mark) => firstLine.includes(mark)) ?? ",",
+    delimiter: separator ?? [",", ";", "\t"].find((mark) => firstLine.includes(mark)) ?? ",",
     record_delimiter: ["\r\n", "\n"],
     ...{ relax_column_count: true, relax_quotes: true, skip_empty_lines: true },
     on_record: (cells: readonly string[], { lines }: { readonly lines: number }) => {

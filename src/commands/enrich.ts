@@ -1,28 +1,46 @@
-import type { Command } from "commander";
+import { existsSync } from "node:fs";
+import { realpath } from "node:fs/promises";
+import { resolve } from "node:path";
+import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
-import { harmlessJson } from "../contract/text.ts";
+import { echo, harmlessJson } from "../contract/text.ts";
+import { usageError } from "../errors.ts";
+import { JOINED } from "../output/join.ts";
 import { spokenValue } from "../output/table.ts";
 import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purchase.ts";
 import { type JsonRecord, parseExact } from "../render/values.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Printer } from "../terminal/printer.ts";
+import { shellWord } from "../usage.ts";
 import { buy, type Purchase } from "./buy.ts";
-import { addCompanyOptions, type CompanyFlags, readCompanies } from "./company-args.ts";
+import { addCompanyOptions, type CompanyFlags, MAX_INPUT_BYTES, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";
+import { inputName, readInput } from "./input.ts";
+import { checkPrefix, DEFAULT_PREFIX, readKept } from "./keep-input.ts";
 import { buyParsed } from "./unattended.ts";
 
-export type EnrichOptions = ExportFlags & CompanyFlags;
+export interface EnrichOptions extends ExportFlags, CompanyFlags {
+  readonly keepInput?: boolean;
+  readonly prefix?: string;
+}
 
 /** @param run what is done with a purchase: tests of parsing hand in another */
 export function register(program: Command, context: Context, run: typeof buy = buy): void {
   const command = program
     .command("enrich")
-    .argument("[company...]", "domain, profile address or slug of a company")
+    .argument("[company...]", "domain, profile address or slug of a company; with --keep-input the file")
     .summary("look companies up")
     .description(
       "Look companies up. A match is charged, a miss is free. One company is looked up at once; for several the price is shown and agreed to first, as with search.",
     );
-  addCompanyOptions(command);
+  addCompanyOptions(command)
+    .option("--keep-input", "write the file's own rows and columns, with the companies beside them")
+    .addOption(
+      new Option(
+        "--prefix <text>",
+        `with --keep-input: what the names of our columns begin with (${DEFAULT_PREFIX})`,
+      ).argParser(checkPrefix),
+    );
   addExportOptions(command, "company")
     .addHelpText(
       "after",
@@ -30,7 +48,10 @@ export function register(program: Command, context: Context, run: typeof buy = b
 Examples:
   $ headcount -c sample enrich zephyr-pulse-co.example
   $ headcount -c sample enrich zephyr-pulse-co --json
-  $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite`,
+  $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite
+  $ printf 'Account,Website\nZephyr,https://zephyr-pulse-co.example/\nNobody,\n' > crm.csv
+  $ headcount -c sample enrich crm.csv --keep-input --max-credits 5 --fields name,employee_count
+  $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite`,
     )
     .action(async (companies: readonly string[], _: unknown, self: Command) => {
       const flags = self.optsWithGlobals<EnrichOptions>();
@@ -39,6 +60,15 @@ Examples:
 }
 
 async function parse(names: readonly string[], flags: EnrichOptions, context: Context): Promise<Purchase> {
+  if (flags.keepInput === true) return parseKept(names, flags, context);
+  if (flags.prefix !== undefined) throw usageError("--prefix goes with --keep-input", "add --keep-input");
+  const file = names.find((name) => FILE.test(name) && existsSync(resolve(context.cwd, name)));
+  if (file !== undefined) {
+    throw usageError(
+      `"${echo(file)}" is a file, and names no company`,
+      `--input ${shellWord(file)} takes companies from it; --keep-input keeps its rows and columns`,
+    );
+  }
   const companies = await readCompanies(context, names, flags);
   const options = readExportOptions(context, flags, "company");
   const target: Target = { kind: "enrich", companies };
@@ -48,6 +78,53 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
   const view: ExportOptions = lookUp ? { ...options, format: "ndjson", fresh: true } : options;
   const buying = { target, flags, view, small, buy: (deps: ExportDeps) => runExport("enrich", target, view, deps) };
   return lookUp ? { ...buying, show: printCompany } : buying;
+}
+
+const FILE = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
+
+/** The rows of a table with the companies beside them: of `--input`, or of the one file that is named instead. */
+async function parseKept(names: readonly string[], flags: EnrichOptions, context: Context): Promise<Purchase> {
+  const [input, ...others] = flags.input === undefined ? names : [flags.input, ...names];
+  if (input === undefined || others.length > 0) {
+    throw usageError(
+      `--keep-input takes one file, not ${input === undefined ? "none" : others.length + 1}`,
+      "for example: headcount enrich crm.csv --keep-input -o crm-enriched.csv",
+    );
+  }
+  if (flags.name === true && flags.id === true) throw usageError("--name and --id exclude each other");
+  const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
+  const by = flags.name === true ? "name" : flags.id === true ? "id" : null;
+  const how = { column: flags.column ?? null, by, prefix: flags.prefix ?? DEFAULT_PREFIX } as const;
+  const { companies, keep, join } = await readKept(text, inputName(input), how);
+  const toPipe =
+    flags.output === undefined && flags.template === undefined && context.stdout.isTTY !== true && flags.json !== true;
+  const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
+  const format = flags.format ?? implied;
+  const view = { ...readExportOptions(context, format === undefined ? flags : { ...flags, format }, "company"), join };
+  if (!JOINED.includes(view.format)) {
+    throw usageError(`--keep-input writes ${JOINED.join(", ")}, not ${view.format}`, "add --format csv");
+  }
+  await requireApart(input, view, context);
+  const target: Target = { kind: "enrich", companies, keep };
+  return { target, flags, view, buy: (deps: ExportDeps) => runExport("enrich", target, view, deps) };
+}
+
+/** @throws CliError exit 2 where something would take the place of the table itself */
+async function requireApart(
+  input: string,
+  { output, receipt, misses }: Pick<ExportOptions, "output" | "receipt" | "misses">,
+  context: Context,
+): Promise<void> {
+  const real = async (path: string): Promise<string> => realpath(path).catch(() => path);
+  const own = await real(resolve(context.cwd, input));
+  for (const [option, path] of Object.entries({ "-o": output, "--receipt": receipt, "--misses": misses })) {
+    if (input === "-" || path === undefined || (await real(path)) !== own) continue;
+    throw usageError(
+      `${option} names the table that is read: it stays as it is`,
+      "choose another name; the same table can then be read again",
+      "same_file",
+    );
+  }
 }
 
 /** A card to a terminal, the record as JSON otherwise. */

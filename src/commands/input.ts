@@ -28,10 +28,18 @@ export async function readInput(context: Context, file: string, what: string, mo
     const { code, message } = cause as NodeJS.ErrnoException;
     throw refuse(`cannot read ${what} from ${name}: ${WHY[code ?? ""] ?? message}`);
   }
+  const bytes = Buffer.concat(chunks);
+  // Spreadsheets save "Unicode text" so; its byte order mark tells.
+  const wide =
+    bytes[0] === 0xff && bytes[1] === 0xfe
+      ? "utf-16le"
+      : bytes[0] === 0xfe && bytes[1] === 0xff
+        ? "utf-16be"
+        : undefined;
   try {
-    return new TextDecoder("utf-8", { fatal: true }).decode(Buffer.concat(chunks));
+    return new TextDecoder(wide ?? "utf-8", { fatal: true }).decode(bytes);
   } catch {
-    throw refuse(`${name} is not UTF-8 text`, "save it as UTF-8");
+    throw refuse(`${name} is not ${wide === undefined ? "UTF-8" : "UTF-16"} text`, "save it as UTF-8");
   }
 }
 

@@ -1,12 +1,13 @@
 import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { counted } from "../contract/text.ts";
-import { usageError } from "../errors.ts";
+import { CliError, EXIT, usageError } from "../errors.ts";
 import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "./export-options.ts";
+import { readKept } from "./keep-input.ts";
 import { openStore } from "./runs/store.ts";
 
 export type ResumeOptions = ExportFlags;
@@ -44,6 +45,8 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
     return undefined;
   }
   const { connection: saved, target, output, view } = await store.readPlan(id);
+  const keep = target.kind === "enrich" ? target.keep : undefined;
+  const join = keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep)).join;
   // "environment" is what a connection is called that variables alone make up.
   const connection = given.connection ?? (saved === "environment" ? undefined : saved);
   const flags = connection === undefined ? given : { ...given, connection };
@@ -55,8 +58,22 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
       ...savedForm(view.format),
       fields: view.fields ?? undefined,
     },
-    buy: (deps) => resumeExport(id, readBuyingOptions(flags), deps),
+    buy: async (deps) => resumeExport(id, { ...readBuyingOptions(flags), join }, deps),
   };
+}
+
+/** The table that a run keeps. @throws CliError exit 5 where a crash came before it was kept: nothing was bought by then */
+async function keptInput(store: RunStore, id: string): Promise<string> {
+  return store.input(id).catch((cause: unknown) => {
+    throw new CliError({
+      code: "no_input",
+      category: "incomplete",
+      exitCode: EXIT.incomplete,
+      message: `run ${id} has no copy of the table that it was to be put to`,
+      hint: `the same command begins with it again; headcount runs export ${id} writes the companies that it holds`,
+      cause,
+    });
+  });
 }
 
 /** The one unfinished run. @throws CliError exit 2 where there are several */

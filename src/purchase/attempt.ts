@@ -147,6 +147,10 @@ export class Attempts {
     }
     if (status !== 400 && status !== 422 && status !== 413) return false;
     const text = detail.join("; ");
+    if (this.#options.source.forgiving === true && error.envelope) {
+      await this.#settlement.miss(flown, text);
+      return true;
+    }
     if (this.#options.source.page !== undefined) throw this.#drawnRefused(unit, status === 413, text) ?? error;
     if (status !== 413 && isTooDeep(text)) {
       this.#wall ??= { offset, detail: text };

@@ -5,7 +5,7 @@ import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
 import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
-import { companyNotFound, incomplete, notComplete } from "./failures.ts";
+import { companyNotFound, incomplete, notComplete, nothingLookedUp } from "./failures.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
@@ -40,6 +40,8 @@ export async function deliver(
 ): Promise<Pick<Finished, "receipt" | "misses">> {
   const missed = theOneMissed(run);
   if (missed !== undefined) throw companyNotFound(missed);
+  const refused = allRefused(run);
+  if (refused !== undefined) throw nothingLookedUp(refused);
   const receipt = buildReceipt({ run, quote, distinct, bought, maxCredits: options.maxCredits, finishedAt: now() });
   const mayReplace = options.overwrite || continued;
   const copyReceipt = async (copy: Receipt): Promise<void> => {
@@ -79,7 +81,14 @@ function missesOf(run: Run): string[] {
   return misses;
 }
 
+/** Why no company at all was looked up, in the service's words: then it is no matter of one of them. */
+function allRefused({ state }: Run): string | undefined {
+  const reasons = [...state.units.values()].map(({ settled }) => settled?.refused);
+  return state.rows === 0 && reasons.every((reason) => reason !== undefined) ? reasons[0] : undefined;
+}
+
 function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
+  if (target.kind === "enrich" && target.keep !== undefined) return undefined;
   const single = target.kind !== "search" && target.companies.length === 1 && state.misses === 1;
   return single ? target.companies[0] : undefined;
 }

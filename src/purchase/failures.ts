@@ -160,6 +160,13 @@ export const companyNotFound = ({ by, value }: CompanyQuery): CliError =>
     hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --name looks up by name",
   });
 
+export const nothingLookedUp = (detail: string): CliError =>
+  usageError(
+    `the service refuses to look up any of these companies: ${detail}; nothing was charged`,
+    "another --column, or --name or --id, may be what it looks up by",
+    "refused",
+  );
+
 export const fileExists = (path: string): CliError =>
   usageError(
     `${path} exists already; nothing was spent`,

@@ -80,12 +80,13 @@ export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> 
   readonly price?: Credits | undefined;
 }
 
-export function spentOf({ rows, settled, uncertain }: RunState): Spent {
+export function spentOf({ rows, owned, settled, uncertain }: RunState): Spent {
+  const paid = BigInt(rows - owned);
   return {
     rows,
     settled,
     uncertain,
-    price: rows === 0 ? undefined : credits((settled + BigInt(rows) - 1n) / BigInt(rows)),
+    price: paid === 0n ? undefined : credits((settled + paid - 1n) / paid),
   };
 }
 

@@ -4,6 +4,7 @@ import type { ServiceClient } from "../client/types.ts";
 import type { Filters } from "../contract/filters.ts";
 import type { Credits } from "../contract/money.ts";
 import type { Form } from "../output/formats.ts";
+import type { Join } from "../output/join.ts";
 import type { Guard } from "../output/publish.ts";
 import type { DrawTable } from "../output/table.ts";
 import type { Disk } from "../runs/disk.ts";
@@ -100,6 +101,8 @@ export interface ExportOptions extends Guard, Form {
   readonly job?: string | undefined;
   /** What the budget of the jobs has left: the cap must fit into it. */
   readonly budgetLeft?: Credits | undefined;
+  /** The caller's own table, to whose rows the companies are put. */
+  readonly join?: Join | undefined;
 }
 
 export interface ExportDeps extends Clock {

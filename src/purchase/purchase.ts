@@ -9,9 +9,9 @@ import { Distinct, kindOf } from "../output/distinct.ts";
 import { savedForm } from "../output/formats.ts";
 import { checkOutput, exists, type Output, sha256Of } from "../output/output.ts";
 import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
-import { checkRoom, checkSink, openSink, placeOf, savedView, templateOf } from "../output/sinks/sink.ts";
+import { checkRoom, checkSink, placeOf, savedView } from "../output/sinks/sink.ts";
 import { lockedPart } from "../output/tables/target.ts";
-import { creditsOf, creditText, pendingUnits } from "../runs/journal.ts";
+import { creditsOf, creditText, emptyState, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
 import type { Plan, RunCommand, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
@@ -22,7 +22,9 @@ import { divisionOf } from "./divided.ts";
 import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
+import { openOutput } from "./open-output.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
+import { ownedCompanies, takeOver } from "./owned-companies.ts";
 import { consentedCap, overlapWarning, type Quote, requireBalance, requireBudget } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 import { drawn as draw, drawnOf, isSampled } from "./sampling.ts";
@@ -66,16 +68,20 @@ export async function runExport(
     }
     const offer = options.offer ?? (await offerOf(target, account, deps));
     const { matches, datasetVersion } = offer;
-    const spent = open === undefined ? undefined : spentOf((await store.open(open.id)).state);
+    const owned = open === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : new Map();
+    const spent = spentOf(
+      open === undefined ? { ...emptyState(), rows: owned.size, owned: owned.size } : (await store.open(open.id)).state,
+    );
     const terms = termsOf(target, options, account, deps);
     const made = open === undefined && isSampled(target) ? await draw(target, offer, terms, deps) : undefined;
     const quoted = quoteFor(target, matches, account, options, deps, spent, drawnOf(open ?? made ?? {}));
     const quote = { ...quoted, overlap: offer.overlap ?? 0 };
-    await checkRoom(options, quote.rows);
+    const rows = options.join?.rows.length ?? quote.rows;
+    await checkRoom(options, rows);
     if (options.dryRun) return { kind: "quoted", quote };
     requireBalance(quote, target);
     requireBudget(quote, options);
-    await checkRows(quote.rows, output, options, "; nothing was spent");
+    await checkRows(rows, output, options, "; nothing was spent");
     const isAnew = quote.credits > 0n && options.offer === undefined;
     const earlier = isAnew ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
     if (earlier !== undefined) deps.onNotice(`notice: ${earlier}`);
@@ -103,6 +109,8 @@ export async function runExport(
       receipt: options.receipt ?? null,
     };
     const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
+    if (options.join !== undefined) await run.keepInput(options.join.text);
+    await takeOver(run, owned, deps.now);
     return await buyAndWrite(run, store, quote, { ...options, output }, account, deps);
   } finally {
     await outputLock?.release();
@@ -114,7 +122,7 @@ export async function resumeExport(
   id: string,
   options: Pick<
     ExportOptions,
-    "maxCredits" | "limit" | "perPage" | "concurrency" | "requireComplete" | "wait" | keyof Guard
+    "maxCredits" | "limit" | "perPage" | "concurrency" | "requireComplete" | "wait" | "join" | keyof Guard
   >,
   deps: ExportDeps,
 ): Promise<ExportResult> {
@@ -196,6 +204,7 @@ export async function continueRun(
   const { plan, state } = run;
   try {
     const { output } = options;
+    await takeOver(run, await ownedCompanies(store, plan, plan.dataset_version, options, deps), deps.now);
     const mayReplace = options.overwrite || plan.overwrite === true;
     const ownOutput = output !== undefined && (await isOwnOutput(run, output));
     if (output !== undefined && !mayReplace && !ownOutput && (await exists(output))) throw fileExists(output);
@@ -211,7 +220,8 @@ export async function continueRun(
     const quote = quoteFor(plan.target, plan.matches, account, bounds, deps, spentOf(state), drawnOf(plan));
     requireBalance(quote, plan.target);
     requireBudget(quote, { ...options, maxCredits });
-    await checkRows(quote.rows, output, options, "; nothing more was spent");
+    const rows = options.join?.rows.length ?? quote.rows;
+    await checkRows(rows, output, options, "; nothing more was spent");
     // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
     const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
     const rest = quote.rows - quote.kept;
@@ -307,24 +317,6 @@ async function buyAndWrite(
   }
 }
 
-async function openOutput(run: Run, options: ExportOptions, deps: ExportDeps): Promise<Output> {
-  const { format, packing, excel, raw, output } = options;
-  const { disk, interrupted, stdout: stream } = deps;
-  const table = format === "table" ? await deps.table?.() : undefined;
-  const template = await templateOf(options);
-  const rendering = {
-    format,
-    packing,
-    kind: kindOf(run),
-    fields: template?.fields ?? options.fields,
-    excel,
-    raw,
-    table,
-    template,
-  };
-  return openSink({ output, stream, name: run.id, rendering, guard: options, disk, interrupted });
-}
-
 interface Order {
   readonly run: Run;
   readonly quote: Quote;
@@ -341,7 +333,7 @@ async function buy(
 ): Promise<Doubled> {
   const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
   const { target, dataset_version: datasetVersion } = run.plan;
-  const priceKnown = isPriceKnown(target, account) || run.state.rows > 0;
+  const priceKnown = isPriceKnown(target, account) || run.state.rows > run.state.owned;
   // A person may work for two companies, and a list may name one twice: what matters is who comes twice of the same one.
   let within = new Distinct(kindOf(run), 1_000);
   let company = 0;

@@ -34,6 +34,8 @@ export interface Receipt {
   readonly received: number;
   readonly distinct: number;
   readonly duplicates: number;
+  /** Rows that earlier runs paid for, and this one took from them. */
+  readonly reused: number;
   /** Companies that the service does not know: free. */
   readonly misses: number;
   readonly unit_cost: number;
@@ -85,6 +87,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     received: state.rows,
     distinct: distinct.distinct,
     duplicates: distinct.duplicates,
+    reused: state.owned,
     misses: state.misses,
     unit_cost: creditsToNumber(bought.price),
     credits: creditsToNumber(state.settled),

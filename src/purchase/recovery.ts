@@ -27,6 +27,7 @@ export async function restore(state: RunState, parts: RecoveryParts, now: number
 
 /** An intent without an end: it may have been charged, or it was never sent. */
 async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts, now: number): Promise<void> {
+  if (unit.intent.owned === true) return settlement.giveUp(unit, "the reply of another run was not written");
   const tooOld = now - unit.intent.at > KEY_LIFE_MS;
   if (!tooOld && settlement.honoursKeys) {
     flight.wait(unit);

@@ -90,6 +90,12 @@ export class Settlement {
   }
 
   restore(unit: Unit, settled: SettledRecord): void {
+    // Another run paid for it: it tells nothing of what this service does now.
+    if (settled.owned !== undefined) {
+      this.#remaining.learn(unit.intent, settled);
+      this.#buffer.add(unit, undefined);
+      return;
+    }
     this.#budget.learnPrice(creditsOf(settled.used), settled.rows);
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
@@ -161,9 +167,10 @@ export class Settlement {
     this.#flight.signal();
   }
 
-  /** A target that the service does not know: free. */
-  async miss(flown: Flown): Promise<void> {
-    await this.#settle(flown.unit, { rows: 0, used: creditText(ZERO), miss: true }, undefined);
+  /** A target that the service does not know, or refuses to look up: free. @param refused in its words */
+  async miss(flown: Flown, refused?: string): Promise<void> {
+    const why = refused === undefined ? {} : { refused: refused.slice(0, 500) };
+    await this.#settle(flown.unit, { rows: 0, used: creditText(ZERO), miss: true, ...why }, undefined);
     this.#finish(flown, undefined);
   }
 

@@ -9,6 +9,8 @@ export interface Source extends Targets {
   call(target: number, position: PagePosition, options: PaidCallOptions): Promise<PageReply>;
   /** Whether a 404 means that the service does not know this target (free), and not a mistake. */
   readonly missing: boolean;
+  /** Whether a refusal of one target is said beside it, and no reason to end. */
+  readonly forgiving?: boolean;
   /** Where every target is one page of a sample: the segment that it is drawn from. */
   readonly segment?: ((target: number) => number) | undefined;
 }
@@ -57,6 +59,7 @@ export function sourceOf(plan: Plan, client: ServiceClient, quote: Quote): Sourc
         count: () => undefined,
         trusted,
         missing: true,
+        forgiving: target.keep !== undefined,
       };
   }
 }

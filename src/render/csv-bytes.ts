@@ -35,7 +35,8 @@ export type FormulaGuard = "none" | "start" | "inside";
 
 const RUN_AND_FORMULA = /([;\s\p{Cc}\p{Cf}"]+)([=+\-@\uff1d\uff0b\uff0d\uff20]?)/gu;
 
-function guarded(text: string, guard: FormulaGuard): string {
+/** A text that a spreadsheet shows and does not run. */
+export function guarded(text: string, guard: FormulaGuard): string {
   if (guard === "none") return text;
   const begun = isFormula(text) ? `'${text}` : text;
   if (guard === "start") return begun;

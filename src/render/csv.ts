@@ -30,7 +30,7 @@ export function csvDocument(
   return style.excel === true ? BOM + text : text;
 }
 
-const guardOf = ({ excel, raw }: CsvStyle): FormulaGuard =>
+export const guardOf = ({ excel, raw }: CsvStyle): FormulaGuard =>
   raw === true ? "none" : excel === true ? "inside" : "start";
 const lineBreakOf = ({ excel }: CsvStyle): string => (excel === true ? "\r\n" : "\n");
 

@@ -23,6 +23,8 @@ export interface IntentRecord extends LogRecord {
   readonly cursor?: string;
   readonly key: string;
   readonly hold: CreditText;
+  /** Nothing is asked for: the reply of another run follows. */
+  readonly owned?: true;
   readonly at: number;
 }
 
@@ -43,6 +45,10 @@ export interface SettledRecord extends LogRecord {
   readonly replayed?: boolean;
   readonly total?: number;
   readonly miss?: boolean;
+  /** Why the service would not look a company up, in its words: a miss. */
+  readonly refused?: string;
+  /** The run that paid for this reply: here it costs nothing. */
+  readonly owned?: string;
   readonly at: number;
 }
 
@@ -159,6 +165,8 @@ export interface RunState {
   foreign: Credits;
   /** Rows paid for, duplicates included. */
   rows: number;
+  /** Of those, the ones that another run paid for. */
+  owned: number;
   misses: number;
   perPageMax: number | undefined;
   session: SessionRecord | undefined;
@@ -177,6 +185,7 @@ export function emptyState(): RunState {
     uncertain: ZERO,
     foreign: ZERO,
     rows: 0,
+    owned: 0,
     misses: 0,
     perPageMax: undefined,
     session: undefined,
@@ -211,6 +220,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       unit.replyAt = end;
       state.rows += record.rows;
       if (record.miss === true) state.misses++;
+      else if (record.owned !== undefined) state.owned += record.rows;
       else spend(state, "settled", creditsOf(record.used), record.at, record.rows);
       // The stored reply of the first attempt: what that attempt cost is known now, and is this charge.
       if (record.replayed === true && unit.uncertain > 0n) {

@@ -1,5 +1,6 @@
 import type { CompanyQuery, Dialect } from "../client/types.ts";
 import type { FilterKey, Filters } from "../contract/filters.ts";
+import { canonicalAddress, normalForm } from "../contract/normalise.ts";
 import { grouped } from "../contract/text.ts";
 import type { CreditText } from "./journal.ts";
 
@@ -14,6 +15,15 @@ export interface Sampling {
   /** Rows that are drawn together; null: as few as the rate limit affords. */
   readonly together: number | null;
   readonly spread: { readonly key: FilterKey; readonly values: readonly string[] } | null;
+}
+
+/** The caller's own table, to whose rows the companies are put; the run keeps a copy of it. */
+export interface Keep {
+  /** SHA-256 of the table as it was read. */
+  readonly sha256: string;
+  readonly column: string | null;
+  readonly by: "name" | "id" | null;
+  readonly prefix: string;
 }
 
 export type Target =
@@ -32,7 +42,7 @@ export type Target =
       readonly list?: string;
     }
   | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
-  | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[] };
+  | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[]; readonly keep?: Keep };
 
 export interface SavedView {
   /** `csv`, `csv.gz`. */
@@ -97,6 +107,10 @@ export interface RunIdentity {
 
 const EVERYBODY = "everybody";
 
+/** What a company is asked for by, equal where it is the same question. */
+export const companyKey = ({ by, value }: CompanyQuery): string =>
+  `${by} ${by === "company_network_url" ? (canonicalAddress(value) ?? value) : by === "id" ? value : normalForm(value)}`;
+
 /** A target as one line of text, equal where the same thing is bought. */
 export function targetText(target: Target): string {
   if (target.kind === "search") {
@@ -105,7 +119,8 @@ export function targetText(target: Target): string {
   }
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
-  return `${target.kind} ${JSON.stringify(companies)}${limit}`;
+  const keep = target.kind === "enrich" && target.keep !== undefined ? ` beside ${JSON.stringify(target.keep)}` : "";
+  return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}`;
 }
 
 /** A target as people speak: the values of a search alone where they say what they are, `Legal · germany`. */

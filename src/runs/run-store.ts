@@ -114,6 +114,11 @@ export class RunStore {
     return plan;
   }
 
+  /** The caller's table that a run keeps. @throws ENOENT where it keeps none */
+  input(id: string): Promise<string> {
+    return readFile(join(this.#path(id), "input"), "utf8");
+  }
+
   receipt(id: string): Promise<unknown> {
     return receiptOf(this.#path(id)).catch(() => undefined);
   }

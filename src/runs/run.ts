@@ -285,6 +285,11 @@ export class Run extends RunReader {
     await this.#disk.replaceFile(join(this.path, "receipt.json"), `${JSON.stringify(receipt, null, 2)}\n`, "receipt");
   }
 
+  /** Keeps the caller's table with the run: `input`, as text. */
+  async keepInput(text: string): Promise<void> {
+    await this.#disk.replaceFile(join(this.path, "input"), text, "input");
+  }
+
   async close(): Promise<void> {
     try {
       await this.#log.close();
