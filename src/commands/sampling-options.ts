@@ -42,7 +42,12 @@ export const addSamplingOptions = (command: Command): Command =>
     .addOption(
       new Option("--spread <key:n>", "buy so many people by chance of each value of a key").argParser(readSpread),
     )
-    .addOption(new Option("--values <value>", "with --spread: a value of the key; again for more").argParser(collect))
+    .addOption(
+      new Option(
+        "--values <value>",
+        "with --spread: a value of the key, or @FILE with one a line; again for more",
+      ).argParser(collect),
+    )
     .addOption(
       new Option("--seed <n>", "draw a sample again (default: another each time)").argParser(
         wholeNumber("--seed", 0, Number.MAX_SAFE_INTEGER),

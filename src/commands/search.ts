@@ -12,6 +12,7 @@ import {
   type FilterOptions,
   readFilters,
   readSegmentSet,
+  valuesGiven,
 } from "./filter-options.ts";
 import { addSamplingOptions, readSampling, type SamplingFlags } from "./sampling-options.ts";
 import { buyParsed } from "./unattended.ts";
@@ -88,7 +89,8 @@ async function searchOwned(flags: SearchOptions & FilterOptions, context: Contex
 
 async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<Purchase> {
   const { segments, except } = await readSegmentSet(context, flags);
-  const sample = readSampling(flags, segments, except);
+  const values = flags.values === undefined ? {} : { values: await valuesGiven(context, "--values", flags.values) };
+  const sample = readSampling({ ...flags, ...values }, segments, except);
   const everybody = segments.some(({ canonical }) => isUnfiltered(canonical));
   if (everybody && flags.all !== true && sample === undefined) {
     throw usageError(

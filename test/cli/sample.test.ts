@@ -228,6 +228,10 @@ describe("so many of each value", () => {
       ...["--dry-run", "--json", "--seed", "1"],
     ]);
     expect(JSON.parse(quote.stdout)).toMatchObject({ rows: 6, credits: 6, requests: 6, bound: "sample" });
+    const u = someone();
+    writeFileSync(u.file("countries.txt"), "france\nGermany\n");
+    const listed = ["search", "--spread", "country:3", "--values", "@countries.txt", "--dry-run", "--json"];
+    expect(JSON.parse((await u.run(listed)).stdout)).toMatchObject({ rows: 6 });
     expect(quote.stderr).toContain("notice: fewer than 3 people, all of whom are taken: nowhere 0");
     const others = people.filter(({ country }) => !/^(france|germany)$/i.test(country ?? "")).length;
     expect(quote.stderr).toContain(
