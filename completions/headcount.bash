@@ -61,8 +61,8 @@ __headcount_tree() {
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses --keep-input --prefix -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --prefix -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
     many='' ;;
   'employees')
     commands=''

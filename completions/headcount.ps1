@@ -283,7 +283,7 @@ $headcountTree = @{
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
       '--sample' = @{ Text = 'buy so many people by chance instead of the first ones'; Value = @{ Kind = 'text' } }
       '--spread' = @{ Text = 'buy so many people by chance of each value of a key'; Value = @{ Kind = 'text' } }
-      '--values' = @{ Text = 'with --spread: a value of the key; again for more'; Value = @{ Kind = 'text' } }
+      '--values' = @{ Text = 'with --spread: a value of the key, or @FILE with one a line; again for more'; Value = @{ Kind = 'text' } }
       '--seed' = @{ Text = 'draw a sample again (default: another each time)'; Value = @{ Kind = 'text' } }
       '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
       '--owned' = @{ Text = 'write who you own of the segment instead: offline, 0 credits'; Value = $null }
@@ -304,6 +304,8 @@ $headcountTree = @{
       '--name' = @{ Text = 'the arguments are names of companies'; Value = $null }
       '--id' = @{ Text = 'the arguments are ids of companies'; Value = $null }
       '--misses' = @{ Text = 'list the companies that are not known in a file'; Value = @{ Kind = 'file' } }
+      '--keep-input' = @{ Text = 'write the file''s own rows and columns, with the companies beside them'; Value = $null }
+      '--prefix' = @{ Text = 'with --keep-input: what the names of our columns begin with (hc_)'; Value = @{ Kind = 'text' } }
       '-o' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--output' = @{ Text = 'write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)'; Value = @{ Kind = 'file' } }
       '--format' = @{ Text = 'csv, tsv, ndjson, json, xlsx, parquet, template, table; csv.gz, ndjson.zst and the like compress (default: by the file''s ending)'; Value = @{ Kind = 'list'; Values = @('csv', 'tsv', 'ndjson', 'json', 'xlsx', 'parquet', 'template', 'table') } }
