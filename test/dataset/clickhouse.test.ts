@@ -12,10 +12,12 @@ import {
   followClickHouse,
   openClickHouse,
 } from "../../src/dataset/clickhouse/open.ts";
-import type { Engine } from "../../src/dataset/engine.ts";
+import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { currentVersion, type DatasetMeta } from "../../src/dataset/layout.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
+import { seededRandom } from "../support/exactness.ts";
+import { randomFacet } from "../support/facets.ts";
 
 /**
  * Three layers: chDB (a modern ClickHouse in-process, with typed parameters and projections), a real cluster of two
@@ -108,6 +110,27 @@ function equalsEmbedded(name: string, engine: () => Engine): void {
       if (expected.total > 0) matched++;
     }
     expect(matched).toBeGreaterThan(SETS / 3);
+  });
+
+  test(`${name}: facets of random filter sets, and lists of a thousand addresses`, async () => {
+    const random = seededRandom(SEED);
+    for (const filters of filterSets(everyone, SETS / 3)) {
+      const question = randomFacet(everyone, random);
+      const what = JSON.stringify([filters, question]);
+      expect(await engine().facet(filters, question, 60_000), what).toEqual(
+        await embedded.facet(filters, question, 60_000),
+      );
+    }
+    const urls = everyone.map(({ network_url }) => network_url).filter((url) => url !== null);
+    const list = urls
+      .slice(0, 1_000)
+      .map((url, index) => (index % 3 === 0 ? url.slice(url.lastIndexOf("/") + 1) : url));
+    for (const more of [{}, { department: "Sales" }, { name_prefix: "a" }]) {
+      const filters = canonical({ ...more, network_url: list });
+      expect(await engine().count(filters)).toBe(await embedded.count(filters));
+    }
+    const question = { key: "city", prefix: "", limit: 5, least: 1 } as const;
+    await expect(engine().facet(canonical({}), question, 1)).rejects.toThrow(OutOfTimeError);
   });
 
   test.each([1, 7, 100, 1_000])(`${name}: the pages of a segment are its rows, %i at a time`, async (limit) => {
