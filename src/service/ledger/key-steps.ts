@@ -7,8 +7,7 @@ import type { Budget, KeyChanges, KeyDetail, KeyMode, NewKey, Scope, StoredKey }
 export const KEY_COLUMNS = `SELECT k.id, k.name, k.mode, k.prefix, k.hash, k.account_id, k.created_at, k.revoked_at, k.expires_at,
   k.scopes, COALESCE(k.origin, k.id) AS origin, a.name AS account_name FROM keys k JOIN accounts a ON a.id = k.account_id`;
 
-const SPENT = `(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u
-  WHERE u.account_id = k.account_id AND u.mode = k.mode AND u.key_id = k.id)`;
+const SPENT = `(SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u WHERE u.key_id = k.id)`;
 
 /** What only lists show: last use, budget, and what the key itself was charged. */
 export const KEY_DETAILS = KEY_COLUMNS.replace(
@@ -142,7 +141,6 @@ function* setCap({ accountId, mode, origin }: StoredKey, cap: Credits | null, lo
 }
 
 const BUDGET_OF = `SELECT CAST(COALESCE(SUM(c.spent), 0) AS bigint) AS spent, CAST(COALESCE(SUM(c.held), 0) AS bigint) AS held FROM (
-  SELECT (SELECT COALESCE(SUM(u.charged - u.refunded), 0) FROM usage u
-      WHERE u.account_id = k.account_id AND u.mode = k.mode AND u.key_id = k.id) AS spent,
+  SELECT ${SPENT} AS spent,
     (SELECT COALESCE(SUM(h.amount), 0) FROM holds h WHERE h.state = 'pending' AND h.key_id = k.id) AS held
   FROM keys k WHERE k.account_id = $1 AND k.mode = $2 AND COALESCE(k.origin, k.id) = $3) AS c`;

@@ -166,6 +166,8 @@ CREATE TABLE usage (
 INSERT INTO usage (account_id, mode, day, key_id, call, calls, charged, refunded)
 SELECT e.account_id, e.mode, e.day, h.key_id, h.call, COUNT(*), -SUM(e.amount), 0
 FROM entries e JOIN holds h ON h.id = e.hold_id WHERE e.kind = 'charge' GROUP BY e.account_id, e.mode, e.day, h.key_id, h.call;
+CREATE INDEX usage_keys ON usage (key_id);
+CREATE INDEX keys_account ON keys (account_id);
 DROP TABLE usage_days;
 
 CREATE TABLE audit (
