@@ -85,7 +85,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         Bought {new Date(item.made).toLocaleString()} ·{" "}
         {kept ? `kept until ${new Date(item.kept_until).toLocaleString()}` : "no longer kept"}
       </p>
-      <div class="head">
+      <div class="line">
         {kept && rows > 0 && state !== "buying" && may.value.buy ? (
           <>
             <button type="button" onClick={() => void download(id, "csv")}>
