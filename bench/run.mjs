@@ -23,6 +23,7 @@ const PARTS = {
   export: { covers: ["E1", "E2", "E3", "E4", "E5", "export"], minutes: { full: 9, quick: 3 } },
   count: { covers: ["C1", "C2", "C3", "C4", "C5", "dataset"], minutes: { full: 20, quick: 4 } },
   shapes: { covers: ["C6", "C7"], minutes: { full: 2, quick: 0.5 } },
+  console: { covers: ["W1", "W2", "W3"], minutes: { full: 1, quick: 0.5 } },
   service: { covers: ["L1", "L2", "L3"], minutes: { full: 5, quick: 2 } },
   refresh: { covers: ["R1", "R2", "refresh"], minutes: { full: 15, quick: 1.5 } },
   "growth-ledger": { covers: ["ledger"], minutes: { full: 4, quick: 0.3 } },
@@ -53,6 +54,9 @@ const ORDER = [
   "L3",
   "R1",
   "R2",
+  "W1",
+  "W2",
+  "W3",
 ];
 const USAGE = `usage: npm run bench [-- NAME...] [--quick] [--people N[,N...]] [--wait MIN] [--no-save]
        node bench/run.mjs compare OLD NEW

@@ -21,7 +21,17 @@ const KEPT = [
 mkdirSync(PICTURES, { recursive: true });
 const folder = mkdtempSync(join(tmpdir(), "headcount-console-data-"));
 spawnSync(process.execPath, [BIN, "service", "generate", "--people", "50000", "--data", folder], { stdio: "inherit" });
-const service = spawn(process.execPath, [BIN, "serve", "--data", folder, "--port", "0", "--json", "--console-link", "--quiet"]);
+const service = spawn(process.execPath, [
+  BIN,
+  "serve",
+  "--data",
+  folder,
+  "--port",
+  "0",
+  "--json",
+  "--console-link",
+  "--quiet",
+]);
 const { console: link, url } = await new Promise((told) => {
   let out = "";
   service.stdout.on("data", (piece) => {
@@ -29,9 +39,14 @@ const { console: link, url } = await new Promise((told) => {
     if (out.includes("\n")) told(JSON.parse(out));
   });
 });
-const browser = await chromium.launch({ executablePath: "/usr/bin/chromium", args: ["--no-sandbox", "--force-device-scale-factor=1"] });
+const browser = await chromium.launch({
+  executablePath: "/usr/bin/chromium",
+  args: ["--no-sandbox", "--force-device-scale-factor=1"],
+});
 try {
-  const page = await (await browser.newContext({ viewport: { width: 1360, height: 860 }, timezoneId: "UTC" })).newPage();
+  const page = await (
+    await browser.newContext({ viewport: { width: 1360, height: 860 }, timezoneId: "UTC" })
+  ).newPage();
   await page.goto(link);
   await page.locator("[data-testid=count]").filter({ hasText: "50,000" }).waitFor();
   const filters = JSON.stringify({ department: ["Sales", "Marketing"], country: ["germany", "france"] });

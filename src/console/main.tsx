@@ -1,14 +1,16 @@
 import { render } from "preact";
+import { hasProof } from "./api.ts";
 import { App, begin } from "./app.tsx";
 import { countAlways, refreshMe } from "./state.ts";
 
 const root = document.getElementById("console");
 if (root !== null) {
+  // The first count need not wait until it is known who is asking; where nobody is signed in yet it has to.
+  const isKnown = hasProof() && !location.hash.startsWith("#t=");
   const signingIn = begin();
+  if (isKnown) countAlways();
+  else void signingIn.then(countAlways);
   render(<App />, root);
-  // The first count need not wait until it is known who is asking; after a link it has to.
-  if (location.hash.startsWith("#t=") || history.state === null) void signingIn.then(countAlways);
-  else countAlways();
 }
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") refreshMe();

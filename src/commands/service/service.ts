@@ -11,6 +11,7 @@ import * as keys from "./keys.ts";
 import * as link from "./link.ts";
 import * as map from "./map.ts";
 import * as plan from "./plan.ts";
+import * as sessions from "./sessions.ts";
 import * as usage from "./usage.ts";
 import * as verify from "./verify.ts";
 
@@ -31,6 +32,20 @@ Examples:
   $ headcount service usage --by key
   $ headcount service verify`,
     );
-  for (const part of [importData, map, generate, accounts, keys, credits, plan, entries, usage, audit, link, verify])
+  for (const part of [
+    importData,
+    map,
+    generate,
+    accounts,
+    keys,
+    credits,
+    plan,
+    entries,
+    usage,
+    audit,
+    link,
+    sessions,
+    verify,
+  ])
     part.register(service, context);
 }

@@ -1,0 +1,48 @@
+import type { Command } from "commander";
+import type { Context } from "../../context.ts";
+import { usageError } from "../../errors.ts";
+import type { ConsoleSession } from "../../service/console-store.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { addFolderOptions, type FolderOptions, withStore } from "./folder.ts";
+import { iso, List, type Listed, minute } from "./list.ts";
+
+/** `service sessions`: who is signed in to the console, and the end of it. */
+export function register(service: Command, context: Context): void {
+  const sessions = addFolderOptions(service.command("sessions"))
+    .summary("list and end sessions of the console")
+    .description("List who is signed in to the console, the newest first; `end` signs one of them out.")
+    .addHelpText(
+      "after",
+      "\nExamples:\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a",
+    )
+    .action((_: unknown, command: Command) => list(command.optsWithGlobals<FolderOptions>(), context));
+  addFolderOptions(sessions.command("end"))
+    .summary("sign a session out")
+    .argument("<id>", "as the list names it")
+    .action((id: string, _: unknown, command: Command) => end(id, command.optsWithGlobals<FolderOptions>(), context));
+}
+
+async function list(options: FolderOptions, context: Context): Promise<void> {
+  const found = await withStore(options, context, (store) => store.console.sessions());
+  await new List(COLUMNS, new Printer(context, options)).print(found, context, "Nobody is signed in.");
+}
+
+async function end(id: string, options: FolderOptions, context: Context): Promise<void> {
+  const ended = await withStore(options, context, (store) => store.console.endSession(id));
+  if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
+  new Printer(context, options).note(`Session ${id} is over.`);
+}
+
+const COLUMNS: readonly Listed<ConsoleSession>[] = [
+  { name: "id", title: "id", value: ({ id }) => id },
+  { name: "account", title: "account", value: ({ accountId }) => accountId },
+  { name: "role", title: "role", value: ({ role }) => role },
+  {
+    name: "made",
+    title: "made (UTC)",
+    value: ({ createdAt }) => iso(createdAt),
+    show: ({ createdAt }) => minute(createdAt),
+  },
+  { name: "seen", title: "seen (UTC)", value: ({ seenAt }) => iso(seenAt), show: ({ seenAt }) => minute(seenAt) },
+  { name: "expires", value: ({ expiresAt }) => iso(expiresAt) },
+];
