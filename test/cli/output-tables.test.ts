@@ -1,3 +1,5 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DuckDBInstance } from "@duckdb/node-api";
@@ -216,6 +218,27 @@ describe("DuckDB files", () => {
     expect(readFileSync(u.file("a.csv"), "utf8")).toBe("id\n1\n");
     expect((await search("duckdb:none/x.duckdb#people")).stderr).toContain("does not exist");
     expect(service.charged()).toBe(spent);
+  });
+
+  test("while another process has the file open, it is exit 9, and nothing is bought", async () => {
+    gives(record("p1"));
+    expect((await search("duckdb:busy.duckdb#people")).code).toBe(0);
+    const spent = service.charged();
+    const script = `import { DuckDBInstance } from "@duckdb/node-api";
+      globalThis.held = await DuckDBInstance.create(${JSON.stringify(u.file("busy.duckdb"))});
+      console.log("open"); setInterval(() => held, 1000);`;
+    const other = spawn(process.execPath, ["--input-type=module", "-e", script], {
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    try {
+      await once(other.stdout, "data");
+      const ran = await search("duckdb:busy.duckdb#people");
+      expect(ran, ran.stderr).toMatchObject({ code: 9, stdout: "" });
+      expect(ran.stderr).toContain("another process has the file open");
+      expect(service.charged()).toBe(spent);
+    } finally {
+      other.kill("SIGKILL");
+    }
   });
 
   test("a purchase that ends early makes no file", async () => {

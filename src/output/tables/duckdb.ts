@@ -10,6 +10,8 @@ import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, 
 
 type Target = TableTarget & { readonly engine: "duckdb" };
 
+const NAMES = "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
+
 interface Place {
   /** Keeps two unfinished files apart. */
   readonly name: string;
@@ -28,13 +30,16 @@ export async function openDuckDb(target: Target, { name, disk }: Place): Promise
   const [[path] = []] = (
     await connection.runAndReadAll("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
   ).getRows();
+  let open = true;
   const close = (): void => {
+    if (!open) return;
+    open = false;
     connection.closeSync();
     instance.closeSync();
   };
   if (path === null || path === undefined) {
     close();
-    throw new TableRefusal("the file is no DuckDB database");
+    throw new TableRefusal("the file is no DuckDB database", NAMES);
   }
   return {
     upsert: async (columns, batches) => {
@@ -50,7 +55,7 @@ export async function openDuckDb(target: Target, { name, disk }: Place): Promise
       await clear(part);
     },
     async rollback() {
-      await connection.run("ROLLBACK").catch(() => undefined);
+      if (open) await connection.run("ROLLBACK").catch(() => undefined);
       close();
       if (isNew) await clear(part);
     },

@@ -78,7 +78,8 @@ async function upsert(
   const long = columns.find(({ name }) => Buffer.byteLength(name) > NAME_BYTES);
   if (long !== undefined)
     throw new TableRefusal(
-      `a column cannot be called ${long.name}, which is longer than 63 bytes; --fields chooses others`,
+      `a column cannot be called ${long.name}, which is longer than 63 bytes`,
+      "--fields chooses others",
     );
   const has = await existing(client, into);
   const define = ({ name, type }: TypedColumn): string => `${quoted(name)} ${TYPES[type]}`;

@@ -46,7 +46,7 @@ export async function checkTable(
     writer = await open(target, place);
     await writer.upsert(columns, nothing());
   } catch (error) {
-    throw refused(error, target, true);
+    throw refused(error, target, "early");
   } finally {
     await writer?.rollback();
   }
@@ -105,7 +105,7 @@ export class TableOutput implements Output {
       const added = await this.#writer.upsert(columns, identified(pages, kind));
       return { path: tableText(this.#target), bytes: null, sha256: null, added };
     } catch (error) {
-      throw refused(error, this.#target, false);
+      throw refused(error, this.#target, "writing");
     }
   }
 
@@ -116,7 +116,7 @@ export class TableOutput implements Output {
       if (writer !== undefined) await naming(path, writer.commit());
       this.#writer = undefined;
     } catch (error) {
-      throw refused(error, this.#target, false);
+      throw refused(error, this.#target, "commit");
     }
   }
 
@@ -129,32 +129,39 @@ export class TableOutput implements Output {
 
 const BUSY = /set lock on file|already (?:open|attached)/i;
 
-/** @param early before anything was bought; later everything that was is kept, and the table is as it was */
-function refused(error: unknown, target: TableTarget, early: boolean): unknown {
+/** When a table refused: before anything was bought, while it was written, or at the commit, of which the end may be unknown. */
+type Moment = "early" | "writing" | "commit";
+
+function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   if (error instanceof CliError) return error;
   const message = (error as Error).message.split("\n", 1)[0]?.trim() || errorCode(error) || "unknown";
-  const name = tableText(target);
   const busy = target.engine === "duckdb" && BUSY.test(message);
   const why = busy ? "another process has the file open" : message;
-  const init = { code: "table_refused", message: `${name} was left as it is: ${why}`, cause: error };
-  if (!early) return new CliError({ ...init, category: "incomplete", exitCode: EXIT.incomplete });
+  const name = tableText(target);
+  const said: Readonly<Record<Moment, string>> = {
+    early: `${name} cannot be written: ${why}; nothing was spent`,
+    writing: `${name} was left as it is: ${why}`,
+    commit: `whether ${name} has the rows is not known: ${why}; to put them in again changes nothing`,
+  };
+  const init = { code: "table_refused", message: said[moment], cause: error };
+  const hint = busy ? "close it there, and run this again" : hintOf(error, target);
+  if (moment !== "early") return new CliError({ ...init, category: "incomplete", exitCode: EXIT.incomplete, hint });
   return new CliError({
     ...init,
-    message: `${name} cannot be written: ${why}; nothing was spent`,
     category: busy ? "locked" : "usage",
     exitCode: busy ? EXIT.locked : EXIT.usage,
-    hint: busy ? "close it there, and run this again" : hintOf(error, target),
+    hint,
   });
 }
 
-function hintOf(error: unknown, { engine, table }: TableTarget): string {
-  if (engine === "duckdb" && !(error instanceof TableRefusal && /its column|column identity/.test(error.message)))
-    return "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
-  if (error instanceof TableRefusal) return `or choose another name than ${table}: a table that is not there is made`;
+function hintOf(error: unknown, { engine }: TableTarget): string {
+  if (error instanceof TableRefusal) return error.hint;
+  if (engine === "duckdb") return "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
   const code = errorCode(error) ?? "";
   if (code === "28P01" || /password/.test((error as Error).message))
     return "PGPASSWORD, or a line of ~/.pgpass, has the password";
-  return code === "42P10"
-    ? `its column ${IDENTITY} needs a unique index, or name another table`
-    : "is the address right, and may its user make and change the table?";
+  if (code === "42P10") return `its column ${IDENTITY} needs a unique index, or name another table`;
+  // A value that a column does not hold.
+  if (code.startsWith("22")) return "a text column holds every value; --fields leaves a column out";
+  return "is the address right, and may its user make and change the table?";
 }

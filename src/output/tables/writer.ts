@@ -46,12 +46,21 @@ export async function* identified(
 /** A table that cannot take the rows, in plain words. */
 export class TableRefusal extends Error {
   override readonly name = "TableRefusal";
+  readonly hint: string;
+
+  constructor(message: string, hint: string) {
+    super(message);
+    this.hint = hint;
+  }
 }
 
+const ANOTHER = "name another table: one that is not there is made";
+
 export const noIdentity = (): TableRefusal =>
-  new TableRefusal(
-    `it has no column ${IDENTITY}, by which rows are updated: it was not made by headcount; name another table`,
-  );
+  new TableRefusal(`it has no column ${IDENTITY}, by which rows are updated: it was not made by headcount`, ANOTHER);
 
 export const unfit = (column: string, has: string, comes: string): TableRefusal =>
-  new TableRefusal(`its column ${column} is ${has}, and what is to be written is ${comes}; --fields leaves it out`);
+  new TableRefusal(
+    `its column ${column} is ${has}, and what is to be written is ${comes}`,
+    `--fields leaves it out, or ${ANOTHER}`,
+  );
