@@ -3,7 +3,7 @@ import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../contr
 import { grouped } from "../../contract/text.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { csvDocument } from "../../render/csv.ts";
-import { ago, timeText } from "../../terminal/numbers.ts";
+import { ago, duration } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { shellWord } from "../../usage.ts";
 import { spentThisMonth } from "./budget.ts";
@@ -104,14 +104,16 @@ async function printTable(all: readonly JobStatus[], printer: Printer, context: 
     if (rows === null || rows_before === null) return "";
     return rows === rows_before ? "=" : `${rows > rows_before ? "+" : "-"}${grouped(Math.abs(rows - rows_before))}`;
   };
+  // Where there is little room the name is worth more than what the run before had.
+  const wide = printer.width >= 80;
   await printer.table(
     [
       { title: "job" },
       { title: "last", fixed: true },
       { title: "status", fixed: true },
       { title: "rows", align: "right", fixed: true },
-      { title: "change", align: "right", fixed: true },
-      { title: "credits", align: "right", fixed: true },
+      ...(wide ? [{ title: "change", align: "right" as const, fixed: true }] : []),
+      ...(wide ? [{ title: "credits", align: "right" as const, fixed: true }] : []),
       { title: "next", fixed: true },
     ],
     all.map((one) => [
@@ -119,9 +121,8 @@ async function printTable(all: readonly JobStatus[], printer: Printer, context: 
       one.last === null ? "never" : ago(now - Date.parse(one.last), Date.parse(one.last)),
       one.status === "failed" ? `failed (${one.exit_code})` : one.status,
       one.rows === null ? "" : grouped(one.rows),
-      change(one),
-      one.credits === null ? "" : grouped(one.credits),
-      one.due ? "due" : one.next === null ? "by hand" : timeText(Date.parse(one.next)),
+      ...(wide ? [change(one), one.credits === null ? "" : grouped(one.credits)] : []),
+      one.due ? "due" : one.next === null ? "by hand" : `in ${duration(Date.parse(one.next) - now)}`,
     ]),
   );
 }
