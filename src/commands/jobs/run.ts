@@ -72,10 +72,10 @@ export async function runJobs(
   if (printer.json) printer.document(documents);
   const [first] = failures;
   const interrupted = failures.find(({ failure }) => failure.exitCode === EXIT.interrupted);
-  if (interrupted !== undefined && ran < chosen.length) {
-    throw interrupted.failure.with({
-      message: `interrupted; ${counted(chosen.length - ran, "job was", "jobs were")} not begun`,
-    });
+  if (interrupted !== undefined && chosen.length > 1) {
+    const left = chosen.length - ran;
+    const rest = left === 0 ? "" : `; ${counted(left, "job was", "jobs were")} not begun`;
+    throw interrupted.failure.with({ message: `interrupted${rest}`, details: [], hint: undefined });
   }
   if (first === undefined) return context.interrupted.throwIfAborted();
   if (chosen.length === 1) throw first.failure.with({ message: `${first.job}: ${first.failure.message}` });
