@@ -53,7 +53,7 @@ test("docs/output.md shows the documents that are printed", async () => {
   };
   await same("count", "count", "--department", "Sales");
   await same("count --by", "count", "--by", "seniority_level", "--values", "manager");
-  await same("count, several files", "count", "-f", "a.json", "-f", "b.json");
+  await same("count, several segments", "count", "-f", "a.json", "-f", "b.json");
   await same("account", "account");
   await same("--dry-run", "search", "--department", "Sales", "--dry-run");
   const bought = await run("search", "--department", "Sales", "--limit", "3", "-y", "-o", "x.csv");
