@@ -46,7 +46,7 @@ export class Admission {
 
   /** The balance for an envelope; 0 where nobody is known. */
   async remaining({ key }: Call): Promise<Credits> {
-    return key === undefined ? ZERO : (await this.#store.balance(key.accountId, key.mode)).balance;
+    return key === undefined ? ZERO : (await this.#store.money(key.accountId, key.mode)).balance;
   }
 
   async #findCaller(authorization: string): Promise<{ key: StoredKey; account: Account } | undefined> {

@@ -28,7 +28,7 @@ async function answer(request: FastifyRequest, store: Store): Promise<Answer> {
   const { account, key } = request.call;
   const detail = key && (await store.key(key.id));
   if (account === undefined || detail === undefined) throw new Error("a key was let in that is not there");
-  const { balance, held } = await store.balance(detail.accountId, detail.mode);
+  const { balance, held } = await store.money(detail.accountId, detail.mode);
   const result: KeyResult = {
     account: { id: account.id, name: account.name },
     key: shown(detail),

@@ -54,6 +54,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
 
     const balanceOf = async (mode: "live" | "test" = "live"): Promise<[Credits, Credits]> => {
       const { balance, held } = await store.balance(ACCOUNT, mode);
+      expect(await store.money(ACCOUNT, mode)).toEqual({ balance, held });
       return [balance, held];
     };
 

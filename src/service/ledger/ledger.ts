@@ -298,6 +298,8 @@ export interface Store extends Administration {
   findKey(hash: string): Promise<StoredKey | undefined>;
   account(accountId: string): Promise<Account | undefined>;
   balance(accountId: string, mode: KeyMode): Promise<Balance>;
+  /** The same without the sum of the day, which grows with the keys in use: for the envelope of every call. */
+  money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">>;
 
   /** Reserves credits until the hold resolves. An idempotency key is looked up first, so a replay needs no balance. */
   hold(request: HoldRequest): Promise<HoldOutcome>;

@@ -87,16 +87,25 @@ export class LedgerStore extends Administrator implements Store {
   }
 
   async balance(accountId: string, mode: KeyMode): Promise<Balance> {
-    const [row] = await this.database.read(
-      `SELECT b.balance, b.held, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
-         WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $1) AS bigint) AS used
-       FROM balances b WHERE b.account_id = $2 AND b.mode = $3`,
-      ...[utcDay(this.now()), accountId, mode],
-    );
+    const day = utcDay(this.now());
+    const used = `, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
+      WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $3) AS bigint) AS used`;
+    const { balance, held, row } = await this.#money(used, accountId, mode, day);
+    return { balance, held, usedToday: credits(row.used as bigint) };
+  }
+
+  async money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">> {
+    const { balance, held } = await this.#money("", accountId, mode);
+    return { balance, held };
+  }
+
+  async #money(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]) {
+    const sql = `SELECT b.balance, b.held${more} FROM balances b WHERE b.account_id = $1 AND b.mode = $2`;
+    const [row] = await this.database.read(sql, accountId, mode, ...values);
     if (row === undefined) throw new UnknownAccountError(accountId);
     const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
     assertCovered({ accountId, mode, balance, held });
-    return { balance, held, usedToday: credits(row.used as bigint) };
+    return { balance, held, row };
   }
 
   async hold(request: HoldRequest): Promise<HoldOutcome> {
