@@ -163,6 +163,10 @@ or by more than --max-shrink PERCENT: exit 5, the old file stays as it was, and
 what the free count tells costs nothing. (In a crontab itself % ends the line:
 write 50, not 50%.)
 
+headcount refresh people.csv --max-credits 50 pays each week for who is new, and
+writes people.added.csv, people.removed.csv and people.changed.csv beside it:
+exit 0 means that the list is the whole segment.
+
 A run that stops early exits with 5, 7 or 8 and keeps every page that was paid
 for: the same command again, or headcount resume, buys only what is missing.
 Where the dataset of such a run is gone, going on would mix two of them: the

@@ -5,6 +5,7 @@ import { CliError, EXIT, usageError } from "../errors.ts";
 import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
 import type { RunStore } from "../runs/run-store.ts";
+import { shellWord } from "../usage.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "./export-options.ts";
 import { readKept } from "./keep-input.ts";
@@ -45,6 +46,13 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
     return undefined;
   }
   const { connection: saved, target, output, view } = await store.readPlan(id);
+  if (target.kind === "search" && target.list !== undefined) {
+    throw usageError(
+      `run ${id} buys for the list ${target.list}, which is more than its rows`,
+      `headcount refresh ${shellWord(target.list)} goes on with it`,
+      "run_of_list",
+    );
+  }
   const keep = target.kind === "enrich" ? target.keep : undefined;
   const join = keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep)).join;
   // "environment" is what a connection is called that variables alone make up.

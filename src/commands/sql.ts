@@ -31,7 +31,9 @@ Examples:
   $ headcount -c sample sql "select sum(credits) from purchases" --json
 
 people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
-purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.`,
+purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.
+What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added,
+removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`,
     )
     .action(async (text: string | undefined, _: unknown, self: Command) => {
       const options = self.optsWithGlobals<SqlOptions>();

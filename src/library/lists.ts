@@ -34,19 +34,6 @@ export interface Refreshed {
   readonly run: string | null;
 }
 
-/** One row of a list's history. */
-export interface RefreshRow {
-  readonly refresh: number;
-  readonly at: number;
-  readonly count: number;
-  readonly added: number;
-  readonly removed: number;
-  readonly changed: number;
-  readonly calls: number;
-  readonly credits: bigint;
-  readonly run: string | null;
-}
-
 /**
  * The lists that are followed, with everybody who was ever in them: from which refresh and, who is out, until which. They stand nowhere
  * else, so that a rebuild leaves them as they are; people go by their identity, because a rebuild numbers them anew.
@@ -74,28 +61,6 @@ export class Lists {
   members(list: number): string[] {
     const rows = this.#database.prepare("SELECT person FROM member WHERE list = ? AND until IS NULL").all(list);
     return (rows as { person: string }[]).map(({ person }) => person);
-  }
-
-  /** The refreshes of a list, oldest first. */
-  history(list: number): RefreshRow[] {
-    const statement = this.#database.prepare(
-      `SELECT refresh, at, count, added, removed, changed, calls, credits, run FROM refresh WHERE list = ? ORDER BY refresh`,
-      { readBigInts: true },
-    );
-    return (statement.all(list) as Record<string, bigint | string | null>[]).map((row) => {
-      const number = (name: string): number => Number(row[name]);
-      return {
-        refresh: number("refresh"),
-        at: number("at"),
-        count: number("count"),
-        added: number("added"),
-        removed: number("removed"),
-        changed: number("changed"),
-        calls: number("calls"),
-        credits: row.credits as bigint,
-        run: row.run as string | null,
-      };
-    });
   }
 
   /**

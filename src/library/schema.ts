@@ -68,5 +68,10 @@ CREATE TEMP VIEW people AS SELECT ${PERSON_FIELDS.map((field) => `body ->> '$.${
   FROM person JOIN record ON r = person.record;
 CREATE TEMP VIEW purchases AS SELECT body ->> '$.id' AS id, body ->> '$.name' AS name, ${ISO("at")} AS at, run, price ${CREDITS} AS credits
   FROM purchase JOIN record ON r = purchase.record;
+CREATE TEMP VIEW lists AS SELECT output AS list, canonical AS filters, ${ISO("at")} AS at,
+  (SELECT count(*) FROM member WHERE member.list = n AND until IS NULL) AS people FROM list;
+CREATE TEMP VIEW refreshes AS SELECT output AS list, refresh, ${ISO("refresh.at")} AS at, dataset_version, count, added, removed, changed, calls,
+  credits ${CREDITS} AS credits, run FROM refresh JOIN list ON n = refresh.list;
+CREATE TEMP VIEW list_people AS SELECT output AS list, person AS id, since, until FROM member JOIN list ON n = member.list;
 CREATE TEMP VIEW runs AS SELECT id, command, target, dataset_version, output, created_at FROM run;
 `;

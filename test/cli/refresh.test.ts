@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
 import { parseExact } from "../../src/render/values.ts";
@@ -263,6 +263,64 @@ describe("a service whose counts cannot be relied on", () => {
     expect(service.rowsSold()).toBe(paid);
     expect((await me.run(["refresh", "sales.ndjson", "--max-credits", "100"])).code).toBe(0);
   });
+});
+
+describe("before anything is spent", () => {
+  test("what could not be written, or not enough, is refused", async () => {
+    const { crowd, service, me, people } = await bought(400, { seed: 12 });
+    service.options.people = crowd.week(people, WEEK);
+    const paid = service.rowsSold();
+    for (const [argv, code, said] of [
+      [["-o", "nowhere/list.csv"], 2, "does not exist"],
+      [["-o", "duckdb:list.duckdb#people"], 2, "refresh writes four files, and -o names a table"],
+      [["-o", "-"], 2, "refresh writes four files"],
+      [["--min-rows", "100000"], 5, "fewer than --min-rows 100000; nothing was spent"],
+      [["--verify-fields", "headline"], 2, "no count tells its value"],
+      [["--verify-fields", "title", "--buy-changed"], 2, "--buy-changed needs --max-credits"],
+      [["--buy-changed", "--max-credits", "5"], 2, "--buy-changed goes with --verify-fields"],
+    ] as const) {
+      const ran = await me.run(["refresh", "sales.ndjson", "--yes", ...argv]);
+      expect(ran.code, ran.stderr).toBe(code);
+      expect(ran.stderr).toContain(said);
+    }
+    expect(service.rowsSold()).toBe(paid);
+  });
+
+  test("through a symbolic link the list is the same one", async () => {
+    const { me, before } = await bought(300, { seed: 13 });
+    symlinkSync(me.file("sales.ndjson"), me.file("link.ndjson"));
+    const { code, stderr } = await me.run(["refresh", "link.ndjson"]);
+    expect(code, stderr).toBe(0);
+    expect(lstatSync(me.file("link.ndjson")).isSymbolicLink()).toBe(true);
+    expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
+    expect(keysIn(me, "sales.added.ndjson")).toEqual([]);
+  });
+});
+
+test("interrupted while it buys: resume names the list, and the same command pays for nobody twice", async () => {
+  const { crowd, service, me, before, people } = await bought(1_000, { seed: 14 });
+  service.options.people = crowd.week(people, { gone: 0.02, moved: 0, born: 0.03 });
+  const argv = ["refresh", "sales.ndjson", "--max-credits", "100"];
+  let searches = 0;
+  const stopped = await me.run(argv, {
+    before: ({ interrupt }) => {
+      service.options.before = (_, path) => {
+        if (path.endsWith("search") && ++searches === 2) interrupt("SIGTERM");
+      };
+    },
+  });
+  service.options.before = () => undefined;
+  expect(stopped.code, stopped.stderr).toBe(130);
+  expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
+  const resumed = await me.run(["resume"]);
+  expect(resumed.code, resumed.stderr).toBe(2);
+  expect(resumed.stderr).toContain(`headcount refresh ${me.file("sales.ndjson")} goes on with it`);
+  const { code, stderr } = await me.run(argv);
+  expect(code, stderr).toBe(0);
+  expectFiles(me, before, service.matching({ department: "Sales" }));
+  for (const human of without(service.matching({ department: "Sales" }), before)) {
+    expect(service.sold.get(personKey(human))).toBe(1);
+  }
 });
 
 describe("what a list is", () => {

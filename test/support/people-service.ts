@@ -26,7 +26,7 @@ export interface PeopleOptions {
   /** What becomes of each count before it is told. */
   rough: (count: number, call: number) => number;
   /** Called before each call, from 1: the world may move. */
-  before: (call: number) => void;
+  before: (call: number, path: string) => void;
   /** As the header says; undefined: it does not. */
   version: string | undefined;
   price: number;
@@ -128,7 +128,7 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
       return answer(200, body(true, { balance: left(), costs: { person_search: price }, limits, ...plan }, 0, []));
     }
     calls += 1;
-    options.before(calls);
+    options.before(calls, path);
     const sent = JSON.parse(Buffer.concat(chunks).toString() || "{}") as {
       filters?: Record<string, unknown>;
       page?: number;

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { stateDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
 import { canonicalJson, type Filters } from "../../contract/filters.ts";
@@ -17,6 +16,9 @@ import { CliError, EXIT, usageError } from "../../errors.ts";
 import { Library, libraryPath } from "../../library/library.ts";
 import type { OwnedPerson } from "../../library/members.ts";
 import { openLibrary, type Shelf } from "../../library/take-in.ts";
+import { checkOutput } from "../../output/output.ts";
+import { checkRows } from "../../output/publish.ts";
+import { checkRoom, checkSink } from "../../output/sinks/sink.ts";
 import type { Leaf } from "../../planning/descent.ts";
 import { UnsoundCountsError } from "../../planning/parts.ts";
 import { isWhole, lookFor, type Presence, tellApart } from "../../planning/presence.ts";
@@ -31,17 +33,22 @@ import type { Target } from "../../runs/plan.ts";
 import { RunStore } from "../../runs/run-store.ts";
 import { Printer } from "../../terminal/printer.ts";
 import type { Progress } from "../../terminal/progress.ts";
+import { readGuard } from "../export-options.ts";
 import { mapError } from "../failures.ts";
 import { type Session, withSession } from "../session.ts";
 import { buyParts, finishParts } from "./buy-parts.ts";
 import { checkFiles } from "./files.ts";
 import { keep, printKept } from "./keep.ts";
-import { type Followed, followed } from "./list.ts";
+import { type Followed, followed, pathOf } from "./list.ts";
 import { agree, type Plan, planOf, printPlan, requireBudgetFor } from "./plan.ts";
 import type { Brought, RefreshOrder, Work } from "./work.ts";
 
 /** `headcount refresh`. Whatever happens, what was bought is owned from then on, and the same command pays for nobody twice. */
-export async function bringUpToDate(order: RefreshOrder, context: Context): Promise<void> {
+export async function bringUpToDate(given: RefreshOrder, context: Context): Promise<void> {
+  // What could not be written is not bought.
+  const output = given.output === undefined ? undefined : await checkOutput(given.output);
+  await checkSink({ ...given.view, ...readGuard(given.flags), output }, "person", new Disk());
+  const order = { ...given, output };
   const printer = new Printer(context, order.flags);
   await withSession(context, order.flags, async (session) => {
     const deps = depsOf(session, printer, context);
@@ -54,7 +61,6 @@ export async function bringUpToDate(order: RefreshOrder, context: Context): Prom
     };
     const store = new RunStore(deps.stateDir, deps.disk);
     const work: Work = { order, session, account, printer, context, deps, store, shelf };
-    const { output } = order;
     const lock =
       output === undefined || order.flags.dryRun === true
         ? undefined
@@ -127,9 +133,9 @@ async function refresh(work: Work): Promise<void> {
     let finished: Credits = ZERO;
     if (output !== undefined && flags.dryRun !== true) {
       const known = held.library.lists.at(output) !== undefined;
-      const own = known || (order.word !== undefined && output === pathOf(order.word, context));
+      const own = known || (order.word !== undefined && output === (await pathOf(order.word, context)));
       await checkFiles(output, own, known, flags.overwrite === true);
-      const unfinished = await finishParts(targetOf(list, output), buyingOf(work, undefined), work.deps);
+      const unfinished = await finishParts(targetOf(list, output), buyingOf(work, undefined), work.account, work.deps);
       if (unfinished !== undefined) {
         finished = unfinished.spent;
         held.library.close();
@@ -152,6 +158,8 @@ async function refresh(work: Work): Promise<void> {
     const members = new Map(people.map((person) => [person.identity, memberOf(person, work.account.datasetVersion)]));
     const look = await lookFor(list.filters, [...members.values()], counts);
     refuseUnknown(look);
+    await checkRows(look.total, output, readGuard(flags), "; nothing was spent");
+    await checkRoom(order.view, look.total);
     const own = [...members.values()];
     progress.stop();
     const plan = planOf({ look, members: own, bought: textsIn(own, held.library), counts }, work);
@@ -375,5 +383,3 @@ function refuseUnknown({ unknown }: Presence): void {
     "no_identity",
   );
 }
-
-const pathOf = (word: string, { cwd }: Context): string => resolve(cwd, word);

@@ -1,4 +1,5 @@
 import { Writable } from "node:stream";
+import type { AccountView } from "../../client/types.ts";
 import type { Filters } from "../../contract/filters.ts";
 import { type Credits, credits, ZERO } from "../../contract/money.ts";
 import { CliError } from "../../errors.ts";
@@ -71,10 +72,10 @@ const FEWER = ["incomplete", "dataset_moved"];
 export async function finishParts(
   target: Target,
   options: PartsOptions,
+  account: AccountView,
   deps: ExportDeps,
 ): Promise<{ readonly run: string; readonly spent: Credits } | undefined> {
   const store = new RunStore(deps.stateDir, deps.disk);
-  const account = await deps.seller.client.account(deps.interrupted);
   const found = await store.findOpen(identityOf(target, null, account, deps.seller));
   const all = optionsOf(options);
   const open = await stillOpen(found, store, all, account, deps);

@@ -1,4 +1,5 @@
 import { existsSync } from "node:fs";
+import { lstat, realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Context } from "../../context.ts";
 import {
@@ -57,7 +58,7 @@ export async function followed(
     if (known !== undefined && known.canonical === canonicalJson(given.canonical)) return listed(known.output, named);
     return { ...given, before: library.members(given.canonical), at: context.now(), view: undefined };
   }
-  const path = resolve(context.cwd, word);
+  const path = await pathOf(word, context);
   const run = await newestRun(path, named);
   const list = library.lists.at(path);
   if (list !== undefined && (run === undefined || run.at <= list.at)) return listed(path, named);
@@ -65,6 +66,13 @@ export async function followed(
   if (existsSync(path)) return ofFile(word, path, named, context);
   const plan = await store.readPlan(await store.resolve(word));
   return ofRun(plan, (await store.open(plan.id)).state.lastAt, named);
+}
+
+/** The file that a word names, as runs keep it: where it is a symbolic link, the file behind it. */
+export async function pathOf(word: string, { cwd }: Context): Promise<string> {
+  const path = resolve(cwd, word);
+  const link = await lstat(path).catch(() => undefined);
+  return link?.isSymbolicLink() === true ? realpath(path).catch(() => path) : path;
 }
 
 const nothingNamed = (): CliError =>

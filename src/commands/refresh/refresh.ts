@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { Argument, type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { isUnfiltered } from "../../contract/filters.ts";
@@ -86,20 +85,20 @@ async function parse(
   if (named === undefined && flags.dryRun !== true) {
     throw usageError("refresh writes files", "name the list with -o, for example -o people.csv", "no_output");
   }
-  const output = named === undefined || named === "-" ? undefined : resolve(context.cwd, named);
-  if (named === "-")
-    throw usageError("refresh writes four files, which stdout cannot hold", "-o people.csv", "no_output");
-  if (named !== undefined && engineOf(named) !== undefined)
+  if (named === "-") {
+    throw usageError("refresh writes four files, which stdout cannot hold", "for example -o people.csv", "no_output");
+  }
+  if (named !== undefined && engineOf(named) !== undefined) {
     throw usageError(
       "refresh writes four files, and -o names a table",
       "-o people.csv; headcount owned export -o fills a table",
     );
-  const view = readView(
-    context,
-    output === undefined ? { ...flags, format: flags.format ?? "csv" } : { ...flags, output },
-  );
-  if (view.format === "table" || view.format === "template")
+  }
+  const quoting = { ...flags, format: flags.format ?? "csv" };
+  const view = readView(context, named === undefined ? quoting : { ...flags, output: named });
+  if (view.format === "table" || view.format === "template") {
     throw usageError(`a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`);
+  }
   if (view.fields !== undefined) checkFields(view.fields, "person");
-  return { word, given, output, view, verify, flags };
+  return { word, given, output: view.output, view, verify, flags };
 }
