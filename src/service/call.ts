@@ -6,7 +6,7 @@ import type { RateState } from "./limits.ts";
 export interface Call {
   readonly requestId: string;
   readonly startedAt: number;
-  /** Which of the five calls, or undefined for any other path. */
+  /** Which of the calls, or undefined for any other path. */
   name: CallName | undefined;
   rate: RateState | undefined;
   key: StoredKey | undefined;
