@@ -17,6 +17,7 @@ const work = join(folder, "work");
 const NOT_RUN: readonly (readonly [RegExp, string])[] = [
   [/\b(login|logout|connections remove)\b/, "asks a service on the internet or the keychain; test/keyring runs them"],
   [/k_0a1b2c3d4e5f/, "names a key of somebody else"],
+  [/sessions end 1f2e3d4c5b6a/, "names a session of somebody else"],
   [/credits refund 17/, "names a charge of somebody else"],
   [/resume \d{8}-|resume a1b2c3|owned diff \d{8}-/, "names a run of somebody else"],
 ];
@@ -118,7 +119,7 @@ async function serves(line: string): Promise<void> {
   await new Promise<void>((done, fail) => {
     const onData = (data: Buffer): void => {
       said += data.toString();
-      if (/http:\/\/127\.0\.0\.1:\d+/.test(said)) done();
+      if (/http:\/\/(127\.0\.0\.1|0\.0\.0\.0):\d+/.test(said)) done();
     };
     child.stdout.on("data", onData);
     child.stderr.on("data", onData);

@@ -3,6 +3,8 @@ import type { Context } from "../../context.ts";
 import { usageError } from "../../errors.ts";
 import { type AccountOptions, addAccountOptions, withStore } from "./folder.ts";
 
+/** Of `headcount serve` where nothing says otherwise. */
+const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["operator", "owner", "viewer"] as const;
 
 interface LinkOptions extends AccountOptions {
@@ -24,7 +26,7 @@ export function register(service: Command, context: Context): void {
       `
 Examples:
   $ headcount service link
-  $ headcount service link --account acme --role owner --url https://people.example`,
+  $ headcount service link --role viewer --url https://people.example`,
     )
     .action((_: unknown, command: Command) => run(command.optsWithGlobals<LinkOptions>(), context));
 }
@@ -35,13 +37,7 @@ async function run(options: LinkOptions, context: Context): Promise<void> {
     throw usageError(`--url takes an address such as https://people.example, not "${url}"`);
   }
   const link = await withStore(options, context, async (store) => {
-    const origin = url === undefined ? await store.console.lastServed() : new URL(url).origin;
-    if (origin === undefined) {
-      throw usageError(
-        "no console was ever served from here",
-        "start it with headcount serve, or say where it is with --url",
-      );
-    }
+    const origin = url === undefined ? ((await store.console.lastServed()) ?? DEFAULT_ORIGIN) : new URL(url).origin;
     if ((await store.account(account)) === undefined) {
       throw usageError(`no account named "${account}"`, "headcount service accounts lists them");
     }
