@@ -5,23 +5,25 @@ import { type Credits, formatCredits, formatCreditsGrouped, parseCredits, ZERO }
 import { counted, echo, grouped } from "../contract/text.ts";
 import { CliError, EXIT, systemFailure, usageError } from "../errors.ts";
 import { formName } from "../output/formats.ts";
+import { isNarrowed, newIn } from "../purchase/owned.ts";
 import { type ExportDeps, type ExportOptions, type ExportResult, quoteJson } from "../purchase/purchase.ts";
-import type { Quote, SampleQuote } from "../purchase/quote.ts";
+import type { Quote } from "../purchase/quote.ts";
 import type { Receipt } from "../purchase/receipt.ts";
 import { Disk, errorCode } from "../runs/disk.ts";
 import { failpoint } from "../runs/failpoint.ts";
 import type { Target } from "../runs/plan.ts";
-import { duration } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
 import type { Progress } from "../terminal/progress.ts";
 import { nearCompany, whyEmpty } from "./count/empty.ts";
 import { type ExportFlags, sameCommand } from "./export-options.ts";
 import { failureOf, mapError } from "./failures.ts";
+import { boundsOf, type NewOnlyFlags } from "./new-only/options.ts";
+import { quoteEntries, wordingOf } from "./quote-card.ts";
 import { type Session, withSession } from "./session.ts";
 
 export interface Purchase {
   readonly target: Target;
-  readonly flags: ExportFlags;
+  readonly flags: ExportFlags & NewOnlyFlags;
   readonly view: Pick<ExportOptions, "output" | "format" | "packing" | "fields">;
   readonly buy: (deps: ExportDeps) => Promise<ExportResult>;
   /** Whether it needs no asking as long as it costs at most HEADCOUNT_ASK_ABOVE (1 credit): one company that was named. */
@@ -32,15 +34,7 @@ export interface Purchase {
   readonly onRun?: (run: string) => void;
 }
 
-interface Wording {
-  readonly one: string;
-  readonly many: string;
-}
-
 const ONE_CREDIT = parseCredits(1) ?? ZERO;
-
-const wordingOf = ({ kind }: Target): Wording =>
-  kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
 
 /** Quote, consent, progress, rows and summary: the ritual of every command that spends. @returns undefined where the file is young
  * enough @throws CliError; what was paid is kept */
@@ -53,7 +47,7 @@ export async function buy(purchase: Purchase, context: Context): Promise<ExportR
     const world = await worldOf(purchase, session, printer, context, rows?.stream);
     try {
       const result = await bought(purchase, world.deps, session, printer, context);
-      world.stopProgress();
+      world.stop();
       if (rows !== undefined) await purchase.show?.(rows.text(), printer);
       // Before anything is called exported.
       await written(context.stdout).catch((error: unknown) => {
@@ -66,7 +60,7 @@ export async function buy(purchase: Purchase, context: Context): Promise<ExportR
       printSummary(result, purchase, printer);
       return result;
     } finally {
-      world.stopProgress();
+      world.stop();
     }
   });
 }
@@ -145,7 +139,7 @@ async function worldOf(
   printer: Printer,
   context: Context,
   rows: Writable | undefined,
-): Promise<{ readonly deps: ExportDeps; readonly stopProgress: () => void }> {
+): Promise<{ readonly deps: ExportDeps; readonly stop: () => void }> {
   const { target, flags, show } = purchase;
   const { now, sleep, random, pid, stderr, interrupted } = context;
   const wording = wordingOf(target);
@@ -155,6 +149,7 @@ async function worldOf(
   const openProgress = shown ? (await import("../terminal/progress.ts")).openProgress : undefined;
   let progress: Progress | undefined;
   let plan = { rows: 0, cap: "" };
+  const asked = flags.dryRun === true || (canPrompt(context) && flags.yes !== true);
   const deps: ExportDeps = {
     ...{ now, sleep, random, pid, interrupted },
     stdout: rows ?? printer.dataStream(formName(purchase.view)),
@@ -188,7 +183,17 @@ async function worldOf(
       progress?.wait(wait?.until, `${wait?.why}: ${wait?.reason === "retry" ? "trying again in" : "waiting"}`);
     },
   };
-  return { deps, stopProgress: () => progress?.stop() };
+  const known = isNarrowed(target) || (asked && target.kind === "search" && target.sample === undefined);
+  if (!known) return { deps, stop: () => progress?.stop() };
+  const { ownershipOf } = await import("./new-only/ownership.ts");
+  const { open, close } = ownershipOf(target, boundsOf(flags), deps);
+  return {
+    deps: { ...deps, ownership: open },
+    stop: () => {
+      progress?.stop();
+      close();
+    },
+  };
 }
 
 /** @throws CliError exit 2 without consent where nobody can be asked, exit 10 where it is declined */
@@ -204,7 +209,12 @@ async function askConsent(
   if (small === true && quote.credits <= askAbove(context)) return;
   const { one, many } = wordingOf(target);
   const credits = formatCreditsGrouped(quote.credits);
-  const what = `${counted(quote.rows - quote.kept, one, many)} for ${credits} ${credits === "1" ? "credit" : "credits"}`;
+  const unit = credits === "1" ? "credit" : "credits";
+  const fresh = isNarrowed(target) && !resuming ? newIn(quote.known) : undefined;
+  const what =
+    fresh === undefined
+      ? `${counted(quote.rows - quote.kept, one, many)} for ${credits} ${unit}`
+      : `${counted(fresh, `new ${one}`, `new ${many}`)} for at most ${credits} ${unit}`;
   const spent = quote.kept > 0 ? "nothing more was spent" : "nothing was spent";
   if (!asks) {
     throw usageError(
@@ -235,53 +245,6 @@ function askAbove({ env }: Context): Credits {
   throw usageError(`HEADCOUNT_ASK_ABOVE is an amount of credits, not "${echo(set)}"`, "for example 5");
 }
 
-const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
-  matches: "",
-  companies: "",
-  limit: " (--limit)",
-  cap: " (--max-credits)",
-  sample: "",
-};
-
-/** @param whole with what only `--dry-run` is asked for */
-function quoteEntries(
-  quote: Quote,
-  target: Target,
-  whole: boolean,
-): readonly (readonly [string, string | undefined])[] {
-  const { one, many } = wordingOf(target);
-  const most = target.kind === "search" ? "" : "at most ";
-  const amount = (credits: Credits): string => {
-    const text = formatCreditsGrouped(credits);
-    return `${text} ${text === "1" ? "credit" : "credits"}`;
-  };
-  const found = quote.matches === null ? "not known beforehand" : grouped(quote.matches);
-  const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
-  return [
-    target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
-    ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
-    ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}`],
-    ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
-    ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
-    ["price", `${amount(quote.unitPrice)} a ${one}`],
-    [
-      "paid twice",
-      quote.overlap === undefined || quote.overlap === 0
-        ? undefined
-        : `up to ${grouped(quote.overlap)}, in more than one segment`,
-    ],
-    ["cost", `${most}${amount(quote.credits)}`],
-    ["balance", quote.balance === undefined ? "not told" : amount(quote.balance)],
-    ["after", quote.balanceAfter === undefined ? undefined : amount(quote.balanceAfter)],
-    ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
-    ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
-  ];
-}
-
-function drawnText({ seed, together }: SampleQuote): string {
-  return `by chance, ${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
-}
-
 async function printQuote(quote: Quote, target: Target, printer: Printer): Promise<void> {
   if (printer.json) printer.document(quoteJson(quote, target));
   else await printer.card(quoteEntries(quote, target, true), 2);
@@ -298,9 +261,12 @@ function printSummary(
   const whole = wholeOf(target, receipt, quote);
   const short = whole !== undefined && whole > receipt.distinct;
   const most = target.kind === "employees" ? "at most " : "";
-  const bought = short
-    ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
-    : counted(receipt.distinct, one, many);
+  const bought =
+    receipt.new_only !== null
+      ? newText(receipt.new_only, target, quote)
+      : short
+        ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
+        : counted(receipt.distinct, one, many);
   const credits = formatCreditsGrouped(parseCredits(receipt.credits) ?? ZERO);
   const { added = null } = receipt.output ?? {};
   const fresh = added === null ? "" : `, ${grouped(added)} of them new there`;
@@ -308,6 +274,12 @@ function printSummary(
   const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
   printer.say(`Exported ${bought}${seed} for ${credits} ${credits === "1" ? "credit" : "credits"}${where}${left}`);
+  const again = receipt.new_only?.again ?? 0;
+  if (again > 0) {
+    printer.note(
+      `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ${again === 1 ? "is of somebody" : "are of people"} you owned: parting them from new ones would have cost more`,
+    );
+  }
   if (receipt.uncertain_credits > 0) {
     printer.say(
       `warning: ${grouped(receipt.uncertain_credits)} more credits may have been charged for replies that were lost`,
@@ -341,6 +313,14 @@ function printSummary(
       `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
     );
   }
+}
+
+/** Those who were bought because nobody owned them. */
+function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, target: Target, { known }: Quote): string {
+  const withOwned = target.kind === "search" && target.owned === "with";
+  const people = counted(fresh, "new profile", "new profiles");
+  const beside = known === undefined ? "all that you own" : `${grouped(known.owned)} that you own`;
+  return withOwned ? `${people} and ${beside}` : people;
 }
 
 /** The command that goes on to `whole` where a cap or limit left some out: what is there is not bought again. */

@@ -1,14 +1,19 @@
 import { type Command, Option } from "commander";
+import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
+import { checkFilters } from "../contract/filters.ts";
+import { usageError } from "../errors.ts";
 import { wholeNumber } from "../options.ts";
-import { runExport } from "../purchase/purchase.ts";
+import { searchTarget } from "../purchase/joined.ts";
+import { type ExportOptions, runExport } from "../purchase/purchase.ts";
 import type { Target } from "../runs/plan.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";
+import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "./new-only/options.ts";
 import { buyParsed } from "./unattended.ts";
 
-export interface EmployeesOptions extends ExportFlags, CompanyFlags {
+export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlags {
   /** At most so many people of each company. */
   readonly perCompany?: number;
 }
@@ -27,13 +32,14 @@ export function register(program: Command, context: Context, run: typeof buy = b
       wholeNumber("--per-company", 1, 1e9),
     ),
   );
-  addExportOptions(command, "person")
+  addNewOnlyOptions(addExportOptions(command, "person"))
     .addHelpText(
       "after",
       `
 Examples:
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
   $ headcount -c sample employees zephyr-pulse-co --limit 10 --yes
+  $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
   $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`,
     )
     .action(async (companies: readonly string[], _: unknown, self: Command) => {
@@ -45,6 +51,27 @@ Examples:
 async function parse(names: readonly string[], flags: EmployeesOptions, context: Context): Promise<Purchase> {
   const companies = await readCompanies(context, names, flags);
   const view = readExportOptions(context, flags, "person");
+  if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, view, flags);
   const target: Target = { kind: "employees", companies, perCompany: flags.perCompany ?? null };
   return { target, flags, view, buy: (deps) => runExport("employees", target, view, deps) };
+}
+
+/** Only the new people of one company: those of the segment that it is, bought as a search. */
+function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: EmployeesOptions): Purchase {
+  const [company] = companies;
+  if (
+    company === undefined ||
+    companies.length > 1 ||
+    company.by !== "company_network_url" ||
+    flags.perCompany !== undefined
+  ) {
+    throw usageError(
+      "--new-only takes one company, by its profile address or slug: that is a filter, a domain or a name is none",
+      "headcount employees SLUG --new-only, once for each company",
+    );
+  }
+  const checked = checkFilters({ company_network_url: company.value });
+  if (!checked.ok) throw usageError(checked.issues.map(({ message }) => message).join("; "));
+  const target = narrowed(searchTarget([checked], []), flags);
+  return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
 }

@@ -14,11 +14,12 @@ import {
   readSegmentSet,
   valuesGiven,
 } from "./filter-options.ts";
+import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "./new-only/options.ts";
 import { addSamplingOptions, readSampling, type SamplingFlags } from "./sampling-options.ts";
 import { buyParsed } from "./unattended.ts";
 
 /** The options of `search`, filters aside. */
-export interface SearchOptions extends ExportFlags, Omit<SamplingFlags, "limit" | "perPage"> {
+export interface SearchOptions extends ExportFlags, NewOnlyFlags, Omit<SamplingFlags, "limit" | "perPage"> {
   /** Consent to a purchase without any filter. */
   readonly all?: boolean;
   readonly owned?: boolean;
@@ -34,7 +35,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
       "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
     );
   addExceptOption(addFilterOptions(command));
-  addSamplingOptions(addExportOptions(command, "person"))
+  addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .option("--owned", "write who you own of the segment instead: offline, 0 credits")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }))
@@ -47,6 +48,7 @@ Examples:
   $ headcount -c sample search --department Sales --seniority-level vp --dry-run
   $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields name,title
   $ headcount -c sample search --country france --spread seniority_level:2 --dry-run
+  $ headcount -c sample search --department Sales --country france --new-only --dry-run
   $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields name,title,company_name | head -3
   $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json
   $ echo '{"country": "france"}' > fr.json
@@ -73,6 +75,8 @@ const OF_BUYING = [
   "fresh",
   "receipt",
   "requireComplete",
+  "newOnly",
+  "withOwned",
 ] as const;
 
 async function searchOwned(flags: SearchOptions & FilterOptions, context: Context): Promise<void> {
@@ -101,6 +105,6 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
   }
   const view = readExportOptions(context, flags, "person");
   const segment = searchTarget(segments, except);
-  const target = sample === undefined ? segment : { ...segment, sample };
+  const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags);
   return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
 }

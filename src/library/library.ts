@@ -8,6 +8,7 @@ import { type CliError, usageError } from "../errors.ts";
 import { fieldsOf, type Purchase } from "./history.ts";
 import { Lists } from "./lists.ts";
 import {
+  boughtBefore,
   changedAfter,
   membersAt,
   membersMatching,
@@ -17,6 +18,7 @@ import {
   type OwnedPerson,
   recordsNamed,
   textsOf,
+  type Who,
 } from "./members.ts";
 import { filterValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, SCHEMA, VIEWS } from "./schema.ts";
@@ -233,13 +235,7 @@ export class Library {
   }
 
   /** Those with these identities, at these canonical addresses, or whom a run, or all runs for a segment, brought. */
-  membersBy(
-    who:
-      | readonly string[]
-      | { readonly addresses: readonly string[] }
-      | { readonly run: string }
-      | { readonly segment: string },
-  ): OwnedPerson[] {
+  membersBy(who: Who): OwnedPerson[] {
     if ("run" in who) return [...membersOfRun(this.#database, who.run)];
     if ("segment" in who) return [...membersOfSegment(this.#database, who.segment)];
     return [...("addresses" in who ? membersAt(this.#database, who.addresses) : membersNamed(this.#database, who))];
@@ -258,6 +254,11 @@ export class Library {
   /** Those of them whose record is another than at a time (epoch milliseconds), with the fields that differ. */
   changedSince(identities: readonly string[], at: number): Map<string, string[]> {
     return changedAfter(this.#database, identities, at);
+  }
+
+  /** Those of these identities who were bought by another run than this, or imported, before a time in epoch milliseconds. */
+  boughtBefore(identities: readonly string[], run: string, at: number): Set<string> {
+    return boughtBefore(this.#database, identities, run, at);
   }
 
   /** Values of a key among those who match, most frequent first; `undefined` stands for none. */

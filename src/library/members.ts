@@ -19,6 +19,13 @@ export interface OwnedPerson {
   readonly version: string | null;
 }
 
+/** People by identity, by canonical address, or by the run, or all runs for a segment, that brought them. */
+export type Who =
+  | readonly string[]
+  | { readonly addresses: readonly string[] }
+  | { readonly run: string }
+  | { readonly segment: string };
+
 const COLUMNS = PERSON_COLUMNS.map((column) => `person.${column}`).join(", ");
 const PEOPLE = `SELECT identity, bought_at, run.dataset_version AS version, body ->> '$.network_url' AS own_address, ${COLUMNS} FROM person
   JOIN record ON r = person.record LEFT JOIN run ON run.id = substr(bought_by, 1, instr(bought_by, ' ') - 1)`;
@@ -101,6 +108,19 @@ export function changedAfter(
     return [identity, fields] as const;
   });
   return new Map(found.filter(([, fields]) => fields.length > 0));
+}
+
+/** Those of these identities who were bought by another run, or imported, before a time in epoch milliseconds. */
+export function boughtBefore(
+  database: DatabaseSyncInstance,
+  identities: readonly string[],
+  run: string,
+  at: number,
+): Set<string> {
+  const sql = `SELECT identity FROM person WHERE identity IN (SELECT value FROM json_each(?))
+    AND EXISTS (SELECT 1 FROM purchase WHERE purchase.person = n AND purchase.run <> ? AND at < ?)`;
+  const rows = database.prepare(sql).all(JSON.stringify(identities), run, at) as { identity: string }[];
+  return new Set(rows.map(({ identity }) => identity));
 }
 
 type Row = Readonly<Record<string, string | number | null>>;

@@ -7,6 +7,7 @@ import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, notComplete, nothingLookedUp } from "./failures.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
+import type { Narrowed } from "./owned.ts";
 import type { Quote } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
 
@@ -25,11 +26,12 @@ export interface Bought {
   readonly distinct: Distinct;
   readonly bought: Doubled;
   readonly sink: Output;
+  readonly narrowed?: Narrowed | null;
 }
 
 /** Writes receipt, misses and output. @throws CliError exit 5 where the run fell short, exit 6 where its one company is not known */
 export async function deliver(
-  { run, quote, distinct, bought, sink }: Bought,
+  { run, quote, distinct, bought, sink, narrowed = null }: Bought,
   options: Pick<
     ExportOptions,
     "receipt" | "misses" | "format" | "packing" | "requireComplete" | "overwrite" | "maxCredits"
@@ -42,7 +44,15 @@ export async function deliver(
   if (missed !== undefined) throw companyNotFound(missed);
   const refused = allRefused(run);
   if (refused !== undefined) throw nothingLookedUp(refused);
-  const receipt = buildReceipt({ run, quote, distinct, bought, maxCredits: options.maxCredits, finishedAt: now() });
+  const receipt = buildReceipt({
+    run,
+    quote,
+    distinct,
+    bought,
+    narrowed,
+    maxCredits: options.maxCredits,
+    finishedAt: now(),
+  });
   const mayReplace = options.overwrite || continued;
   const copyReceipt = async (copy: Receipt): Promise<void> => {
     if (options.receipt === undefined) return;

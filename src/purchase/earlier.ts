@@ -7,24 +7,33 @@ import type { Quote } from "./quote.ts";
 
 const LOOKS = 300;
 
-/** A finished run with the same people of the same dataset, in a sentence with the command that gets them for less. */
+/** A finished run with the same people of the same dataset: what it holds costs nothing. */
+export interface Reuse {
+  readonly run: string;
+  readonly rows: number;
+  /** In a sentence, with the command that gets them for less. */
+  readonly text: string;
+}
+
 export async function earlierRun(
   store: RunStore,
   identity: RunIdentity,
   datasetVersion: string | null,
   { rows, unitPrice }: Quote,
-): Promise<string | undefined> {
+): Promise<Reuse | undefined> {
   const run = await newest(store, identity, datasetVersion);
   const kept = run?.state.rows ?? 0;
   if (run === undefined || kept === 0) return undefined;
   const { id, plan, state } = run;
   const when = `run ${id} of ${plan.created_at.slice(0, 16).replace("T", " ")} UTC`;
   if (kept >= rows) {
-    return `${when} holds ${kept === rows ? "" : "all of "}${rows === 1 ? "this row" : `these ${grouped(rows)} rows`} already: headcount runs export ${id} writes what it holds at 0 credits`;
+    const text = `${when} holds ${kept === rows ? "" : "all of "}${rows === 1 ? "this row" : `these ${grouped(rows)} rows`} already: headcount runs export ${id} writes what it holds at 0 credits`;
+    return { run: id, rows, text };
   }
   if (plan.output !== identity.output) return undefined;
   const total = credits(state.settled + state.uncertain + priceOf(rows - kept, unitPrice));
-  return `${when} holds ${grouped(kept)} of these ${grouped(rows)} rows: ${resumeFor(id, rows, total)} buys the other ${grouped(rows - kept)}`;
+  const text = `${when} holds ${grouped(kept)} of these ${grouped(rows)} rows: ${resumeFor(id, rows, total)} buys the other ${grouped(rows - kept)}`;
+  return { run: id, rows: kept, text };
 }
 
 const resumeFor = (id: string, rows: number, total: Credits): string =>

@@ -6,8 +6,8 @@ import { CliError, EXIT, usageError } from "../errors.ts";
 import type { Counts, OwnedAddress } from "../planning/question.ts";
 import { incomplete } from "./failures.ts";
 
-/** Of the calls of a minute this share is left to other users of the key, and this share of those of a day. */
-const LEFT_OF_MINUTE = 0.2;
+/** Of the calls of a minute so much is used: the rest is left to other users of the key, as is this share of those of a day. */
+export const SHARE_OF_MINUTE = 0.8;
 const LEFT_OF_DAY = 0.1;
 const MINUTE = 60_000;
 const AT_ONCE = 4;
@@ -131,7 +131,7 @@ export class FreeCounts implements Counts {
     this.#minute ??= full();
     if (this.#minute !== undefined && now() >= this.#minute.resetAt) this.#minute = full();
     const minute = this.#minute;
-    if (minute !== undefined && minute.remaining <= Math.ceil(minute.limit * LEFT_OF_MINUTE)) {
+    if (minute !== undefined && minute.remaining <= Math.ceil(minute.limit * (1 - SHARE_OF_MINUTE))) {
       await sleep(Math.max(0, minute.resetAt - now()), signal);
       this.#minute = { limit: minute.limit, remaining: minute.limit, resetAt: now() + MINUTE };
     }

@@ -8,6 +8,7 @@ import type { Join } from "../output/join.ts";
 import type { Guard } from "../output/publish.ts";
 import type { DrawTable } from "../output/table.ts";
 import type { Disk } from "../runs/disk.ts";
+import type { OpenOwnership } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
 import type { Missing } from "./remaining.ts";
 
@@ -115,6 +116,8 @@ export interface ExportDeps extends Clock {
   readonly table?: (() => Promise<DrawTable>) | undefined;
   /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where nothing more than agreed before is spent. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
+  /** What is owned of the segment; undefined where nobody asks. */
+  readonly ownership?: OpenOwnership | undefined;
   readonly mapError: (error: unknown) => unknown;
   readonly onNotice: (text: string) => void;
   /** What must be said also where notices are not wanted. */

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { join } from "node:path";
-import { type AccountView, pagingName } from "../client/types.ts";
+import type { AccountView } from "../client/types.ts";
 import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
 import { counted, grouped } from "../contract/text.ts";
@@ -9,7 +9,7 @@ import { Distinct, kindOf } from "../output/distinct.ts";
 import { savedForm } from "../output/formats.ts";
 import { checkOutput, exists, type Output, sha256Of } from "../output/output.ts";
 import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
-import { checkRoom, checkSink, placeOf, savedView } from "../output/sinks/sink.ts";
+import { checkRoom, checkSink, placeOf } from "../output/sinks/sink.ts";
 import { lockedPart } from "../output/tables/target.ts";
 import { creditsOf, creditText, emptyState, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
@@ -18,12 +18,13 @@ import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
-import { divisionOf } from "./divided.ts";
 import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, staleRun } from "./failures.ts";
+import { planOf } from "./new-plan.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import { openOutput } from "./open-output.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
+import { isNarrowed, mostRows, narrowing, OwnedOutput, partsToBuy, rowsOf, rowsWritten } from "./owned.ts";
 import { ownedCompanies, takeOver } from "./owned-companies.ts";
 import { consentedCap, overlapWarning, type Quote, requireBalance, requireBudget } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
@@ -66,52 +67,37 @@ export async function runExport(
         if (path !== undefined && (await exists(path))) throw fileExists(path);
       }
     }
-    const offer = options.offer ?? (await offerOf(target, account, deps));
-    const { matches, datasetVersion } = offer;
+    const found = options.offer ?? (await offerOf(target, account, deps));
+    const { datasetVersion } = found;
+    const known = await (await deps.ownership?.(account))?.look(found.matches ?? 0);
+    const matches = isNarrowed(target) ? mostRows(known) : found.matches;
     const owned = open === undefined ? await ownedCompanies(store, identity, datasetVersion, options, deps) : new Map();
     const spent = spentOf(
       open === undefined ? { ...emptyState(), rows: owned.size, owned: owned.size } : (await store.open(open.id)).state,
     );
     const terms = termsOf(target, options, account, deps);
-    const made = open === undefined && isSampled(target) ? await draw(target, offer, terms, deps) : undefined;
+    const made = open === undefined && isSampled(target) ? await draw(target, found, terms, deps) : undefined;
     const quoted = quoteFor(target, matches, account, options, deps, spent, drawnOf(open ?? made ?? {}));
-    const quote = { ...quoted, overlap: offer.overlap ?? 0 };
-    const rows = options.join?.rows.length ?? quote.rows;
+    const isAnew = quoted.credits > 0n && options.offer === undefined;
+    const reuse = isAnew ? await earlierRun(store, identity, datasetVersion, quoted) : undefined;
+    const quote = { ...quoted, overlap: found.overlap ?? 0, known, reuse };
+    const rows = options.join?.rows.length ?? rowsWritten(target, quote);
     await checkRoom(options, rows);
     if (options.dryRun) return { kind: "quoted", quote };
     requireBalance(quote, target);
     requireBudget(quote, options);
     await checkRows(rows, output, options, "; nothing was spent");
-    const isAnew = quote.credits > 0n && options.offer === undefined;
-    const earlier = isAnew ? await earlierRun(store, identity, datasetVersion, quote) : undefined;
-    if (earlier !== undefined) deps.onNotice(`notice: ${earlier}`);
+    if (reuse !== undefined) deps.onNotice(`notice: ${reuse.text}`);
     if (quote.overlap > 0) deps.onWarning(overlapWarning(quote));
     if (quote.credits > 0n) await deps.consent(quote, false);
-    const division = made ?? (await divisionOf(target, offer, quote.depth, deps));
-    const plan = {
-      command,
-      ...identity,
-      dataset_version: datasetVersion,
-      unit_price: creditText(quote.unitPrice),
-      matches,
-      ...division,
-      paging: seller.client.dialect.paging,
-      ...(pagingName(seller.client.dialect) === "page0" ? { first_page: 0 as const } : {}),
-      view: savedView(options),
-      per_page: options.perPage ?? null,
-      overwrite: options.overwrite,
-      few: {
-        allow_empty: options.allowEmpty,
-        min_rows: options.minRows ?? null,
-        max_shrink: options.maxShrink ?? null,
-      },
-      misses: options.misses ?? null,
-      receipt: options.receipt ?? null,
-    };
+    const division = made ?? (await partsToBuy(target, found, quote, account, deps));
+    const bought = isNarrowed(target) ? rowsOf(division.counts) : matches;
+    const plan = planOf(command, identity, { ...division, matches: bought }, { quote, datasetVersion, options, deps });
+    const agreed = isNarrowed(target) ? { ...quoteFor(target, bought, account, options, deps), known } : quote;
     const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
     if (options.join !== undefined) await run.keepInput(options.join.text);
     await takeOver(run, owned, deps.now);
-    return await buyAndWrite(run, store, quote, { ...options, output }, account, deps);
+    return await buyAndWrite(run, store, agreed, { ...options, output }, account, deps);
   } finally {
     await outputLock?.release();
   }
@@ -273,7 +259,9 @@ async function buyAndWrite(
   let written: Output | undefined;
   try {
     const continued = run.state.session !== undefined;
-    const sink = await openOutput(run, options, deps);
+    const ownership = isNarrowed(run.plan.target) ? await deps.ownership?.(account) : undefined;
+    const opened = await openOutput(run, options, deps);
+    const sink = ownership === undefined ? opened : new OwnedOutput(opened, run, ownership);
     written = sink;
     const cap = consentedCap(quote, run.state, options.maxCredits);
     await run.append({
@@ -288,7 +276,13 @@ async function buyAndWrite(
     deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });
     const distinct = new Distinct(kindOf(run), Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000));
     const bought = await buy({ run, quote, cap, sink, distinct }, options, account, deps);
-    const { receipt, misses } = await deliver({ run, quote, distinct, bought, sink }, options, continued, deps);
+    const narrowed = await narrowing(run, quote, sink, ownership);
+    const { receipt, misses } = await deliver(
+      { run, quote, distinct, bought, sink, narrowed },
+      options,
+      continued,
+      deps,
+    );
     written = undefined;
     await store.finish(run, deps.now());
     await run.close();

@@ -13,6 +13,7 @@ import { grouped } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
+import type { Known } from "./ownership.ts";
 import { requestsFor } from "./paging.ts";
 
 export type Bound = "matches" | "limit" | "cap" | "companies" | "sample";
@@ -43,6 +44,10 @@ export interface Quote {
   readonly depth: number | undefined;
   /** Where it is a sample: what it is drawn by, and how. */
   readonly sample: SampleQuote | undefined;
+  /** How much of the segment is owned; undefined where nobody looked. */
+  readonly known?: Known | undefined;
+  /** A finished run that holds the same rows. */
+  readonly reuse?: { readonly run: string; readonly rows: number; readonly text: string } | undefined;
 }
 
 export interface SampleQuote {
@@ -224,4 +229,27 @@ export const quoteJson = (quote: Quote, target: Target): Record<string, unknown>
   max_depth: quote.depth ?? null,
   overlap: quote.overlap ?? 0,
   sample: quote.sample ?? null,
+  ...knownJson(quote),
+  reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
 });
+
+/** What is owned already, and what buying only the others takes. */
+function knownJson({ known, unitPrice }: Quote): Record<string, unknown> {
+  const { owned = null, exact = null, total = 0, calls = null, estimate } = known ?? {};
+  const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice));
+  return {
+    owned,
+    owned_exact: exact,
+    owned_calls: calls,
+    new_only:
+      estimate === undefined || owned === null
+        ? null
+        : {
+            new: total - owned,
+            credits: price(total - owned),
+            max_credits: price(estimate.rows),
+            calls: estimate.calls,
+            calls_per_credit: estimate.callsPerCredit,
+          },
+  };
+}

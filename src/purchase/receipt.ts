@@ -12,6 +12,7 @@ import type { Written } from "../output/sinks/sink.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Doubled } from "./order.ts";
+import type { Narrowed } from "./owned.ts";
 import type { Bound, Quote, SampleQuote } from "./quote.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
@@ -44,6 +45,8 @@ export interface Receipt {
   readonly uncertain_credits: number;
   readonly foreign_credits: number;
   readonly balance: number | null;
+  /** Where only new people were bought: how many they are, and how many rows were of people owned before. */
+  readonly new_only: { readonly new: number; readonly again: number; readonly whole: boolean | null } | null;
   /** Whether everything that matched was received; of a sample, whether all of it was. */
   readonly complete: boolean;
   /** Why the run fell short of what was wanted, in a sentence; null where it did not. */
@@ -62,6 +65,7 @@ export interface ReceiptInput {
   /** The cap that the user set. */
   readonly maxCredits: Credits | undefined;
   readonly finishedAt: number;
+  readonly narrowed?: Narrowed | null;
 }
 
 export function buildReceipt(input: ReceiptInput): Receipt {
@@ -70,7 +74,8 @@ export function buildReceipt(input: ReceiptInput): Receipt {
   const { target } = plan;
   const { balance } = bought;
   const isWhole = quote.bound === "matches" || quote.bound === "companies";
-  const shortfall = whyShort(input);
+  const narrowed = input.narrowed ?? null;
+  const shortfall = whyShort(input) ?? narrowed?.shortfall ?? null;
   return {
     run: run.id,
     command: plan.command,
@@ -81,6 +86,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     filters: filtersOf(target),
     companies: target.kind === "search" ? null : target.companies.map(({ value }) => value),
     sample: quote.sample ?? null,
+    new_only: narrowed === null ? null : { new: narrowed.new, again: narrowed.again, whole: narrowed.whole },
     count: plan.matches,
     wanted: quote.rows,
     bound: quote.bound,

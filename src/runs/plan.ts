@@ -37,6 +37,8 @@ export type Target =
       readonly union?: readonly Filters[];
       /** Segments whose people are left out. */
       readonly except?: readonly Filters[];
+      /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
+      readonly owned?: "without" | "with";
       readonly sample?: Sampling;
       /** The list that a refresh buys for: absolute path. Only parts of the segment are bought. */
       readonly list?: string;
@@ -115,7 +117,8 @@ export const companyKey = ({ by, value }: CompanyQuery): string =>
 export function targetText(target: Target): string {
   if (target.kind === "search") {
     const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
-    return `search ${target.canonical}${sample}${target.list === undefined ? "" : ` for ${target.list}`}`;
+    const only = target.owned === undefined ? "" : ` ${target.owned} the owned`;
+    return `search ${target.canonical}${only}${sample}${target.list === undefined ? "" : ` for ${target.list}`}`;
   }
   const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
   const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";

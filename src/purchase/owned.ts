@@ -1,0 +1,130 @@
+import type { AccountView } from "../client/types.ts";
+import { grouped } from "../contract/text.ts";
+import type { Output } from "../output/output.ts";
+import type { Page } from "../render/page.ts";
+import type { Plan, Target } from "../runs/plan.ts";
+import type { Run } from "../runs/run.ts";
+import { divisionOf } from "./divided.ts";
+import type { ExportDeps, Offer } from "./order.ts";
+import type { Known, Ownership } from "./ownership.ts";
+import type { Quote } from "./quote.ts";
+
+/** Whether only those are bought whom nobody owns yet. */
+export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
+
+/** The most rows that buying the new people takes. */
+export const mostRows = (known: Known | undefined): number => known?.estimate?.rows ?? 0;
+
+/** New people of the segment, where that is known. */
+export const newIn = (known: Known | undefined): number | undefined =>
+  known === undefined ? undefined : known.total - known.owned;
+
+export const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);
+
+/** The most rows that can be written: what is bought, and where they are wanted those that are owned. */
+export const rowsWritten = (target: Target, { rows, known }: Quote): number =>
+  target.kind === "search" && target.owned === "with" ? rows + (known?.owned ?? 0) : rows;
+
+/** The parts that a run is to buy, found by free counts after they were agreed to. */
+export async function partsToBuy(
+  target: Target,
+  offer: Offer,
+  quote: Quote,
+  account: AccountView,
+  deps: ExportDeps,
+): Promise<Pick<Plan, "parts" | "counts" | "unreached" | "overlap">> {
+  if (!isNarrowed(target)) return divisionOf(target, offer, quote.depth, deps);
+  const ownership = await deps.ownership?.(account);
+  if (ownership === undefined) throw new TypeError("nobody knows who is owned");
+  const { unreached = [], ...found } = await ownership.divide(quote.rows);
+  const made = await divisionOf(target, { ...offer, ...found }, quote.depth, deps);
+  const left = [...unreached, ...(made.unreached ?? [])];
+  return left.length === 0 ? made : { ...made, unreached: left };
+}
+
+/** Writes what an ownership says of the rows that a run bought, and then what was owned before. */
+export class OwnedOutput implements Output {
+  readonly #inner: Output;
+  readonly #run: Run;
+  readonly #ownership: Ownership;
+  /** Rows that were bought, and those of them whose people were owned before. */
+  readonly rows = { bought: 0, again: 0 };
+
+  constructor(inner: Output, run: Run, ownership: Ownership) {
+    this.#inner = inner;
+    this.#run = run;
+    this.#ownership = ownership;
+  }
+
+  get notices(): readonly string[] {
+    return this.#inner.notices;
+  }
+
+  write(page: Page): Promise<void> {
+    const { kept, again } = this.#kept(page);
+    this.rows.bought += page.length;
+    this.rows.again += again;
+    return this.#inner.write(kept);
+  }
+
+  /** The rows of a page that are written: with the owned, what was bought again too, as it is newer. */
+  #kept(page: Page): { readonly kept: Page; readonly again: number } {
+    const before = this.#ownership.before(this.#run, page);
+    const { target } = this.#run.plan;
+    if (before.size === 0 || (target.kind === "search" && target.owned === "with"))
+      return { kept: page, again: before.size };
+    const fresh = Array.from({ length: page.length }, (_, row) => row).filter((row) => !before.has(row));
+    return { kept: page.select(fresh), again: before.size };
+  }
+
+  async prepare(pages: () => AsyncIterable<Page>): ReturnType<Output["prepare"]> {
+    const beside = (): AsyncIterable<Page> => this.#ownership.beside(this.#run);
+    const kept = (page: Page): Page => this.#kept(page).kept;
+    for await (const page of beside()) await this.#inner.write(page);
+    return this.#inner.prepare(async function* () {
+      for await (const page of pages()) yield kept(page);
+      yield* beside();
+    });
+  }
+
+  publish(): Promise<void> {
+    return this.#inner.publish();
+  }
+
+  abort(): Promise<void> {
+    return this.#inner.abort();
+  }
+}
+
+/** How buying only new people went. */
+export interface Narrowed {
+  readonly new: number;
+  /** Rows of people who were owned before: they shared the last parts with new ones, or moved. */
+  readonly again: number;
+  /** Whether free counts said at the end that everybody of the segment is owned; null where a limit or cap left some out. */
+  readonly whole: boolean | null;
+  readonly shortfall: string | null;
+}
+
+/** Asked after everything was bought and before anything is published. */
+export async function narrowing(
+  run: Run,
+  quote: Quote,
+  sink: Output,
+  ownership: Ownership | undefined,
+): Promise<Narrowed | null> {
+  if (!(sink instanceof OwnedOutput) || ownership === undefined) return null;
+  const { bought, again } = sink.rows;
+  const unreached = unreachedText(run.plan);
+  const all = quote.bound === "matches" && run.state.rows >= quote.rows;
+  const shortfall = unreached ?? (all ? ((await ownership.certify(run)) ?? null) : null);
+  return { new: bought - again, again, whole: all ? shortfall === null : null, shortfall };
+}
+
+/** New people in no part, in a sentence; undefined where everybody is in one. */
+function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {
+  const people = rowsOf(unreached.map(({ count }) => count));
+  if (people === 0) return undefined;
+  const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
+  return `${grouped(people)} of the new people were not bought: ${who.join(", ")}; without --new-only they are bought with those you own`;
+}
