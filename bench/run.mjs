@@ -27,6 +27,7 @@ const PARTS = {
   service: { covers: ["L1", "L2", "L3"], minutes: { full: 5, quick: 2 } },
   refresh: { covers: ["R1", "R2", "refresh"], minutes: { full: 15, quick: 1.5 } },
   "growth-ledger": { covers: ["ledger"], minutes: { full: 4, quick: 0.3 } },
+  "new-only": { covers: ["R4"], minutes: { full: 1, quick: 0.3 } },
   "growth-runs": { covers: ["runs"], minutes: { full: 2, quick: 1 } },
 };
 /** Names of several parts at once. The other two series of growth come with `export` and `count`. */
@@ -54,6 +55,7 @@ const ORDER = [
   "L3",
   "R1",
   "R2",
+  "R4",
   "W1",
   "W2",
   "W3",
@@ -134,7 +136,7 @@ process.exitCode = failed ? 1 : 0;
 
 /** The rows and series of one part; where it fails, rows that say so. */
 async function measureOne(family) {
-  const [file, what] = family.split("-");
+  const [file, what] = family.startsWith("growth-") ? family.split("-") : [family];
   const { measure } = await import(`./${file}.mjs`);
   try {
     const measured = await measure({ quick: values.quick, people, what });

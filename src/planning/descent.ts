@@ -1,6 +1,6 @@
 import type { Filters } from "../contract/filters.ts";
 import { Alphabet, bySteps, END } from "./names.ts";
-import { loosened, type Node, newIn, ownedIn, piece, rest, unsound } from "./node.ts";
+import { loosened, type Node, newIn, ownedIn, type Piece, piece, rest, unsound } from "./node.ts";
 import type { Counts, Member } from "./question.ts";
 import { stopRule } from "./stop.ts";
 import { Values } from "./values.ts";
@@ -28,12 +28,14 @@ export interface Leaf {
   readonly fresh: number;
 }
 
-/** What to buy so as to have everybody who is new. The leaves are disjoint; their new people and the unreached ones are all new people. */
+/** What to buy so as to have everybody who is new. Nobody new is in two leaves; those in them and the unreached ones are all of them. */
 export interface Descent {
   /** Those with the fewest owned people for each new one first. */
   readonly leaves: readonly Leaf[];
   /** New people in no leaf, and why. */
   readonly unreached: readonly { readonly where: string; readonly count: number }[];
+  /** Owned people who may be in two leaves. */
+  readonly overlap: number;
 }
 
 /**
@@ -56,6 +58,7 @@ interface Division {
   readonly parts: readonly Node[];
   readonly left: number;
   readonly why: string;
+  readonly byName?: boolean;
 }
 
 const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
@@ -73,6 +76,7 @@ class Search {
   readonly #leaves: Node[] = [];
   readonly #unreached: { where: string; count: number }[] = [];
   #rows = 0;
+  #overlap = 0;
 
   constructor(input: DescentInput, counts: Counts) {
     this.#input = input;
@@ -96,7 +100,7 @@ class Search {
     const leaves = this.#leaves
       .map((node) => ({ filters: node.filters, count: node.count, fresh: newIn(node) }))
       .sort((a, b) => a.count / a.fresh - b.count / b.fresh);
-    return { leaves, unreached: this.#unreached };
+    return { leaves, unreached: this.#unreached, overlap: this.#overlap };
   }
 
   /** Divides a node, or takes it for a leaf. @param strict whether only what is all new, or not to be divided, is a leaf */
@@ -129,13 +133,20 @@ class Search {
     // Where it is not known who is in it, names tell nothing.
     if (known || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
     let best: Division = NONE;
+    let letters: Division = NONE;
     for (const way of ways) {
       if (this.#counts.calls >= this.#input.maxCalls) break;
       const division = await way();
       if (division.left === 0) return division.parts;
       if (division.left < best.left) best = division;
+      if (division.byName && division.left < letters.left) letters = division;
       // Of a large node all of the owned would be asked after at each step: rather name who is left.
       if (isLarge && !known && division.parts.length > 0) break;
+    }
+    if (letters.parts.length > 0) {
+      const left = letters.left - (await this.#strays(loosened(node, "known"), letters.parts, letters.left));
+      if (left === 0) return letters.parts;
+      best = { ...letters, left };
     }
     const isOut = this.#counts.calls >= this.#input.maxCalls && this.#counts.calls > calls;
     const why = isOut ? OUT_OF_CALLS : best.why;
@@ -145,6 +156,54 @@ class Search {
     }
     this.#give(why, best.left);
     return best.parts;
+  }
+
+  /**
+   * New people of a node who are in none of its parts: looked for by values, with the new people of the parts told from them by counts. The cells
+   * that are bought have nobody else new, so only owned people may be in a part too.
+   * @returns how many of them were found
+   */
+  async #strays(cell: Node, parts: readonly Node[], strays: number): Promise<number> {
+    if (strays === 0) return 0;
+    const owned = ownedIn(cell);
+    const isAlone = newIn(cell) === strays;
+    const isRoom = this.#waste + owned <= this.#input.maxWaste;
+    if (isAlone && (owned === 0 || (isRoom && this.#byName(owned, strays)))) {
+      this.#take(cell);
+      this.#overlap += owned;
+      return strays;
+    }
+    for (const { left, right } of await this.#values.cuts(cell)) {
+      if (this.#counts.calls >= this.#input.maxCalls) return 0;
+      const halves = [await this.#half(cell, parts, left), await this.#half(cell, parts, right)];
+      if (halves.some(({ fresh }) => fresh < 0)) throw unsound("parts of a part have more new people than it has");
+      if (halves.reduce((sum, { fresh }) => sum + fresh, 0) !== strays) continue;
+      let found = 0;
+      for (const half of halves) found += await this.#strays(half.cell, half.parts, half.fresh);
+      return found;
+    }
+    if (!isAlone || !isRoom) return 0;
+    this.#take(cell);
+    this.#overlap += owned;
+    return strays;
+  }
+
+  /** One half of a cell, of the parts that share it, and how many new people are in none of them. */
+  async #half(
+    cell: Node,
+    parts: readonly Node[],
+    { filters, holds }: Piece,
+  ): Promise<{ readonly cell: Node; readonly parts: readonly Node[]; readonly fresh: number }> {
+    const half = await piece(cell, { filters, holds }, this.#counts);
+    const shared: Node[] = [];
+    for (const part of newIn(half) === 0 ? [] : parts) {
+      const { name, name_prefix: beginning } = part.filters;
+      const { name_prefix: _, ...others } = filters;
+      const both = name === undefined ? { ...filters, name_prefix: beginning ?? "" } : { ...others, name };
+      const node = await piece(loosened(part, "known"), { filters: both, holds }, this.#counts);
+      if (newIn(node) > 0) shared.push(node);
+    }
+    return { cell: half, parts: shared, fresh: newIn(half) - shared.reduce((sum, part) => sum + newIn(part), 0) };
   }
 
   #take(node: Node): void {
@@ -200,7 +259,7 @@ class Search {
       left -= fresh;
     }
     const so = beginning === "" ? "" : `"${beginning}" and `;
-    return { parts, left, why: `whose names begin with ${so}a character that no owned name has there` };
+    return { parts, left, why: `whose names begin with ${so}a character that no owned name has there`, byName: true };
   }
 
   /** By the values of some key. @param least how likely all of the new people have one */

@@ -15,6 +15,9 @@ const KINDS: readonly { readonly from: number; readonly rows: number; readonly c
   { from: 1, rows: 3, calls: 0.45 },
 ];
 
+/** Calls before the first new person is found: whose names hold, what covers the segment. */
+const BASE = 40;
+
 /** Small numbers are rounded up by this many rows. */
 const SPARE = 2;
 
@@ -31,7 +34,7 @@ export function estimate(total: number, fresh: number, callsPerCredit: number, k
   if (rows === total) return whole;
   const levels = Math.log2(total / fresh);
   const each = known ? 1.9 * levels + 2 : 2.4 * levels + 7;
-  return { callsPerCredit, calls: Math.ceil(fresh * each * kind.calls), rows };
+  return { callsPerCredit, calls: Math.ceil(fresh * each * kind.calls) + BASE, rows };
 }
 
 /** The estimate at the most calls a credit that fits into so many calls; undefined where none does. */

@@ -20,7 +20,7 @@ export interface Known {
 }
 
 /** The parts of a segment that hold its new people. */
-export interface NewParts extends Pick<Plan, "unreached"> {
+export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
   readonly parts: readonly Filters[];
   readonly counts: readonly number[];
 }

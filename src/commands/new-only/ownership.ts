@@ -156,14 +156,19 @@ export class OwnedSegment implements Ownership {
         named: person.known || person.address === undefined || named.has(person),
       }));
       const spare = this.#callsToLook(kept.length + others);
-      const { leaves, unreached } = await descend(
+      const { leaves, unreached, overlap } = await descend(
         { segment, total, owned, callsPerCredit, maxCalls: maxCalls - spare, maxWaste: rows - others, maxRows },
         this.#counts,
       );
       onNotice(
         `${counted(others, "new person", "new people")} in ${counted(leaves.length, "part")}, found by ${counted(this.#counts.calls, "free count")}`,
       );
-      return { parts: leaves.map(({ filters }) => filters), counts: leaves.map(({ count }) => count), unreached };
+      return {
+        parts: leaves.map(({ filters }) => filters),
+        counts: leaves.map(({ count }) => count),
+        unreached,
+        ...(overlap === 0 ? {} : { overlap }),
+      };
     });
   }
 

@@ -1,0 +1,285 @@
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { CanonicalFilters } from "../../src/contract/filters.ts";
+import { canonicalAddress, slugOf } from "../../src/contract/normalise.ts";
+import { charged, readCsv, spawnUser, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const CREDITS = 100_000;
+const SEGMENT = ["--department", "Sales"];
+
+/** What the service was asked to count. */
+const counted: CanonicalFilters[] = [];
+let service: TestService;
+let everybody: string[];
+
+beforeAll(async () => {
+  service = await startTestService({
+    people: 6_000,
+    credits: CREDITS,
+    plan: { perMinute: 10_000_000, perDay: 100_000_000 },
+    wrapEngine: (engine) =>
+      new Proxy(engine, {
+        get: (target, key) => {
+          if (key === "count") {
+            return (filters: CanonicalFilters) => {
+              counted.push(filters);
+              return target.count(filters);
+            };
+          }
+          const value = Reflect.get(target, key) as unknown;
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      }),
+  });
+  const all = user(service.url, service.key);
+  expect((await all.run(["search", ...SEGMENT, "--yes", "-o", "all.csv"])).code).toBe(0);
+  everybody = idsIn(all, "all.csv");
+});
+afterAll(() => service.close());
+
+const idsIn = (of: User, name: string): string[] =>
+  readCsv(of.read(name))
+    .map(({ id = "" }) => id)
+    .sort();
+
+/** A user who owns those of the segment with at most so many followers. */
+async function owner(most = 1_500, at = service.url): Promise<{ me: User; owned: string[] }> {
+  const me = user(at, service.key);
+  const { code, stderr } = await me.run([
+    "search",
+    ...SEGMENT,
+    "--followers-max",
+    String(most),
+    "--yes",
+    "-o",
+    "own.csv",
+  ]);
+  expect(code, stderr).toBe(0);
+  return { me, owned: idsIn(me, "own.csv") };
+}
+
+const spent = async <T>(work: () => Promise<T>): Promise<[T, number]> => {
+  const before = await charged(service, CREDITS);
+  const result = await work();
+  return [result, (await charged(service, CREDITS)) - before];
+};
+
+describe("quotes", () => {
+  test("say how many are owned, and what only the new ones cost", async () => {
+    const { me, owned } = await owner();
+    const { code, stdout, stderr } = await me.run(["search", ...SEGMENT, "--dry-run", "--json"]);
+    expect(code, stderr).toBe(0);
+    const fresh = everybody.length - owned.length;
+    const quote = JSON.parse(stdout);
+    expect(quote).toMatchObject({
+      matches: everybody.length,
+      owned: owned.length,
+      owned_exact: true,
+      new_only: { new: fresh, credits: fresh, calls_per_credit: 5 },
+      reuse: null,
+    });
+    expect(quote.new_only.max_credits).toBeLessThanOrEqual(Math.ceil(fresh * 1.1) + 2);
+    const text = await me.run(["search", ...SEGMENT, "--dry-run"]);
+    expect(text.stdout).toMatch(new RegExp(`owned already\\s+${owned.length} \\(2 free counts\\)`));
+    expect(text.stdout).toContain("credits with --new-only, about");
+  });
+
+  test("name a finished run with the same rows", async () => {
+    const { me, owned } = await owner();
+    const again = ["search", ...SEGMENT, "--followers-max", "1500", "--dry-run"];
+    const { stdout } = await me.run([...again, "--json"]);
+    const { reuse } = JSON.parse(stdout);
+    expect(reuse.rows).toBe(owned.length);
+    expect((await me.run(again)).stdout).toMatch(new RegExp(`kept in a run +run ${reuse.run}`));
+  });
+
+  test("of who owns nobody are as they were, and ask nothing more", async () => {
+    const me = user(service.url, service.key);
+    const before = counted.length;
+    const { stdout } = await me.run(["search", "--department", "Legal", "--dry-run", "--json"]);
+    expect(JSON.parse(stdout)).toMatchObject({ owned: 0, new_only: null });
+    expect(counted.length - before).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("--new-only", () => {
+  test("buys whom nobody owned, each once, and proves it", async () => {
+    const { me, owned } = await owner();
+    const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--receipt", "r.json"];
+    const [ran, credits] = await spent(() => me.run(argv));
+    expect(ran.code, ran.stderr).toBe(0);
+    const fresh = everybody.filter((id) => !owned.includes(id));
+    expect(idsIn(me, "new.csv")).toEqual(fresh);
+    const receipt = JSON.parse(me.read("r.json"));
+    expect(receipt.new_only).toEqual({ new: fresh.length, again: credits - fresh.length, whole: true });
+    expect(credits).toBe(receipt.credits);
+    expect(credits).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.1) + 2);
+    expect(ran.stderr).toContain(`Exported ${fresh.length} new profiles for ${credits} credits to new.csv`);
+    // Once more: nobody is new.
+    const [again, nothing] = await spent(() =>
+      me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "none.csv", "--allow-empty"]),
+    );
+    expect(again.code, again.stderr).toBe(0);
+    expect(nothing).toBe(0);
+    expect(idsIn(me, "none.csv")).toEqual([]);
+  });
+
+  test("--with-owned writes the whole segment, the owned at 0 credits", async () => {
+    const { me, owned } = await owner();
+    const [ran, credits] = await spent(() => me.run(["search", ...SEGMENT, "--with-owned", "--yes", "-o", "all.csv"]));
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(idsIn(me, "all.csv")).toEqual(everybody);
+    expect(credits).toBeLessThanOrEqual(Math.ceil((everybody.length - owned.length) * 1.1) + 2);
+  });
+
+  test("before it was agreed to nobody is looked for, and nobody is asked after who is not owned", async () => {
+    const { me, owned } = await owner();
+    const slug = (address: string): string => slugOf(canonicalAddress(address) ?? "");
+    const slugs = new Set(readCsv(me.read("own.csv")).map(({ network_url = "" }) => slug(network_url)));
+    const asked = (from: number): string[] =>
+      counted.slice(from).flatMap(({ exact }) => (exact.network_url ?? []).map((address) => slugOf(address)));
+    for (const argv of [["--dry-run"], []]) {
+      const before = counted.length;
+      const ran = await me.run(["search", ...SEGMENT, "--new-only", ...argv]);
+      expect([0, 2, 10]).toContain(ran.code);
+      const looked = counted.slice(before);
+      expect(looked.length).toBeLessThanOrEqual(1 + 6 + 1 + Math.ceil(owned.length / 1_000));
+      expect(looked.every(({ prefix, exact }) => Object.keys(prefix).length === 0 && exact.name === undefined)).toBe(
+        true,
+      );
+    }
+    const before = counted.length;
+    expect((await me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv"])).code).toBe(0);
+    expect(asked(before).length).toBeGreaterThan(0);
+    // The certificate asks after those who were bought by then.
+    for (const { network_url = "" } of readCsv(me.read("new.csv"))) slugs.add(slug(network_url));
+    expect(asked(before).filter((slug) => !slugs.has(slug))).toEqual([]);
+  });
+
+  test("addresses: only those of nobody who is owned are bought", async () => {
+    const { me, owned } = await owner();
+    const all = user(service.url, service.key);
+    await all.run(["search", ...SEGMENT, "--limit", "60", "--yes", "-o", "some.csv"]);
+    const some = readCsv(all.read("some.csv"));
+    const argv = some.flatMap(({ network_url = "" }) => ["--network-url", network_url]);
+    const [ran, credits] = await spent(() => me.run(["search", ...argv, "--new-only", "--yes", "-o", "new.csv"]));
+    expect(ran.code, ran.stderr).toBe(0);
+    const fresh = some.map(({ id = "" }) => id).filter((id) => !owned.includes(id));
+    expect(idsIn(me, "new.csv")).toEqual(fresh.sort());
+    expect(credits).toBe(fresh.length);
+  });
+
+  test("who owns nobody buys everybody", async () => {
+    const me = user(service.url, service.key);
+    const [ran, credits] = await spent(() =>
+      me.run(["search", "--department", "Legal", "--new-only", "--yes", "-o", "l.csv"]),
+    );
+    expect(ran.code, ran.stderr).toBe(0);
+    expect(readCsv(me.read("l.csv"))).toHaveLength(credits);
+  });
+
+  test("employees of one company", async () => {
+    const me = user(service.url, service.key);
+    const first = await me.run(["search", ...SEGMENT, "--limit", "20", "--yes", "--format", "csv"]);
+    const company =
+      readCsv(first.stdout)
+        .map(({ company_network_url = "" }) => company_network_url)
+        .find(Boolean) ?? "";
+    const [ran, credits] = await spent(() => me.run(["employees", company, "--new-only", "--yes", "-o", "e.csv"]));
+    expect(ran.code, ran.stderr).toBe(0);
+    const rows = readCsv(me.read("e.csv")).length;
+    expect(rows).toBeGreaterThan(0);
+    expect(credits - rows).toBeLessThanOrEqual(1);
+    const { code, stderr } = await me.run(["employees", "acme.com", "--new-only", "--dry-run"]);
+    expect(code).toBe(2);
+    expect(stderr).toContain("--new-only takes one company, by its profile address or slug");
+  });
+
+  test.each([
+    [["--new-only", "--with-owned"], "exclude each other"],
+    [["--new-only", "--sample", "5"], "a sample exclude each other"],
+    [["--new-only", "--owned"], "--new-only is about buying"],
+    [["--new-only", "--max-calls", "9"], "free calls, more than the 9 allowed; nothing was spent"],
+  ])("%j is refused", async (argv, message) => {
+    const { me } = await owner();
+    const [{ code, stderr }, credits] = await spent(() => me.run(["search", ...SEGMENT, ...argv]));
+    expect(code).toBe(2);
+    expect(stderr).toContain(message);
+    expect(credits).toBe(0);
+  });
+});
+
+test("killed at any step and run again: the same file for the same credits", async () => {
+  const argv = ["search", ...SEGMENT, "--new-only", "--yes", "--base-url", service.url, "-o"];
+  const quiet = await owner();
+  const [first, credits] = await spent(() => spawnUser(quiet.me, [...argv, "new.csv"]));
+  expect(first.code, first.stderr).toBe(0);
+  for (const step of [12, 30]) {
+    const { me } = await owner();
+    const [again, all] = await spent(async () => {
+      await spawnUser(me, [...argv, "new.csv"], { HEADCOUNT_FAILPOINT: String(step) });
+      return spawnUser(me, [...argv, "new.csv", "--overwrite", "--allow-empty"]);
+    });
+    expect({ step, code: again.code, stderr: again.stderr }).toMatchObject({ step, code: 0 });
+    if (again.stderr.includes("Exported 0 new")) continue;
+    expect(idsIn(me, "new.csv")).toEqual(idsIn(quiet.me, "new.csv"));
+    expect(all).toBe(credits);
+  }
+}, 300_000);
+
+/** The same service as another one would be: 50 values a key, 25 rows a page, no version of the dataset, some people without an address. */
+async function foreign(): Promise<{ url: string; close: () => void; longest: () => number }> {
+  let longest = 0;
+  const server = createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk as Buffer);
+    const text = Buffer.concat(chunks).toString();
+    const body = text === "" ? {} : JSON.parse(text);
+    const refuse = (detail: string): void => {
+      response.writeHead(422, { "content-type": "application/json" });
+      response.end(
+        JSON.stringify({ status: false, detail: [detail], result: null, credits_used: 0, credits_remaining: 0 }),
+      );
+    };
+    for (const value of Object.values(body.filters ?? {}))
+      if (Array.isArray(value) && value.length > 50) return refuse("a filter takes at most 50 values");
+    longest = Math.max(longest, ...[body.filters?.network_url ?? []].map((list) => [list].flat().length));
+    if (body.per_page > 25) return refuse("per_page must be between 1 and 25");
+    const headers = { authorization: String(request.headers.authorization), "content-type": "application/json" };
+    const key = request.headers["idempotency-key"];
+    const answer = await fetch(service.url + request.url, {
+      method: request.method ?? "GET",
+      headers: { ...headers, ...(key === undefined ? {} : { "idempotency-key": String(key) }) },
+      ...(text === "" ? {} : { body: text }),
+    });
+    const reply = (await answer.text())
+      .replace(/"dataset_version":"[^"]*",?/g, "")
+      .replace(/"network_url":"([^"]*[05])"/g, '"network_url":null');
+    response.writeHead(answer.status, { "content-type": "application/json" });
+    response.end(reply);
+  });
+  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: () => server.close(),
+    longest: () => longest,
+  };
+}
+
+test("a foreign service: short lists, small pages, no version, people without an address", async () => {
+  const other = await foreign();
+  try {
+    const { me, owned } = await owner(1_500, other.url);
+    const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--max-calls", "20000"];
+    const [ran, credits] = await spent(() => me.run(argv));
+    expect(ran.code, ran.stderr).toBe(0);
+    const fresh = everybody.filter((id) => !owned.includes(id));
+    expect(idsIn(me, "new.csv")).toEqual(fresh);
+    expect(credits).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.1) + 2);
+    expect(other.longest()).toBe(50);
+  } finally {
+    other.close();
+  }
+}, 120_000);
