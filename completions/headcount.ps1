@@ -285,6 +285,10 @@ $headcountTree = @{
       '--spread' = @{ Text = 'buy so many people by chance of each value of a key'; Value = @{ Kind = 'text' } }
       '--values' = @{ Text = 'with --spread: a value of the key, or @FILE with one a line; again for more'; Value = @{ Kind = 'text' } }
       '--seed' = @{ Text = 'draw a sample again (default: another each time)'; Value = @{ Kind = 'text' } }
+      '--new-only' = @{ Text = 'buy only whom you do not own: finds them by free counts, after you agreed'; Value = $null }
+      '--with-owned' = @{ Text = 'the same, and write those you own beside them at 0 credits'; Value = $null }
+      '--max-calls' = @{ Text = 'free counts that --new-only may make (default: 5000)'; Value = @{ Kind = 'text' } }
+      '--calls-per-credit' = @{ Text = 'free counts that saving one credit may take (default: 5); 0 buys without looking'; Value = @{ Kind = 'text' } }
       '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
       '--owned' = @{ Text = 'write who you own of the segment instead: offline, 0 credits'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
@@ -377,6 +381,10 @@ $headcountTree = @{
       '--fresh' = @{ Text = 'begin anew instead of continuing an unfinished run'; Value = $null }
       '--on-new-dataset' = @{ Text = 'where an unfinished run''s dataset is gone: begin anew, or end with 10'; Value = @{ Kind = 'list'; Values = @('fresh', 'fail') } }
       '--receipt' = @{ Text = 'write the receipt (counts, credits, SHA-256) as JSON'; Value = @{ Kind = 'file' } }
+      '--new-only' = @{ Text = 'buy only whom you do not own: finds them by free counts, after you agreed'; Value = $null }
+      '--with-owned' = @{ Text = 'the same, and write those you own beside them at 0 credits'; Value = $null }
+      '--max-calls' = @{ Text = 'free counts that --new-only may make (default: 5000)'; Value = @{ Kind = 'text' } }
+      '--calls-per-credit' = @{ Text = 'free counts that saving one credit may take (default: 5); 0 buys without looking'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

@@ -7,7 +7,7 @@ import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, notComplete, nothingLookedUp } from "./failures.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
-import type { Narrowed } from "./owned.ts";
+import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
 

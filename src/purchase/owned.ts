@@ -6,7 +6,7 @@ import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { divisionOf } from "./divided.ts";
 import type { ExportDeps, Offer } from "./order.ts";
-import type { Known, Ownership } from "./ownership.ts";
+import type { Known, Narrowed, Ownership } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
 
 /** Whether only those are bought whom nobody owns yet. */
@@ -94,16 +94,6 @@ export class OwnedOutput implements Output {
   abort(): Promise<void> {
     return this.#inner.abort();
   }
-}
-
-/** How buying only new people went. */
-export interface Narrowed {
-  readonly new: number;
-  /** Rows of people who were owned before: they shared the last parts with new ones, or moved. */
-  readonly again: number;
-  /** Whether free counts said at the end that everybody of the segment is owned; null where a limit or cap left some out. */
-  readonly whole: boolean | null;
-  readonly shortfall: string | null;
 }
 
 /** Asked after everything was bought and before anything is published. */

@@ -40,3 +40,13 @@ export interface Ownership {
 }
 
 export type OpenOwnership = (account: AccountView) => Promise<Ownership | undefined>;
+
+/** How buying only new people went. */
+export interface Narrowed {
+  readonly new: number;
+  /** Rows of people who were owned before: they shared the last parts with new ones, or moved. */
+  readonly again: number;
+  /** Whether free counts said at the end that everybody of the segment is owned; null where a limit or cap left some out. */
+  readonly whole: boolean | null;
+  readonly shortfall: string | null;
+}

@@ -12,7 +12,7 @@ import type { Written } from "../output/sinks/sink.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Doubled } from "./order.ts";
-import type { Narrowed } from "./owned.ts";
+import type { Narrowed } from "./ownership.ts";
 import type { Bound, Quote, SampleQuote } from "./quote.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
