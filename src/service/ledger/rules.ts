@@ -187,10 +187,21 @@ function settle(draft: Draft, held: Hold, { amount, holdId, reply, sold }: Settl
   move(draft, { accountId, mode, balance, held: credits(money.held - held.amount) }, budget);
   resolve(draft, held, "posted", amount);
   if (amount > 0n) {
+    // In one literal, here and below: an object made by spreading others costs a charge microseconds.
     draft.writes.entries.push({
-      ...{ accountId, mode, kind: "charge", amount: credits(-amount), balanceAfter: balance },
-      ...{ actor: keyId, holdId, refundOf: null, operation: null, note: call },
-      ...{ price: sold?.price ?? null, sold: sold?.rows ?? null, used: { keyId, call } },
+      accountId,
+      mode,
+      kind: "charge",
+      amount: credits(-amount),
+      balanceAfter: balance,
+      actor: keyId,
+      holdId,
+      refundOf: null,
+      operation: null,
+      note: call,
+      price: sold?.price ?? null,
+      sold: sold?.rows ?? null,
+      used: { keyId, call },
     });
   }
   if (idempotencyKey !== null) {
@@ -291,15 +302,18 @@ function enter(draft: Draft, place: Place, init: Entered, budget?: Capped): void
 const budgetOf = (draft: Draft, { keyId }: Hold): Capped | undefined =>
   draft.budgets.get(draft.keys.get(keyId)?.origin ?? "");
 
-const used = (budget: Capped | undefined, by: { readonly held?: Credits; readonly spent?: Credits }) =>
-  budget && {
-    ...budget,
-    spent: credits(budget.spent + (by.spent ?? ZERO)),
-    held: credits(budget.held + (by.held ?? ZERO)),
-  };
+function used(
+  budget: Capped | undefined,
+  by: { readonly held?: Credits; readonly spent?: Credits },
+): Capped | undefined {
+  if (budget === undefined) return undefined;
+  const { cap, held, origin, spent } = budget;
+  return { origin, cap, spent: credits(spent + (by.spent ?? ZERO)), held: credits(held + (by.held ?? ZERO)) };
+}
 
 function resolve(draft: Draft, held: Hold, state: HoldState, posted: Credits | null): void {
-  draft.holds.set(held.id, { ...held, state, posted });
+  const { accountId, amount, call, id, idempotencyKey, keyId, mode } = held;
+  draft.holds.set(id, { id, accountId, mode, keyId, call, amount, state, posted, idempotencyKey });
   draft.writes.resolved.push({ id: held.id, state, posted });
 }
 
