@@ -36,7 +36,7 @@ export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: st
   { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
   { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },
   { name: "HEADCOUNT_PAGING", meaning: "how the service pages, as --paging" },
-  { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json" },
+  { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json and of saved segments" },
   { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs" },
   { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
   { name: "HEADCOUNT_ASK_ABOVE", meaning: "credits that one look-up may cost unasked (1)" },

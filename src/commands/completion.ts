@@ -96,12 +96,13 @@ async function valueLines(key: FacetKey, like: string, context: Context): Promis
   const connection = context.env.HEADCOUNT_CONNECTION ?? config.default;
   const isLocked = !context.env.HEADCOUNT_API_KEY && findConnection(config, connection ?? "")?.keyStore === "keychain";
   const silent = { ...context, stderr: new Writable({ write: (_chunk, _encoding, done) => done() }) };
-  const found = isLocked
-    ? await import("./owned/shelf.ts").then(({ shelfOf }) => {
-        const { serviceId, mode } = shelfOf({ maxWait: 0 }, context);
-        return ownedValues({ serviceId, keyMode: mode }, context, spec, {}, wanted);
-      })
-    : await withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, spec, {}, wanted));
+  const owned = async () => {
+    const { serviceId, mode } = (await import("./owned/shelf.ts")).shelfOf({ maxWait: 0 }, context);
+    return ownedValues({ serviceId, keyMode: mode }, context, spec, {}, wanted);
+  };
+  const asked = () =>
+    withSession(silent, { maxWait: 0, quiet: true }, (session) => valuesIn(session, silent, spec, {}, wanted));
+  const found = isLocked ? await owned() : await asked().catch(owned);
   return (found?.values ?? []).map(({ value, count }) => line(value, `${count}`));
 }
 

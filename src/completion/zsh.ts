@@ -43,7 +43,8 @@ function action(values: Values, lists: Lists): string {
     case "segments":
       return `_headcount_known_${values.kind}`;
     case "listed":
-      return `_headcount_ask ${values.values[0]}`;
+      // With a space before it _arguments adds no words of its own.
+      return ` _headcount_ask ${values.values[0]}`;
     case "file":
       return "_files";
     case "directory":

@@ -203,21 +203,34 @@ describe("values that the service lists", () => {
     expect(await u.run(complete)).toEqual({ code: 0, stdout: "", stderr: "" });
     await u.run(["search", "--country", "germany", "--limit", "3", "--yes", "-o", "g.csv"]);
     expect((await u.run(complete)).stdout).toBe("germany\t3\n");
-    expect(await u.run(complete, { env: { HEADCOUNT_API_KEY: "" } })).toEqual({ code: 0, stdout: "", stderr: "" });
+    // Nor is a key needed for that.
+    const keyless = await u.run(complete, { env: { HEADCOUNT_API_KEY: "" } });
+    expect(keyless).toEqual({ code: 0, stdout: "germany\t3\n", stderr: "" });
   });
 
-  test("segments are taken apart by them: nobody is paid for twice", async () => {
-    const u = someone();
-    // Nobody of these two is without a seniority, so the values that are listed are everybody's.
-    const told = everybody.filter(({ seniority }) => seniority);
-    const level = told[0]?.seniority ?? "";
-    writeFileSync(u.file("a.json"), JSON.stringify({ seniority: level }));
-    writeFileSync(
-      u.file("b.json"),
-      JSON.stringify({ title_prefix: "c", seniority: [...new Set(told.map((one) => one.seniority))].slice(0, 40) }),
+  test("segments are taken apart by them where a stranger's cannot be", async () => {
+    // A first and a last name that share somebody: everybody of the last one has a first name that is listed, as three or more have it.
+    const times = (key: "first_name" | "last_name", value: string | null | undefined): number =>
+      everybody.filter((one) => one[key] === value).length;
+    const pair = everybody.find(
+      ({ first_name, last_name }) =>
+        Boolean(first_name && last_name) &&
+        everybody
+          .filter((one) => one.last_name === last_name)
+          .every((one) => times("first_name", one.first_name) >= 3) &&
+        times("last_name", last_name) > 1,
     );
-    const quote = JSON.parse((await u.run(["search", "-f", "a.json", "-f", "b.json", "--dry-run", "--json"])).stdout);
-    expect(quote.overlap).toBe(0);
+    const quoteOf = async (u: ReturnType<typeof user>): Promise<{ matches: number; overlap: number }> => {
+      writeFileSync(u.file("a.json"), JSON.stringify({ first_name: pair?.first_name }));
+      writeFileSync(u.file("b.json"), JSON.stringify({ last_name: pair?.last_name }));
+      return JSON.parse((await u.run(["search", "-f", "a.json", "-f", "b.json", "--dry-run", "--json"])).stdout);
+    };
+    const either = everybody.filter(
+      (one) => one.first_name === pair?.first_name || one.last_name === pair?.last_name,
+    ).length;
+    const both = having({ first_name: pair?.first_name ?? "", last_name: pair?.last_name ?? "" });
+    expect(await quoteOf(someone())).toMatchObject({ matches: either, overlap: 0 });
+    expect(await quoteOf(stranger())).toMatchObject({ matches: either + both, overlap: both });
   });
 });
 

@@ -52,6 +52,10 @@ beforeAll(() => {
   mkdirSync(join(dir, "config"));
   writeFileSync(join(dir, "config", "config.json"), '{"connections":{"work":{"baseUrl":"https://api.example:8443"}}}');
   mkdirSync(join(dir, "state", "runs", "20260102-030405-abcdef"), { recursive: true });
+  mkdirSync(join(dir, "config", "segments"));
+  writeFileSync(join(dir, "config", "segments", "eu-legal.json"), '{"department":"Legal"}');
+  writeFileSync(join(dir, "owned.ndjson"), '{"id":"1","country":"United States"}\n');
+  execFileSync(join(dir, "bin", "headcount"), ["owned", "import", join(dir, "owned.ndjson")], { env: environment() });
   writeFileSync(join(dir, "bashrc"), `. '${ROOT}/completions/headcount.bash'\nPS1='READY>'\n`);
   writeFileSync(
     join(dir, "bashrc-full"),
@@ -68,6 +72,7 @@ const environment = (): Record<string, string> => ({
   PATH: `${join(dir, "bin")}:${process.env.PATH}`,
   TERM: "xterm",
   LANG: "C.UTF-8",
+  HEADCOUNT_CONNECTION: "work",
   HEADCOUNT_CONFIG_DIR: join(dir, "config"),
   HEADCOUNT_STATE_DIR: join(dir, "state"),
 });
@@ -99,6 +104,11 @@ const CASES: readonly (readonly [string, readonly string[]])[] = [
   ["connections use wo", ["connections", "use", "work"]],
   ["resume 2026", ["resume", "20260102-030405-abcdef"]],
   ["service gen", ["service", "generate"]],
+  ["count -s eu", ["count", "-s", "eu-legal"]],
+  ["segment show eu", ["segment", "show", "eu-legal"]],
+  // Who is owned tells values, without any key.
+  ["count --country uni", ["count", "--country", "united states"]],
+  ["count --country 'Uni", ["count", "--country", "united states"]],
   ["search --format nd", ["search", "--format", "ndjson"]],
   ["search --fields id,headl", ["search", "--fields", "id,headline"]],
   ["help cro", ["help", "cron"]],
