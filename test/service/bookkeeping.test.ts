@@ -216,6 +216,11 @@ describe("the books", () => {
     expect(csv[0]).toMatch(/^id,at,kind,credits,balance_after,actor,call,rows,price,key,/);
     expect(csv[1]).toMatch(/,charge,-4,9990,k_a,person_search,4,1,k_a,r-4,/);
     expect((await said(data, "entries", "--kind", "gift")).code).toBe(2);
+    for (const list of ["entries", "usage"]) {
+      const typo = await said(data, list, "--key", "k_typo");
+      expect([typo.code, typo.out]).toEqual([6, ""]);
+      expect(typo.err).toContain("has no key k_typo");
+    }
     expect((await said(data, "entries", "--since", "yesterday")).code).toBe(2);
   });
 

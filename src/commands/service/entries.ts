@@ -7,6 +7,7 @@ import { Printer } from "../../terminal/printer.ts";
 import { sinceMs } from "../since.ts";
 import { addMode } from "./credits.ts";
 import { type AccountOptions, requireAccount, withStore } from "./folder.ts";
+import { requireUsedKey } from "./keys.ts";
 import { amount, count, iso, List, type Listed, minute, money } from "./list.ts";
 
 interface EntriesOptions extends AccountOptions {
@@ -63,6 +64,7 @@ async function entries(options: EntriesOptions, context: Context): Promise<void>
   const wanted = options.limit ?? (printer.terminal && !printer.json ? SCREENFUL : Number.POSITIVE_INFINITY);
   await withStore(options, context, async (store) => {
     await requireAccount(store, account, options);
+    if (key !== undefined) await requireUsedKey(store, key, options);
     const list = new List(COLUMNS, printer);
     await printPages(list, wanted, context, (limit, last) => {
       const from = last?.id ?? (before === undefined ? undefined : BigInt(before));

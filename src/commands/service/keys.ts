@@ -196,6 +196,12 @@ async function revoke(id: string, options: AccountOptions, context: Context): Pr
 
 const forAccount = ({ account }: AccountOptions): string => (account === "default" ? "" : ` --account ${account}`);
 
+/** A key that lists are to be of: what was charged may name one that is no key of its own. @throws CliError exit 6 for a mistyped one */
+export async function requireUsedKey(store: Store, id: string, options: AccountOptions): Promise<void> {
+  const [used] = await store.entries({ accountId: options.account, keyId: id, limit: 1 });
+  if (used === undefined) await requireKey(store, id, options);
+}
+
 async function requireKey(store: Store, id: string, options: AccountOptions): Promise<KeyDetail> {
   const key = await store.key(id);
   if (key !== undefined && key.accountId === options.account) return key;

@@ -8,6 +8,7 @@ import { Printer } from "../../terminal/printer.ts";
 import { sinceMs } from "../since.ts";
 import { addMode } from "./credits.ts";
 import { type AccountOptions, requireAccount, withStore } from "./folder.ts";
+import { requireUsedKey } from "./keys.ts";
 import { amount, count, List, type Listed, money } from "./list.ts";
 
 interface UsageOptions extends AccountOptions {
@@ -51,6 +52,7 @@ async function usage(options: UsageOptions, context: Context): Promise<void> {
   const since = new Date(sinceMs(options.since, context.now())).toISOString().slice(0, 10);
   await withStore(options, context, async (store) => {
     await requireAccount(store, account, options);
+    if (key !== undefined) await requireUsedKey(store, key, options);
     const rows = await store.usage({
       accountId: account,
       mode,
