@@ -133,8 +133,8 @@ const atOneAddress = (segment: Filters, several: readonly Item[], counts: Counts
   Promise.all(several.map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))));
 
 /**
- * People without an address are looked for by their names: those of the name whose addresses are not owned. All names at once first;
- * where as many are there as are owned, nobody left, unless somebody of the same name came on the same day.
+ * People without an address are looked for by their names, one after the other: those of the name whose addresses are not owned. Where
+ * as many are there as are owned, nobody left, unless somebody of the same name came at the same time.
  */
 async function byName(
   segment: Filters,
@@ -152,22 +152,14 @@ async function byName(
     const name = owners[0]?.name;
     if (name !== undefined && named.has(name)) addresses.set(name, [...(addresses.get(name) ?? []), address]);
   }
-  const ask = async (names: readonly string[]): Promise<number> => {
-    const own = { ...segment, name: names };
-    const listed = names.flatMap((name) => addresses.get(name) ?? []);
-    return (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
-  };
-  const groups: Group[] = [];
-  for (const names of chunksOf([...named.keys()], Math.min(counts.listSize, MOST_NAMES))) {
-    const owned = names.reduce((sum, name) => sum + (named.get(name)?.length ?? 0), 0);
-    const there = await ask(names);
-    for (const name of names) {
-      const owners = named.get(name) ?? [];
-      const present = there === owned ? owners.length : there === 0 ? 0 : await ask([name]);
-      groups.push(group(owners, present));
-    }
-  }
-  return groups;
+  return Promise.all(
+    [...named].map(async ([name, owners]) => {
+      const own = { ...segment, name };
+      const listed = addresses.get(name) ?? [];
+      const there = (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
+      return group(owners, there);
+    }),
+  );
 }
 
 /** More of them than are owned: the rest is new. */
@@ -175,6 +167,3 @@ const group = (people: readonly Member[], present: number): Group => ({
   people,
   present: present < people.length ? 0 : people.length,
 });
-
-/** Names and addresses of one count share the room that a request has. */
-const MOST_NAMES = 300;

@@ -125,7 +125,7 @@ export async function leavesOf(
   if (kept.length === 0 || callsPerCredit === 0) return [whole];
   const owned = kept.every(({ known }) => known) ? kept : await placed(segment, kept, counts);
   const again = kept.length - owned.length;
-  const most = maxRows - others - again;
+  const most = Math.max(0, maxRows - others - again);
   const { leaves, unreached } = await descend(
     { segment, total, owned, callsPerCredit, maxCalls, maxWaste: most, maxRows },
     counts,
@@ -162,7 +162,7 @@ const WASTE: readonly (readonly [callsPerCredit: number, rows: number, calls: nu
 
 /** @param gone how many have left @param known whether attributes are those that were bought */
 export function estimate(
-  { total, others, present, chunks }: Presence,
+  { total, others, present, chunks, groups }: Presence,
   {
     callsPerCredit,
     listSize,
@@ -171,7 +171,7 @@ export function estimate(
 ): Estimate {
   const asked = chunks.reduce((sum, { items }) => sum + items.length, 0);
   const gone = asked - chunks.reduce((sum, chunk) => sum + chunk.present, 0);
-  const again = Math.ceil((present + others) / listSize) + 1;
+  const again = Math.ceil((present + others) / listSize) + 1 + 2 * groups.length;
   const halving =
     gone === 0 ? 0 : 0.45 * Math.min(gone, asked - gone + 1) * Math.log2(2 + asked / gone) + 15 + asked / listSize;
   const [, waste, share] = WASTE.find(([calls]) => callsPerCredit >= calls) ?? [0, Number.POSITIVE_INFINITY, 0];

@@ -105,6 +105,34 @@ describe("headcount refresh", () => {
     expectFiles(me, before, now);
   });
 
+  test("one person without an address left, and a namesake of another came: told apart, and bought", async () => {
+    const { service, me, before, people } = await bought(600, { seed: 15, addressless: 0.2 });
+    const nameless = before.filter(({ network_url: url }) => url === null);
+    const [left, other] = nameless.filter(({ name }, at) => nameless.findIndex((human) => human.name === name) === at);
+    const came = { ...(other as Human), id: "h-new" };
+    service.options.people = [...people.filter((human) => human !== left), came];
+    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", "60"]);
+    expect(code, stderr).toBe(0);
+    expectFiles(me, before, service.matching({ department: "Sales" }));
+  });
+
+  test("somebody who has another name is bought again with the new ones, with a cap that has no room to spare", async () => {
+    const { crowd, service, me, before, people } = await bought(600, { seed: 16 });
+    const [renamed] = before;
+    const later = crowd.week(people, { gone: 0, moved: 0, born: 0.01 });
+    service.options.people = later.map((human) =>
+      personKey(human) === personKey(renamed as Human) ? { ...human, name: "zz somebody" } : human,
+    );
+    const fresh = service.matching({ department: "Sales" }).length - before.length;
+    const tight = await me.run(["refresh", "sales.ndjson", "--max-credits", String(fresh)]);
+    expect(tight.code, tight.stderr).toBe(4);
+    expect(tight.stderr).toContain("nothing was spent");
+    const { code, stderr } = await me.run(["refresh", "sales.ndjson", "--max-credits", String(fresh + 10)]);
+    expect(code, stderr).toBe(0);
+    expectFiles(me, before, service.matching({ department: "Sales" }));
+    expect(keysIn(me, "sales.changed.ndjson")).toContain(personKey(renamed as Human));
+  });
+
   test("who changed is named, and bought again only if that is asked for", async () => {
     const { crowd, service, me, before, people } = await bought(1_200, { seed: 2 });
     service.options.people = crowd.week(people, { gone: 0, moved: 0, born: 0 }).map((human, at) => {

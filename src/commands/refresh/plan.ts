@@ -54,7 +54,7 @@ interface Looked {
 /** @throws CliError exit 4 where it takes more credits or calls than allowed: with what that would be, and what buying anew costs */
 export function planOf({ look, members, bought, counts }: Looked, work: Work): Plan {
   const { order, account, session } = work;
-  const { maxCredits, maxCalls, callsPerCredit } = order.flags;
+  const { buyChanged, maxCredits, maxCalls, callsPerCredit } = order.flags;
   const price = account.costs.personSearch;
   const known = members.filter((member) => member.known).length >= members.length * 0.9;
   const about = estimate(look, { callsPerCredit, listSize: counts.listSize, known });
@@ -71,7 +71,7 @@ export function planOf({ look, members, bought, counts }: Looked, work: Work): P
     gone: asked.reduce((sum, each) => sum + each, 0) - present,
     others,
     rows,
-    most: maxCredits ?? priceOf(rows, price),
+    most: (buyChanged === true ? maxCredits : undefined) ?? priceOf(rows, price),
     calls,
     ms: calls <= perMinute * SHARE ? 0 : Math.round((calls / (perMinute * SHARE)) * 60_000),
     again,
