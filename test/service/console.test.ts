@@ -1,6 +1,7 @@
 import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { makeLink } from "../../src/service/console/sessions.ts";
+import { createKey } from "../../src/service/data-folder.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -183,6 +184,27 @@ describe("who may send", () => {
 });
 
 describe("roles", () => {
+  test("a key's scopes, cap and end hold in the console too, and so does the account's suspension", async () => {
+    const made = (more: object) =>
+      createKey(service.store, { name: "bound", mode: "live", now: () => clock.now, ...more });
+    const scoped = await signIn({ key: (await made({ scopes: ["count"] })).key });
+    expect((await call(scoped, "POST", "/count", { filters: {} })).status).toBe(200);
+    expect((await call(scoped, "POST", "/quote", { filters: {}, profiles: 1 })).status).toBe(403);
+    const capped = await signIn({ key: (await made({ maxCredits: 10_000_000n })).key });
+    const quote = (await call(capped, "POST", "/quote", { filters: {}, profiles: 11 })).json;
+    expect(quote).toMatchObject({ allowed: false, bound_by: "key", balance: 10 });
+    expect((await call(capped, "POST", "/exports", { quote_id: quote.quote_id })).status).toBe(402);
+    const ending = await signIn({ key: (await made({ expiresAt: clock.now + 60_000 })).key });
+    expect((await call(ending, "GET", "/me")).status).toBe(200);
+    clock.now += 60_001;
+    expect((await call(ending, "GET", "/me")).status).toBe(401);
+    const owner = await signIn({ link: await link("owner") });
+    await service.store.suspendAccount("default", true);
+    expect((await call(owner, "POST", "/quote", { filters: {}, profiles: 1 })).status).toBe(403);
+    await service.store.suspendAccount("default", false);
+    expect((await call(owner, "POST", "/quote", { filters: {}, profiles: 1 })).status).toBe(200);
+  });
+
   test("a viewer looks and spends nothing; an owner has no accounts; a key has no keys", async () => {
     const viewer = await signIn({ link: await link("viewer") });
     expect((await call(viewer, "POST", "/count", { filters: {} })).json.count).toBe(2_000);

@@ -66,7 +66,7 @@ export function modeOf({ body, query, visitor }: ConsoleCall): KeyMode {
 /** The acting key, with one call of its minute taken. @throws ConsoleRefusal 429 */
 export function counted(call: ConsoleCall, mode: KeyMode): StoredKey {
   const { parts, visitor } = call;
-  const key = parts.sessions.acting(visitor, mode);
+  const key = parts.sessions.acting(visitor, mode, "count");
   const rate = parts.limiter.take(key.id, visitor.account.plan);
   if (rate.allowed) return key;
   throw new ConsoleRefusal(429, "rate_limited", `the plan's ${rate.limit} calls a ${rate.window} are used up`, {

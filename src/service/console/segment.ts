@@ -110,7 +110,8 @@ async function facets(call: ConsoleCall) {
 
 async function quote(call: ConsoleCall) {
   const mode = modeOf(call);
-  const key = counted(call, mode);
+  counted(call, mode);
+  const key = call.parts.sessions.acting(call.visitor, mode, "search");
   const { count: people, filters, version } = await countNow(call, mode);
   const { body, parts, visitor } = call;
   const profiles = Math.min(
@@ -179,7 +180,7 @@ async function preview(call: ConsoleCall) {
   const reply = await buyPage(
     {
       account,
-      key: call.parts.sessions.acting(call.visitor, quote.mode),
+      key: call.parts.sessions.acting(call.visitor, quote.mode, "search"),
       filters: canonical,
       canonical: text,
       version: quote.version,
@@ -200,7 +201,7 @@ async function buy(call: ConsoleCall) {
   const known = await parts.store.console.export(visitor.account.id, id);
   if (known !== undefined) return shown(call, known);
   if (engine.info().version !== quote.version) throw moved();
-  const key = parts.sessions.acting(visitor, quote.mode);
+  const key = parts.sessions.acting(visitor, quote.mode, "search");
   const { free } = await moneyOf(call, quote.mode, key);
   const { credits } = quoteOf(visitor.account, quote.profiles);
   if (credits > free)
@@ -274,7 +275,7 @@ async function goOn(call: ConsoleCall) {
   if (!parts.exports.isKept(item)) {
     throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
   }
-  parts.exports.work(item, visitor.account, parts.sessions.acting(visitor, item.mode));
+  parts.exports.work(item, visitor.account, parts.sessions.acting(visitor, item.mode, "search"));
   return shown(call, { ...item, state: "buying", why: "", seenAt: parts.now() });
 }
 

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
+import { assertScope } from "../admission.ts";
 import type { ConsoleRole, ConsoleSession } from "../console-store.ts";
 import { parseApiKey, sameHash } from "../keys.ts";
-import type { Account, KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
+import type { Account, KeyMode, Scope, Store, StoredKey } from "../ledger/ledger.ts";
+import { suspended } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { hashOf, newSecret } from "./tokens.ts";
 
@@ -94,7 +96,7 @@ export class Sessions {
     this.#count(address);
     const parsed = parseApiKey(text.trim());
     const key = parsed === undefined ? undefined : await this.#store.findKey(parsed.hash);
-    if (key === undefined) {
+    if (!isGood(key, this.#now())) {
       throw new ConsoleRefusal(
         401,
         "bad_key",
@@ -127,7 +129,7 @@ export class Sessions {
     }
     const key = session.keyHash === null ? undefined : await this.#store.findKey(session.keyHash);
     const account = await this.#store.account(session.accountId);
-    if (account === undefined || (session.keyHash !== null && key === undefined)) {
+    if (account === undefined || (session.keyHash !== null && !isGood(key, now))) {
       await this.end(session.id);
       throw signedOut();
     }
@@ -138,12 +140,14 @@ export class Sessions {
     return { session, secret, account, key };
   }
 
-  /** The key in whose name a session counts and buys: its own, or one that nobody can have. @throws ConsoleRefusal 403 */
-  acting({ account, key, session }: Visitor, mode: KeyMode): StoredKey {
+  /** The key in whose name a session counts and buys: its own, or one that nobody can have. @throws ConsoleRefusal, Problem 403 */
+  acting({ account, key, session }: Visitor, mode: KeyMode, scope: Scope): StoredKey {
+    if (account.suspendedAt !== null) throw suspended();
     if (key === undefined) {
       const id = `console:${session.id}`;
       return { ...NOBODYS_KEY, id, origin: id, mode, accountId: account.id, accountName: account.name };
     }
+    assertScope(key, scope);
     if (key.mode === mode) return key;
     throw new ConsoleRefusal(403, "other_mode", `you signed in with a ${key.mode} key: it has no ${mode} mode`);
   }
@@ -204,6 +208,9 @@ const NOBODYS_KEY = {
   expiresAt: null,
   scopes: null,
 } as const;
+
+const isGood = (key: StoredKey | undefined, now: number): key is StoredKey =>
+  key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
 
 const signedOut = (): ConsoleRefusal =>
   new ConsoleRefusal(
