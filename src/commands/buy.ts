@@ -289,7 +289,11 @@ function printSummary(
   const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
   if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
     const rest = target.kind === "search" ? `buys the other ${grouped(whole - asked)}` : "goes on with the rest";
-    printer.note(`notice: stopped at ${stopped}; ${resumeUpTo(receipt, whole - asked, whole, flags)} ${rest}`);
+    const goesOn =
+      receipt.new_only === null
+        ? `${resumeUpTo(receipt, whole - asked, whole, flags)} ${rest}`
+        : "the same command with another -o buys the next ones: these are owned by then";
+    printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
   }
   if (receipt.foreign_credits > 0) {
     printer.note(`notice: others spent ${grouped(receipt.foreign_credits)} credits of this balance meanwhile`);

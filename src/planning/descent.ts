@@ -36,6 +36,8 @@ export interface Descent {
   readonly unreached: readonly { readonly where: string; readonly count: number }[];
   /** Owned people who may be in two leaves. */
   readonly overlap: number;
+  /** New people who were not looked for, as no more rows may be bought. */
+  readonly beyond: number;
 }
 
 /**
@@ -77,6 +79,7 @@ class Search {
   readonly #unreached: { where: string; count: number }[] = [];
   #rows = 0;
   #overlap = 0;
+  #beyond = 0;
 
   constructor(input: DescentInput, counts: Counts) {
     this.#input = input;
@@ -100,7 +103,7 @@ class Search {
     const leaves = this.#leaves
       .map((node) => ({ filters: node.filters, count: node.count, fresh: newIn(node) }))
       .sort((a, b) => a.count / a.fresh - b.count / b.fresh);
-    return { leaves, unreached: this.#unreached, overlap: this.#overlap };
+    return { leaves, unreached: this.#unreached, overlap: this.#overlap, beyond: this.#beyond };
   }
 
   /** Divides a node, or takes it for a leaf. @param strict whether only what is all new, or not to be divided, is a leaf */
@@ -109,7 +112,10 @@ class Search {
     if (fresh < 0) throw unsound(`a part of ${node.count} people has ${ownedIn(node)} who are owned`);
     if (fresh === 0) return;
     const { maxRows, maxCalls } = this.#input;
-    if (this.#rows >= maxRows) return this.#give("beyond what may be bought", fresh);
+    if (this.#rows >= maxRows) {
+      this.#beyond += fresh;
+      return;
+    }
     const known = node.afloat === 0 && node.placed.every((member) => member.known);
     const stops = known ? this.#byValue : this.#byName;
     const owned = ownedIn(node);

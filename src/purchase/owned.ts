@@ -32,12 +32,14 @@ export async function partsToBuy(
   quote: Quote,
   account: AccountView,
   deps: ExportDeps,
-): Promise<Pick<Plan, "parts" | "counts" | "unreached" | "overlap">> {
-  if (!isNarrowed(target)) return divisionOf(target, offer, quote.depth, deps);
+): Promise<Pick<Plan, "matches" | "parts" | "counts" | "unreached" | "overlap">> {
+  const { matches } = offer;
+  if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
   const ownership = await deps.ownership?.(account);
   if (ownership === undefined) throw new TypeError("nobody knows who is owned");
-  const { unreached = [], ...found } = await ownership.divide(quote.rows);
-  const made = await divisionOf(target, { ...offer, ...found }, quote.depth, deps);
+  const { unreached = [], beyond = 0, ...found } = await ownership.divide(quote.rows);
+  const parts = await divisionOf(target, { ...offer, ...found }, quote.depth, deps);
+  const made = { matches: rowsOf(parts.counts) + beyond, ...parts };
   const left = [...unreached, ...(made.unreached ?? [])];
   return left.length === 0 ? made : { ...made, unreached: left };
 }

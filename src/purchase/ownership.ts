@@ -23,6 +23,8 @@ export interface Known {
 export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
   readonly parts: readonly Filters[];
   readonly counts: readonly number[];
+  /** New people who are in none of them, because a limit or cap leaves no rows for them. */
+  readonly beyond?: number;
 }
 
 /** What is owned of the segment that is bought from: all that a purchase knows of it. */

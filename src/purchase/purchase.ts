@@ -24,7 +24,7 @@ import { planOf } from "./new-plan.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import { openOutput } from "./open-output.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
-import { isNarrowed, mostRows, narrowing, OwnedOutput, partsToBuy, rowsOf, rowsWritten } from "./owned.ts";
+import { isNarrowed, mostRows, narrowing, OwnedOutput, partsToBuy, rowsWritten } from "./owned.ts";
 import { ownedCompanies, takeOver } from "./owned-companies.ts";
 import { consentedCap, overlapWarning, type Quote, requireBalance, requireBudget } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
@@ -90,10 +90,11 @@ export async function runExport(
     if (reuse !== undefined) deps.onNotice(`notice: ${reuse.text}`);
     if (quote.overlap > 0) deps.onWarning(overlapWarning(quote));
     if (quote.credits > 0n) await deps.consent(quote, false);
-    const division = made ?? (await partsToBuy(target, found, quote, account, deps));
-    const bought = isNarrowed(target) ? rowsOf(division.counts) : matches;
-    const plan = planOf(command, identity, { ...division, matches: bought }, { quote, datasetVersion, options, deps });
-    const agreed = isNarrowed(target) ? { ...quoteFor(target, bought, account, options, deps), known } : quote;
+    const division = { matches, ...(made ?? (await partsToBuy(target, found, quote, account, deps))) };
+    const plan = planOf(command, identity, division, { quote, datasetVersion, options, deps });
+    const agreed = isNarrowed(target)
+      ? { ...quoteFor(target, division.matches, account, options, deps), known }
+      : quote;
     const run = await store.create(plan, deps.now(), lockOptions("the new run", options.wait, deps));
     if (options.join !== undefined) await run.keepInput(options.join.text);
     await takeOver(run, owned, deps.now);

@@ -100,7 +100,10 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     uncertain_credits: creditsToNumber(state.uncertain),
     foreign_credits: creditsToNumber(state.foreign),
     balance: balance === undefined ? null : creditsToNumber(balance),
-    complete: shortfall === null && (bought.ended === "all" || (isWhole && state.rows >= quote.rows)),
+    complete:
+      shortfall === null &&
+      narrowed?.whole !== null &&
+      (bought.ended === "all" || (isWhole && state.rows >= quote.rows)),
     shortfall,
     dataset_version: plan.dataset_version,
     started: plan.created_at,

@@ -158,6 +158,27 @@ describe("--new-only", () => {
     expect(asked(before).filter((slug) => !slugs.has(slug))).toEqual([]);
   });
 
+  test("a limit or cap buys some of the new ones, and the next command others", async () => {
+    const { me, owned } = await owner();
+    const seen = new Set(owned);
+    for (const bound of [
+      ["--limit", "7"],
+      ["--max-credits", "5"],
+    ]) {
+      const name = `${bound[1]}.csv`;
+      const [ran, credits] = await spent(() =>
+        me.run(["search", ...SEGMENT, "--new-only", ...bound, "--yes", "-o", name]),
+      );
+      expect(ran.code, ran.stderr).toBe(0);
+      expect(credits).toBe(Number(bound[1]));
+      expect(ran.stderr).toContain(`stopped at ${bound[0]}; the same command with another -o buys the next ones`);
+      const rows = idsIn(me, name);
+      expect(rows.filter((id) => seen.has(id))).toEqual([]);
+      for (const id of rows) seen.add(id);
+      expect(rows.length).toBeGreaterThan(0);
+    }
+  });
+
   test("addresses: only those of nobody who is owned are bought", async () => {
     const { me, owned } = await owner();
     const all = user(service.url, service.key);

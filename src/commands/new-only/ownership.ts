@@ -156,7 +156,7 @@ export class OwnedSegment implements Ownership {
         named: person.known || person.address === undefined || named.has(person),
       }));
       const spare = this.#callsToLook(kept.length + others);
-      const { leaves, unreached, overlap } = await descend(
+      const { leaves, unreached, overlap, beyond } = await descend(
         { segment, total, owned, callsPerCredit, maxCalls: maxCalls - spare, maxWaste: rows - others, maxRows },
         this.#counts,
       );
@@ -168,6 +168,7 @@ export class OwnedSegment implements Ownership {
         counts: leaves.map(({ count }) => count),
         unreached,
         ...(overlap === 0 ? {} : { overlap }),
+        beyond,
       };
     });
   }
