@@ -359,6 +359,10 @@ describe("what a list is", () => {
     expect(ofRun.code, ofRun.stderr).toBe(0);
     expect(keysIn(me, "list.ndjson")).toEqual(keysOf(before));
     expect((await me.run(["refresh", "--department", "Sales", "-o", "list.ndjson"])).code).toBe(0);
+    const inTheWay = await me.run(["refresh", "--department", "Legal", "-o", "list.ndjson", "--yes"]);
+    expect(inTheWay.code).toBe(2);
+    expect(inTheWay.stderr).toContain("list.ndjson exists");
+    expect((await me.run(["refresh", "nosuch.csv"])).stderr).toContain("there is no file nosuch.csv");
     const other = await me.run(["refresh", "list.ndjson", "--department", "Legal"]);
     expect(other.code).toBe(2);
     expect(other.stderr).toContain("the filters beside it say");

@@ -132,7 +132,8 @@ async function refresh(work: Work): Promise<void> {
     refuseAddresses(list.filters);
     let finished: Credits = ZERO;
     if (output !== undefined && flags.dryRun !== true) {
-      const known = held.library.lists.at(output) !== undefined;
+      // A list of another segment is somebody's, too.
+      const known = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
       const own = known || (order.word !== undefined && output === (await pathOf(order.word, context)));
       await checkFiles(output, own, known, flags.overwrite === true);
       const unfinished = await finishParts(targetOf(list, output), buyingOf(work, undefined), work.account, work.deps);

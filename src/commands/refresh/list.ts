@@ -10,7 +10,7 @@ import {
   isUnfiltered,
 } from "../../contract/filters.ts";
 import { canonicalAddress } from "../../contract/normalise.ts";
-import { counted, grouped } from "../../contract/text.ts";
+import { counted, echo, grouped } from "../../contract/text.ts";
 import { type CliError, usageError } from "../../errors.ts";
 import type { Library } from "../../library/library.ts";
 import type { OwnedPerson } from "../../library/members.ts";
@@ -64,6 +64,13 @@ export async function followed(
   if (list !== undefined && (run === undefined || run.at <= list.at)) return listed(path, named);
   if (run !== undefined) return ofRun(run.plan, run.at, named);
   if (existsSync(path)) return ofFile(word, path, named, context);
+  if (/\.\w+$/.test(word)) {
+    throw usageError(
+      `there is no file ${echo(word)}, and nothing that was bought here was written to it`,
+      "headcount runs lists what was bought",
+      "no_such_list",
+    );
+  }
   const plan = await store.readPlan(await store.resolve(word));
   return ofRun(plan, (await store.open(plan.id)).state.lastAt, named);
 }
