@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account whoami filters segment search enrich employees refresh runs resume spend owned sql jobs login logout connections doctor serve service completion help'
+    commands='count account whoami filters segment search enrich employees refresh runs resume spend owned sql suppress jobs login logout connections doctor serve service completion help'
     flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -158,6 +158,31 @@ __headcount_tree() {
     commands=''
     flags='-f --file --format --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-f --file --format -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'suppress')
+    commands='add import list remove'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'suppress add')
+    commands=''
+    flags='--kind --note -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'suppress import')
+    commands=''
+    flags='--kind --note -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'suppress list')
+    commands=''
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'suppress remove')
+    commands=''
+    flags='--kind -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind -c --connection --base-url --paging --max-wait'
     many='' ;;
   'jobs')
     commands='run status list show systemd cron schema'
@@ -419,7 +444,7 @@ __headcount_values() {
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
   'count --format' | 'spend --format')
     source='list'; values=('table' 'csv' 'json') ;;
-  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --log' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --log' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
+  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --log' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --log' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
     source='file' ;;
   'count --country' | 'segment save --country' | 'search --country' | 'refresh --country' | 'owned export --country')
     source='listed'; values=('country') ;;
@@ -463,6 +488,8 @@ __headcount_values() {
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
   'spend --by')
     source='list'; values=('day' 'run' 'connection' 'job') ;;
+  'suppress add --kind' | 'suppress import --kind' | 'suppress remove --kind')
+    source='list'; values=('address' 'id' 'domain') ;;
   'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service verify --data')
     source='directory' ;;
   'service map --kind')
@@ -482,7 +509,7 @@ __headcount_values() {
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'runs' 'resume' 'spend' 'owned' 'sql' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

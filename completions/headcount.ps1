@@ -17,6 +17,7 @@ $headcountTree = @{
       'spend' = 'show what was spent, from the runs that are kept'
       'owned' = 'what you own: everybody ever bought, once (offline)'
       'sql' = 'ask the people you own with SQL (offline)'
+      'suppress' = 'leave people out of every output from now on (offline)'
       'jobs' = 'run exports on a schedule, within a budget'
       'login' = 'store a key for a connection'
       'logout' = 'remove a connection''s key'
@@ -753,6 +754,69 @@ $headcountTree = @{
     Arguments = @(@{ Kind = 'text' })
     Many = $false
   }
+  'suppress' = @{
+    Commands = [ordered]@{
+      'add' = 'leave people out: by profile address, id or domain'
+      'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
+      'list' = 'show when, as what and why; nobody''s name is kept'
+      'remove' = 'take people off the list: as they were added, or by a mark of the list'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'suppress add' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
+  'suppress import' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'file' })
+    Many = $false
+  }
+  'suppress list' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'suppress remove' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
   'jobs' = @{
     Commands = [ordered]@{
       'run' = 'Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure''s. A job that is at work already ends with 9; under a budget jobs wait for each other.'
@@ -1474,7 +1538,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -33,6 +33,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     () => import("./commands/owned/owned.ts"),
   ),
   entry("Keep", "sql", "ask the people you own with SQL (offline)", () => import("./commands/sql.ts")),
+  entry(
+    "Keep",
+    "suppress",
+    "leave people out of every output (offline)",
+    () => import("./commands/suppress/suppress.ts"),
+  ),
   entry("Keep", "jobs", "run exports on a schedule, within a budget", async () => {
     const { register } = await import("./commands/jobs/jobs.ts");
     return { register: (program, context) => register(program, context, buildProgram) };

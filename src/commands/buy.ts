@@ -301,6 +301,11 @@ function printSummary(
   if (receipt.reused > 0) {
     printer.note(`notice: ${counted(receipt.reused, one, many)} bought before, and not paid for again`);
   }
+  if (receipt.suppressed > 0) {
+    printer.say(
+      `notice: ${counted(receipt.suppressed, one, many)} on the suppression list: paid for, and left out of the output`,
+    );
+  }
   if (receipt.duplicates > 0) {
     const kept = target.kind === "enrich" && target.keep !== undefined;
     const what = kept

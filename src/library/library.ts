@@ -4,7 +4,10 @@ import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructur
 import { conditionsOf, type SqlDialect, whereSql } from "../contract/conditions.ts";
 import type { CanonicalFilters } from "../contract/filters.ts";
 import { canonicalAddress, isSlug, normalForm } from "../contract/normalise.ts";
+import { NOBODY_SUPPRESSED, type Suppression } from "../contract/suppression.ts";
 import { type CliError, usageError } from "../errors.ts";
+import { type Answer, askViews } from "./ask.ts";
+import { Hidden } from "./hidden.ts";
 import { fieldsOf, type Purchase } from "./history.ts";
 import { Lists } from "./lists.ts";
 import {
@@ -21,8 +24,9 @@ import {
   type Who,
 } from "./members.ts";
 import { filterValues, PERSON_COLUMNS } from "./person.ts";
-import { FORMAT, SCHEMA, VIEWS } from "./schema.ts";
-import { openToRead, openToWrite } from "./sqlite.ts";
+import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
+import { openToWrite } from "./sqlite.ts";
+import { type LibraryTotals, totalsOf } from "./totals.ts";
 
 const DIALECT: SqlDialect = {
   placeholder: () => "?",
@@ -69,41 +73,32 @@ export interface BoughtRun {
   readonly finishedAt: number | null;
 }
 
-export interface LibraryTotals {
-  readonly people: number;
-  /** Paid rows; what exceeds the people was bought more than once. */
-  readonly purchases: number;
-  /** Millionths of a credit. */
-  readonly credits: bigint;
-  readonly repeatCredits: bigint;
-  readonly runs: number;
-  /** Epoch milliseconds. */
-  readonly firstAt: number | null;
-  readonly lastAt: number | null;
-}
-
 /** Everybody ever bought from a service, once, with every purchase and every record that came. Answers filters as the service does. */
 export class Library {
   readonly path: string;
   readonly lists: Lists;
   readonly #database: DatabaseSyncInstance;
+  readonly #hidden: Hidden;
   readonly #statements = new Map<string, StatementSyncInstance>();
 
-  private constructor(path: string, database: DatabaseSyncInstance) {
+  private constructor(path: string, database: DatabaseSyncInstance, suppression: Suppression) {
     this.path = path;
     this.#database = database;
+    this.#hidden = new Hidden(database, suppression);
     this.lists = new Lists(database);
   }
 
-  /** Opens a library, made where it is not there. @throws CliError (exit 2) where another version of headcount wrote it */
-  static async open(path: string): Promise<Library> {
+  /** Opens a library, made where it is not there. @param suppression who is left out of its answers @throws CliError (exit 2) where another version of headcount wrote it */
+  static async open(path: string, suppression: Suppression = NOBODY_SUPPRESSED): Promise<Library> {
     const database = await openToWrite(path);
-    const library = new Library(path, database);
+    const library = new Library(path, database, suppression);
     library.#transaction(() => {
       const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };
       if (version === 0) database.exec(`${SCHEMA}; PRAGMA user_version = ${FORMAT}`);
       else if (version !== FORMAT) throw otherFormat(path, version);
+      library.#hidden.settle();
     });
+    database.exec(SHOWN);
     return library;
   }
 
@@ -133,6 +128,7 @@ export class Library {
         for (const row of page.rows) this.#add(page, row);
         this.#statement("INSERT INTO page VALUES (?, ?)").run(page.run, page.unit);
       }
+      this.#hidden.look();
     });
   }
 
@@ -145,11 +141,13 @@ export class Library {
       for (const table of ["purchase", "page"]) this.#statement(`DELETE FROM ${table} WHERE run IN ${stale}`).run(list);
       this.#statement(`DELETE FROM run WHERE id IN ${stale}`).run(list);
       for (const { person } of people as { person: number }[]) this.#settleOn(person);
+      this.#hidden.look();
     });
   }
 
   /** Makes the newest of a person's purchases that are left the one that counts; without any the person goes. */
   #settleOn(person: number): void {
+    this.#hidden.touch(person);
     this.#statement(
       "DELETE FROM record WHERE person = ? AND r NOT IN (SELECT record FROM purchase WHERE person = ?)",
     ).run(person, person);
@@ -196,6 +194,7 @@ export class Library {
   }
 
   #put(person: number, identity: string, record: number, at: number, order: string, values: NewRow["values"]): void {
+    this.#hidden.touch(person);
     const marks = PERSON_COLUMNS.map(() => "?").join(", ");
     this.#statement(
       `INSERT OR REPLACE INTO person (n, identity, record, bought_at, bought_by, ${PERSON_COLUMNS.join(", ")}) VALUES (?, ?, ?, ?, ?, ${marks})`,
@@ -216,16 +215,21 @@ export class Library {
     return Number(this.#statement("INSERT INTO record (person, body) VALUES (?, ?)").run(person, text).lastInsertRowid);
   }
 
+  /** How many people are in it, suppressed ones too. */
+  get size(): number {
+    return (this.#statement("SELECT count(*) AS n FROM person").get() as { n: number }).n;
+  }
+
   /** How many of the people match, exactly; nobody is asked. */
   count(filters: CanonicalFilters): number {
     const { text, values } = whereSql(conditionsOf(filters), DIALECT);
-    return (this.#statement(`SELECT count(*) AS n FROM person${text}`).get(...values) as { n: number }).n;
+    return (this.#statement(`SELECT count(*) AS n FROM shown${text}`).get(...values) as { n: number }).n;
   }
 
   /** The newest record of everybody who matches, as JSON text, in the order in which they were first taken in. */
   *records(filters: CanonicalFilters): Generator<string> {
     const { text, values } = whereSql(conditionsOf(filters), DIALECT);
-    const sql = `SELECT body FROM person JOIN record ON r = person.record${text} ORDER BY n`;
+    const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${text} ORDER BY n`;
     for (const row of this.#database.prepare(sql).iterate(...values)) yield (row as { body: string }).body;
   }
 
@@ -244,6 +248,15 @@ export class Library {
   /** The newest records of those with these identities, as JSON text. */
   recordsBy(identities: readonly string[]): Iterable<string> {
     return recordsNamed(this.#database, identities);
+  }
+
+  /** Those of them who may be shown. */
+  shown(identities: readonly string[]): string[] {
+    const rows = this.#statement(
+      "SELECT identity FROM person WHERE n IN (SELECT person FROM suppressed) AND identity IN (SELECT value FROM json_each(?))",
+    ).all(JSON.stringify(identities)) as { identity: string }[];
+    const hidden = new Set(rows.map(({ identity }) => identity));
+    return hidden.size === 0 ? [...identities] : identities.filter((identity) => !hidden.has(identity));
   }
 
   /** A field of theirs as the service wrote it, by identity. */
@@ -268,7 +281,7 @@ export class Library {
   ): { readonly value: string | undefined; readonly count: number }[] {
     if (!PERSON_COLUMNS.includes(column)) throw new RangeError(`no column ${column}`);
     const { text, values } = whereSql(conditionsOf(filters), DIALECT);
-    const sql = `SELECT ${column} AS value, count(*) AS n FROM person${text} GROUP BY 1 ORDER BY n DESC, value`;
+    const sql = `SELECT ${column} AS value, count(*) AS n FROM shown${text} GROUP BY 1 ORDER BY n DESC, value`;
     return (this.#statement(sql).all(...values) as { value: string | null; n: number }[]).map(({ value, n }) => ({
       value: value ?? undefined,
       count: n,
@@ -281,7 +294,7 @@ export class Library {
     const slug = address !== undefined && isSlug(address) ? address : null;
     const whole = slug === null ? (address ?? null) : null;
     const rows = this.#statement(
-      "SELECT n FROM person WHERE identity IN (?, ?) OR network_url_address = ? OR network_url_slug = ? OR name = ? ORDER BY n LIMIT 20",
+      "SELECT n FROM shown WHERE identity IN (?, ?) OR network_url_address = ? OR network_url_slug = ? OR name = ? ORDER BY n LIMIT 20",
     ).all(text, `@${whole ?? ""}`, whole, slug, normalForm(text)) as { n: number }[];
     return rows.map(({ n }) => n);
   }
@@ -304,7 +317,8 @@ export class Library {
     older: string,
     newer: string,
   ): Generator<{ readonly old: string | undefined; readonly now: string | undefined }> {
-    const brought = `SELECT purchase.person, max(body) AS body FROM purchase JOIN record ON r = purchase.record WHERE run = ? GROUP BY 1`;
+    const brought = `SELECT purchase.person, max(body) AS body FROM purchase JOIN record ON r = purchase.record
+      WHERE run = ? AND purchase.person ${NOT_SUPPRESSED} GROUP BY 1`;
     const sql = `SELECT a.body AS old, b.body AS now FROM (${brought}) AS a FULL JOIN (${brought}) AS b ON a.person = b.person
       ORDER BY coalesce(a.person, b.person)`;
     for (const row of this.#database.prepare(sql).iterate(older, newer)) {
@@ -314,56 +328,12 @@ export class Library {
   }
 
   /** Answers a query over the views, on a connection that can change nothing. @throws CliError (exit 2) in SQLite's own words */
-  async ask(
-    sql: string,
-  ): Promise<{ readonly columns: string[]; readonly rows: (string | number | bigint | null)[][] }> {
-    // What may stand here reads; VACUUM INTO and ATTACH would make files.
-    if (!/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(select|with|values|explain)\b/i.test(sql)) {
-      throw usageError(
-        "a query begins with SELECT, WITH, VALUES or EXPLAIN",
-        "headcount help sql has examples",
-        "bad_query",
-      );
-    }
-    const database = await openToRead(this.path);
-    try {
-      database.exec(VIEWS);
-      const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
-      const columns = statement.columns().map(({ name }) => name);
-      const rows = statement.all() as unknown as (string | number | bigint | null)[][];
-      return { columns, rows };
-    } catch (error) {
-      throw usageError(
-        `the query was refused: ${(error as Error).message}`,
-        "headcount help sql lists the views and their columns",
-        "bad_query",
-      );
-    } finally {
-      database.close();
-    }
+  ask(sql: string): Promise<Answer> {
+    return askViews(this.path, sql);
   }
 
   totals(): LibraryTotals {
-    const row = this.#database
-      .prepare(
-        `SELECT (SELECT count(*) FROM person) AS people, count(*) AS purchases, coalesce(sum(price), 0) AS credits, min(at) AS firstAt, max(at) AS lastAt,
-           (SELECT count(*) FROM run) AS runs,
-           coalesce(sum(price) FILTER (WHERE EXISTS (SELECT 1 FROM purchase AS o WHERE o.person = purchase.person
-             AND (o.at, o.run, o.unit, o.position) < (purchase.at, purchase.run, purchase.unit, purchase.position))), 0) AS repeatCredits
-         FROM purchase`,
-        { readBigInts: true },
-      )
-      .get() as Record<keyof LibraryTotals, bigint | null>;
-    const time = (value: bigint | null): number | null => (value === null ? null : Number(value));
-    return {
-      people: Number(row.people),
-      purchases: Number(row.purchases),
-      credits: row.credits ?? 0n,
-      repeatCredits: row.repeatCredits ?? 0n,
-      runs: Number(row.runs),
-      firstAt: time(row.firstAt),
-      lastAt: time(row.lastAt),
-    };
+    return totalsOf(this.#database);
   }
 
   #statement(sql: string): StatementSyncInstance {

@@ -82,9 +82,9 @@ export function textsOf(
   return new Map(rows.map(({ identity, value }) => [identity, value]));
 }
 
-/** The newest records of those with these identities, as JSON text. */
+/** The newest records of those with these identities who may be shown, as JSON text. */
 export function* recordsNamed(database: DatabaseSyncInstance, identities: readonly string[]): Generator<string> {
-  const sql = `SELECT body FROM person JOIN record ON r = person.record
+  const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record
     WHERE identity IN (SELECT value FROM json_each(?)) ORDER BY n`;
   for (const row of database.prepare(sql).iterate(JSON.stringify(identities))) yield (row as { body: string }).body;
 }

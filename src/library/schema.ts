@@ -3,7 +3,7 @@ import { PERSON_FIELDS } from "../contract/records.ts";
 import { PERSON_COLUMNS } from "./person.ts";
 
 /** Raised whenever a table changes: a library of another format is made again from the runs. */
-export const FORMAT = 2;
+export const FORMAT = 3;
 
 const typeOf = (column: string): string => (NUMBER_COLUMNS.includes(column) ? "INTEGER" : "TEXT");
 
@@ -22,7 +22,7 @@ const INDEXES = [
 /**
  * `person`: everybody once, with the normal forms that filters match on. `record`: each different record that came for a person.
  * `purchase`: every paid row; the newest one's record is the person's. `page`: which pages of which run are in. `run`: what was bought.
- * `list`, `refresh`, `member`, `changed`: lists.ts.
+ * `suppressed`: who is left out of every answer (hidden.ts). `list`, `refresh`, `member`, `changed`: lists.ts.
  */
 export const SCHEMA = `
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -37,6 +37,7 @@ CREATE TABLE purchase (
   price INTEGER NOT NULL, record INTEGER NOT NULL, PRIMARY KEY (person, at, run, unit, position)
 ) WITHOUT ROWID;
 CREATE INDEX purchase_of_run ON purchase (run);
+CREATE TABLE suppressed (person INTEGER PRIMARY KEY);
 CREATE TABLE page (run TEXT NOT NULL, unit INTEGER NOT NULL, PRIMARY KEY (run, unit)) WITHOUT ROWID;
 CREATE TABLE run (
   id TEXT PRIMARY KEY, command TEXT NOT NULL, target TEXT NOT NULL, dataset_version TEXT, output TEXT, created_at TEXT NOT NULL,
@@ -58,8 +59,20 @@ ${INDEXES.map((columns) => `CREATE INDEX person_by_${columns.join("_")} ON perso
 const CREDITS = "/ 1000000.0";
 const ISO = (column: string): string => `strftime('%Y-%m-%dT%H:%M:%fZ', ${column} / 1000.0, 'unixepoch')`;
 
-/** What a person asks with SQL: temporary, so that they cost nothing to anybody else and change with the version. */
+/** Those who may be shown. */
+export const NOT_SUPPRESSED = "NOT IN (SELECT person FROM main.suppressed)";
+
+/** What answers are made from. */
+export const SHOWN = `CREATE TEMP VIEW shown AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED}`;
+
+/**
+ * What a person asks with SQL: temporary, so that they cost nothing to anybody else and change with the version. Tables of which a part is
+ * suppressed are named over.
+ */
 export const VIEWS = `
+CREATE TEMP VIEW person AS SELECT * FROM main.person WHERE n ${NOT_SUPPRESSED};
+CREATE TEMP VIEW record AS SELECT * FROM main.record WHERE person ${NOT_SUPPRESSED};
+CREATE TEMP VIEW purchase AS SELECT * FROM main.purchase WHERE person ${NOT_SUPPRESSED};
 CREATE TEMP VIEW people AS SELECT ${PERSON_FIELDS.map((field) => `body ->> '$.${field}' AS ${field}`).join(", ")}, body AS record,
   ${ISO("bought_at")} AS bought_at,
   (SELECT ${ISO("min(at)")} FROM purchase WHERE purchase.person = n) AS first_bought_at,

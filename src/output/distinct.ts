@@ -1,7 +1,9 @@
 import { canonicalAddress } from "../contract/normalise.ts";
+import { NOBODY_SUPPRESSED, type Suppression } from "../contract/suppression.ts";
 import { Page } from "../render/page.ts";
 import type { RecordKind } from "../render/values.ts";
 import type { RunReader } from "../runs/run.ts";
+import { shown } from "./suppressed.ts";
 
 const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
   person: ["network_url"],
@@ -73,21 +75,32 @@ function mix(value: number): number {
   return hash ^ (hash >>> 16);
 }
 
-/** Tells new rows from those that were there before. Duplicates were paid for; they are reported, and written once. */
+/**
+ * Tells new rows from those that were there before, and lets nobody through who is on the suppression list: every output is made from what
+ * comes out here. Duplicates were paid for, and so were the suppressed; they are reported.
+ */
 export class Distinct {
   readonly #seen: Seen;
   readonly #kind: RecordKind;
+  readonly #suppression: Suppression;
+  #suppressed = 0;
   #duplicates = 0;
   #repeatedPages = 0;
   #unnamed = 0;
 
-  constructor(kind: RecordKind, expected: number) {
+  constructor(kind: RecordKind, expected: number, suppression: Suppression = NOBODY_SUPPRESSED) {
     this.#kind = kind;
+    this.#suppression = suppression;
     this.#seen = new Seen(Math.min(expected, 10_000_000));
   }
 
   get distinct(): number {
     return this.#seen.count + this.#unnamed;
+  }
+
+  /** How many of the distinct rows were left out. */
+  get suppressed(): number {
+    return this.#suppressed;
   }
 
   get duplicates(): number {
@@ -107,10 +120,12 @@ export class Distinct {
       fresh.push(index);
     }
     const again = page.length - fresh.length;
-    if (again === 0) return page;
     this.#duplicates += again;
-    if (fresh.length === 0 && page.length > 1) this.#repeatedPages++;
-    return page.select(fresh);
+    if (again > 0 && fresh.length === 0 && page.length > 1) this.#repeatedPages++;
+    const distinct = again === 0 ? page : page.select(fresh);
+    const left = shown(distinct, this.#kind, this.#suppression);
+    this.#suppressed += distinct.length - left.length;
+    return left;
   }
 }
 
@@ -128,6 +143,6 @@ export const kindOf = (run: { readonly plan: Pick<RunReader["plan"], "command"> 
 /** The pages of a run in the order of the output, every row once: what each format is made from. */
 export async function* distinctPages(run: RunReader): AsyncGenerator<Page> {
   const kind = kindOf(run);
-  const distinct = new Distinct(kind, run.state.rows);
+  const distinct = new Distinct(kind, run.state.rows, run.suppression);
   for await (const { body } of run.pages()) yield distinct.take(Page.read(body, kind));
 }

@@ -11,13 +11,14 @@ import type { Run } from "../runs/run.ts";
 import { distinctPages } from "./distinct.ts";
 import type { Format, Rendering } from "./formats.ts";
 import type { Facts, Output } from "./output.ts";
+import { shown } from "./suppressed.ts";
 
 type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
 
 /** Formats that rows of the caller's with ours beside them are written in. */
 export const JOINED: readonly Format[] = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "table"];
 
-export const MATCHES = ["found", "not found", "ambiguous", "not asked"] as const;
+export const MATCHES = ["found", "not found", "ambiguous", "not asked", "suppressed"] as const;
 export type Match = (typeof MATCHES)[number];
 
 /** A row of the caller's, and which company of the run it names. */
@@ -145,6 +146,8 @@ export class JoinOutput implements Output {
     if (refused !== undefined) return { match: "not found", why: `refused: ${refused}` };
     const page = unit.settled.follows === undefined ? Page.empty : Page.read(this.#run.readReply(unit), "company");
     if (page.length === 0) return { match: "not found", why: "the service does not know it" };
+    if (shown(page, "company", this.#run.suppression).length === 0)
+      return { match: "suppressed", why: "it is on the suppression list" };
     const record = page.row(0);
     const other = otherThan(query, record);
     return other === undefined ? { match: "found", why: "", record } : { match: "ambiguous", why: other, record };

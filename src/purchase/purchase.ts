@@ -30,6 +30,7 @@ import { consentedCap, overlapWarning, type Quote, requireBalance, requireBudget
 import type { Receipt } from "./receipt.ts";
 import { drawn as draw, drawnOf, isSampled } from "./sampling.ts";
 import { sourceOf } from "./source.ts";
+import { withoutSuppressed } from "./unnamed.ts";
 
 export type { Finished } from "./deliver.ts";
 export type { ExportDeps, ExportOptions, Seller } from "./order.ts";
@@ -42,7 +43,7 @@ export type ExportResult =
 /** Buys an export, or continues what the same command left unfinished (docs/runs.md). What was paid is kept by then. @throws CliError */
 export async function runExport(
   command: RunCommand,
-  target: Target,
+  asked: Target,
   options: ExportOptions,
   deps: ExportDeps,
 ): Promise<ExportResult> {
@@ -53,6 +54,7 @@ export async function runExport(
     const { seller } = deps;
     await checkSink({ ...options, output }, kindOf({ plan: { command } }), deps.disk);
     const store = new RunStore(deps.stateDir, deps.disk);
+    const target = withoutSuppressed(asked, await store.suppression(), deps.onNotice);
     const account = await seller.client.account(deps.interrupted);
     const identity = identityOf(target, output ?? null, account, seller);
     const open = options.fresh
@@ -275,7 +277,11 @@ async function buyAndWrite(
       at: deps.now(),
     });
     deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });
-    const distinct = new Distinct(kindOf(run), Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000));
+    const distinct = new Distinct(
+      kindOf(run),
+      Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000),
+      run.suppression,
+    );
     const bought = await buy({ run, quote, cap, sink, distinct }, options, account, deps);
     const narrowed = await narrowing(run, quote, sink, ownership);
     const { receipt, misses } = await deliver(

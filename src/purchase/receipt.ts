@@ -35,6 +35,8 @@ export interface Receipt {
   readonly received: number;
   readonly distinct: number;
   readonly duplicates: number;
+  /** Of the distinct rows, those that were paid for and left out of the output: headcount suppress. */
+  readonly suppressed: number;
   /** Rows that earlier runs paid for, and this one took from them. */
   readonly reused: number;
   /** Companies that the service does not know: free. */
@@ -93,6 +95,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     received: state.rows,
     distinct: distinct.distinct,
     duplicates: distinct.duplicates,
+    suppressed: distinct.suppressed,
     reused: state.owned,
     misses: state.misses,
     unit_cost: creditsToNumber(bought.price),

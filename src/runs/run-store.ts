@@ -3,6 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { nearest } from "../contract/suggest.ts";
+import type { Suppression } from "../contract/suppression.ts";
 import { counted, echo } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
@@ -24,6 +25,7 @@ import {
   stateOf,
 } from "./run.ts";
 import { keepSpend } from "./spend.ts";
+import { readSuppression, suppressionFolder } from "./suppression.ts";
 
 export type { RunStatus, RunSummary } from "./run.ts";
 
@@ -31,9 +33,11 @@ export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
 
 export class RunStore {
   readonly folder: string;
+  readonly #stateDir: string;
   readonly #disk: Disk;
 
   constructor(stateDir: string, disk: Disk) {
+    this.#stateDir = stateDir;
     this.folder = join(stateDir, "runs");
     this.#disk = disk;
   }
@@ -44,6 +48,16 @@ export class RunStore {
 
   #lookup(identity: RunIdentity): string {
     return join(this.folder, ".open", identityHash(identity));
+  }
+
+  /** Who is left out of every output, as the list is now. @throws CliError exit 5 where it cannot be read */
+  suppression(): Promise<Suppression> {
+    return readSuppression(suppressionFolder(this.#stateDir));
+  }
+
+  async #withSuppression<R extends RunReader>(run: R): Promise<R> {
+    run.suppression = await this.suppression();
+    return run;
   }
 
   /** Makes a run's folder and takes its lock. @param at epoch milliseconds, in the run's id */
@@ -58,7 +72,7 @@ export class RunStore {
       // Where the same command finds it again. Before any intent: a run that is not found again was not paid for.
       await this.#disk.makeFolder(join(this.folder, ".open"));
       await this.#disk.replaceFile(this.#lookup(whole), id, "open");
-      return await Run.open(this.#disk, path, whole, held);
+      return await this.#withSuppression(await Run.open(this.#disk, path, whole, held));
     } catch (error) {
       await held.release();
       await remove(path).catch(() => undefined);
@@ -101,7 +115,7 @@ export class RunStore {
     const plan = await this.readPlan(id);
     const held = await acquireLock(join(this.#path(id), "lock"), lock);
     try {
-      return await Run.open(this.#disk, this.#path(id), plan, held);
+      return await this.#withSuppression(await Run.open(this.#disk, this.#path(id), plan, held));
     } catch (error) {
       await held.release();
       throw error;
@@ -125,7 +139,7 @@ export class RunStore {
 
   async open(id: string): Promise<RunReader> {
     const plan = await this.readPlan(id);
-    return new RunReader(this.#path(id), plan, stateOf(this.#path(id)));
+    return this.#withSuppression(new RunReader(this.#path(id), plan, stateOf(this.#path(id))));
   }
 
   ids(): Promise<string[]> {
@@ -137,7 +151,7 @@ export class RunStore {
     const { state, problem } = readableState(this.#path(id));
     const run = new RunReader(this.#path(id), await this.readPlan(id), state);
     run.lost = new Set(problem === undefined ? [] : [problem]);
-    return run;
+    return this.#withSuppression(run);
   }
 
   /** Every run, newest first. A damaged one is listed as such; it does not hide the others. */

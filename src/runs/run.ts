@@ -2,6 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Credits } from "../contract/money.ts";
+import { NOBODY_SUPPRESSED, type Suppression } from "../contract/suppression.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import {
@@ -175,6 +176,8 @@ export class RunReader {
   readonly state: RunState;
   /** What was damaged is left out and told here; undefined: it ends the reading. */
   lost: Set<string> | undefined;
+  /** Who is left out of what is written from it: the store sets it. */
+  suppression: Suppression = NOBODY_SUPPRESSED;
 
   constructor(path: string, plan: Plan, state: RunState) {
     this.path = path;

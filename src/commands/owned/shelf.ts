@@ -74,7 +74,8 @@ export async function withLibrary<T>(
   const store = openStore(context);
   const opened = await openLibrary(shelf, store);
   for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
-  const library = opened?.library ?? (absent === "make" ? await Library.open(shelf.path) : undefined);
+  const library =
+    opened?.library ?? (absent === "make" ? await Library.open(shelf.path, await store.suppression()) : undefined);
   if (library === undefined) {
     printer.note(`nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`);
     return (work as Work<Library | undefined, T>)(undefined, store);

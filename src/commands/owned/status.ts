@@ -2,12 +2,13 @@ import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
-import type { LibraryTotals } from "../../library/library.ts";
+import type { LibraryTotals } from "../../library/totals.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 
 const NOTHING: LibraryTotals = {
   people: 0,
+  suppressed: 0,
   purchases: 0,
   credits: 0n,
   repeatCredits: 0n,
@@ -35,8 +36,9 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
     const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
     const document = {
       people: totals.people,
+      suppressed: totals.suppressed,
       rows_paid: totals.purchases,
-      rows_repeated: totals.purchases - totals.people,
+      rows_repeated: totals.purchases - totals.people - totals.suppressed,
       credits: creditsToNumber(credits(totals.credits)),
       credits_for_repeated: creditsToNumber(credits(totals.repeatCredits)),
       runs: totals.runs,
@@ -49,6 +51,10 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
     const repeated = document.rows_repeated;
     await printer.card([
       ["owned", counted(totals.people, "person", "people")],
+      [
+        "suppressed",
+        totals.suppressed === 0 ? undefined : `${grouped(totals.suppressed)} more, left out of every answer`,
+      ],
       ["paid for", `${counted(totals.purchases, "row")}, ${formatCreditsGrouped(credits(totals.credits))} credits`],
       [
         "bought again",

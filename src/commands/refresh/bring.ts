@@ -92,7 +92,7 @@ function depsOf(session: Session, printer: Printer, context: Context): ExportDep
 /** The library with all that was bought until now. @throws CliError exit 5 where a run cannot be read: its people would be bought again */
 async function libraryOf({ shelf, store }: Work): Promise<Library> {
   const opened = await openLibrary(shelf, store);
-  if (opened === undefined) return Library.open(shelf.path);
+  if (opened === undefined) return Library.open(shelf.path, await store.suppression());
   const [unread] = opened.taken.unread;
   if (unread === undefined) return opened.library;
   opened.library.close();

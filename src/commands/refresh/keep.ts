@@ -4,6 +4,7 @@ import { counted, grouped } from "../../contract/text.ts";
 import type { Library } from "../../library/library.ts";
 import type { Refreshed } from "../../library/lists.ts";
 import { formName } from "../../output/formats.ts";
+import type { Facts } from "../../output/output.ts";
 import { savedView, templateOf } from "../../output/sinks/sink.ts";
 import type { FreeCounts } from "../../purchase/free-counts.ts";
 import { collectColumns } from "../../render/columns.ts";
@@ -32,6 +33,8 @@ export interface RefreshReceipt {
   readonly added: number;
   readonly removed: number;
   readonly changed: number;
+  /** People of the list who are left out of its files: headcount suppress. */
+  readonly suppressed: number;
   readonly changes: readonly { readonly person: string; readonly fields: readonly string[] }[];
   /** Values that counts could not verify. */
   readonly not_checked: number;
@@ -60,7 +63,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
   for (const [person, fields] of found.changed)
     changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
   const view = viewOf(list, work);
-  const people = { list: now, added, removed, changed: [...changed.keys()] };
+  const people = shownOf(library, { list: now, added, removed, changed: [...changed.keys()] });
   const pages = (who: readonly string[]) => (): AsyncIterable<Page> => pagesOf(library.recordsBy(who));
   const beside = { overwrite: true, allowEmpty: true, minRows: undefined, maxShrink: undefined };
   const file = (what: Beside): FileToWrite => ({
@@ -74,7 +77,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     : await collectColumns(pages([...now, ...removed])(), "person");
   const facts = await writeTogether(
     [
-      { path: output, pages: pages(now), guard: { ...readGuard(order.flags), overwrite: true } },
+      { path: output, pages: pages(people.list), guard: { ...readGuard(order.flags), overwrite: true } },
       ...(["added", "removed", "changed"] as const).map(file),
     ],
     { ...view, kind: "person", fields: view.fields ?? columns, template: await templateOf(view) },
@@ -97,11 +100,6 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     before,
     refreshed,
   );
-  const said = (index: number, rows: readonly string[]) => ({
-    file: facts[index]?.path ?? "",
-    rows: rows.length,
-    sha256: facts[index]?.sha256 ?? "",
-  });
   return {
     list: output,
     filters: list.filters,
@@ -111,7 +109,8 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     added: added.length,
     removed: removed.length,
     changed: changed.size,
-    changes: [...changed].map(([person, fields]) => ({ person, fields })),
+    suppressed: now.length - people.list.length,
+    changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
     not_checked: found.notChecked,
     runs: found.runs,
     bought: found.rows,
@@ -119,12 +118,31 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     rebuy_credits: creditsToNumber(plan.again),
     free_calls: counts.calls,
     certificate: { count: found.certificate.total, owned: found.certificate.present, equal: true },
-    files: {
-      list: said(0, now),
-      added: said(1, added),
-      removed: said(2, removed),
-      changed: said(3, people.changed),
-    },
+    files: filesOf(facts, people),
+  };
+}
+
+type People = Readonly<Record<"list" | Beside, readonly string[]>>;
+
+/** Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file. */
+const shownOf = (library: Library, { list, added, removed, changed }: People): People => ({
+  list: library.shown(list),
+  added: library.shown(added),
+  removed: library.shown(removed),
+  changed: library.shown(changed),
+});
+
+function filesOf(facts: readonly (Facts | undefined)[], people: People): RefreshReceipt["files"] {
+  const said = (index: number, what: keyof People) => ({
+    file: facts[index]?.path ?? "",
+    rows: people[what].length,
+    sha256: facts[index]?.sha256 ?? "",
+  });
+  return {
+    list: said(0, "list"),
+    added: said(1, "added"),
+    removed: said(2, "removed"),
+    changed: said(3, "changed"),
   };
 }
 

@@ -1,0 +1,116 @@
+import { createHash, createHmac } from "node:crypto";
+import { canonicalAddress, canonicalDomain, isSlug, slugOf } from "./normalise.ts";
+
+export const SUPPRESSED_KINDS = ["address", "id", "domain"] as const;
+export type SuppressedKind = (typeof SUPPRESSED_KINDS)[number];
+
+/** Somebody who is left out, without a name: nobody learns who it is from this and without the key. */
+export interface SuppressedEntry {
+  /** Keyed hashes in hexadecimal digits. A bare word has two: it may be an id or the last part of an address. */
+  readonly marks: readonly string[];
+  readonly kind: SuppressedKind;
+  /** ISO-8601. */
+  readonly at: string;
+  readonly note: string | null;
+}
+
+/** What a record says of who it is, as it stands there. */
+export interface Named {
+  readonly id?: string | undefined;
+  readonly address?: string | undefined;
+  /** Of the employer, or of the company itself. */
+  readonly domain?: string | undefined;
+}
+
+/** How somebody was named, in the forms that records are compared in. */
+export interface SuppressedName {
+  readonly kind: SuppressedKind;
+  readonly names: readonly string[];
+}
+
+/**
+ * Reads how somebody is named: an address has a slash, a domain a dot and no slash; any other word is an id and the last part of an address.
+ * @param kind where it is told rather than read
+ * @returns undefined where the text is nothing of that kind
+ */
+export function suppressedName(text: string, kind?: SuppressedKind): SuppressedName | undefined {
+  const word = text.trim();
+  if (word === "") return undefined;
+  const told = kind ?? (word.includes("/") ? "address" : /^[^\s@]+\.[^\s@]+$/.test(word) ? "domain" : "id");
+  const address = canonicalAddress(word);
+  if (told === "address") return address === undefined ? undefined : { kind: told, names: [addressName(address)] };
+  if (told === "domain") {
+    const domain = canonicalDomain(word);
+    return domain === undefined ? undefined : { kind: told, names: [`domain:${domain}`] };
+  }
+  const names = [`id:${word}`];
+  if (kind === undefined && address !== undefined && isSlug(address)) names.push(addressName(address));
+  return { kind: told, names };
+}
+
+const addressName = (address: string): string => (isSlug(address) ? `slug:${address}` : `address:${address}`);
+
+/** The marks of a name: HMAC-SHA-256 of its forms, 128 bits of it. */
+export const marksOf = (key: Buffer, { names }: SuppressedName): string[] => names.map((name) => markOf(key, name));
+
+const markOf = (key: Buffer, name: string): string => createHmac("sha256", key).update(name).digest("hex").slice(0, 32);
+
+function namesOf({ id, address, domain }: Named): string[] {
+  const names = id === undefined ? [] : [`id:${id}`];
+  const canonical = address === undefined ? undefined : canonicalAddress(address);
+  if (canonical !== undefined) names.push(`slug:${slugOf(canonical)}`);
+  if (canonical !== undefined && !isSlug(canonical)) names.push(`address:${canonical}`);
+  // A domain stands for what is below it too.
+  const labels = (domain === undefined ? undefined : canonicalDomain(domain))?.split(".") ?? [];
+  for (let at = 0; at < labels.length - 1; at++) names.push(`domain:${labels.slice(at).join(".")}`);
+  return names;
+}
+
+/** Who is left out of everything that is written, counted or shown. */
+export class Suppression {
+  readonly #key: Buffer;
+  readonly #marks: ReadonlySet<string>;
+  /** Equal for equal lists; "" where nobody is on it. */
+  readonly digest: string;
+
+  constructor(key: Buffer, entries: readonly SuppressedEntry[]) {
+    this.#key = key;
+    this.#marks = new Set(entries.flatMap(({ marks }) => marks));
+    this.digest =
+      this.#marks.size === 0
+        ? ""
+        : createHash("sha256")
+            .update([...this.#marks].sort().join(" "))
+            .digest("hex");
+  }
+
+  get isEmpty(): boolean {
+    return this.#marks.size === 0;
+  }
+
+  hides(named: Named): boolean {
+    return !this.isEmpty && namesOf(named).some((name) => this.#marks.has(markOf(this.#key, name)));
+  }
+
+  /** Whether somebody who is named like this would be left out for it. */
+  hidesName(name: SuppressedName): boolean {
+    return !this.isEmpty && marksOf(this.#key, name).some((mark) => this.#marks.has(mark));
+  }
+}
+
+export const NOBODY_SUPPRESSED = new Suppression(Buffer.alloc(0), []);
+
+/** In a folder of its own: the list, one entry a line, and the key, 32 random bytes. */
+export const SUPPRESSION_FILES = { list: "list.ndjson", key: "key" } as const;
+
+/** @throws Error naming the line that is no entry: a list that is read in part would let people through */
+export function parseSuppressed(text: string): SuppressedEntry[] {
+  return text.split("\n").flatMap((line, index) => {
+    if (line.trim() === "") return [];
+    try {
+      const { marks, kind, at, note } = JSON.parse(line) as SuppressedEntry;
+      if (marks.every((mark) => /^[0-9a-f]{32}$/.test(mark)) && marks.length > 0) return [{ marks, kind, at, note }];
+    } catch {}
+    throw new Error(`line ${index + 1} is damaged`);
+  });
+}

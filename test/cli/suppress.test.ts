@@ -1,0 +1,216 @@
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { marksOf, Suppression, suppressedName } from "../../src/contract/suppression.ts";
+import { type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 400, credits: 100_000 });
+});
+afterAll(() => service.close());
+
+type Row = Readonly<Record<"id" | "name" | "network_url" | "company_domain", string>>;
+const rows = (text: string): Row[] =>
+  text
+    .split("\n")
+    .filter((line) => line !== "")
+    .map((line) => JSON.parse(line) as Row);
+
+const ok = async (me: User, argv: readonly string[]): Promise<{ stdout: string; stderr: string }> => {
+  const { code, stdout, stderr } = await me.run(argv);
+  expect(code, `${argv.join(" ")}: ${stderr}`).toBe(0);
+  return { stdout, stderr };
+};
+
+/** Somebody who bought a segment, and three people of it. */
+async function buyer(): Promise<{ me: User; all: Row[]; one: Row; other: Row; third: Row }> {
+  const me = user(service.url, service.key);
+  const { stdout } = await ok(me, ["search", "--department", "Sales", "--yes", "--format", "ndjson"]);
+  const all = rows(stdout);
+  const [one, other, third] = all.filter((row) => row.company_domain !== null) as [Row, Row, Row];
+  return { me, all, one, other, third };
+}
+
+describe("headcount suppress", () => {
+  test("who is on the list is in no output, and what was paid for all the same is said", async () => {
+    const { me, all, one, other, third } = await buyer();
+    await ok(me, ["suppress", "add", one.id, `https://www.${other.network_url}/?x=1`, "--note", "objected"]);
+    await ok(me, ["suppress", "add", third.company_domain]);
+    const left = all.filter((row) => row !== one && row !== other && row.company_domain !== third.company_domain);
+    const gone = all.filter((row) => !left.includes(row));
+    expect(gone.length).toBeGreaterThanOrEqual(3);
+    const searched = ["search", "--department", "Sales", "--yes", "--fresh"];
+    const offline = [
+      ["runs", "export", "last", "--format", "ndjson"],
+      ["runs", "export", "last", "--format", "csv"],
+      ["runs", "export", "last", "--format", "json"],
+      ["runs", "export", "last", "--template", "{{name}} {{network_url}}"],
+      ["owned", "export", "--format", "ndjson"],
+      ["search", "--owned", "--department", "Sales", "--format", "ndjson"],
+      ["sql", "select * from people"],
+      ["sql", "select body from record union all select identity from person"],
+      ["sql", "select * from purchases"],
+    ];
+    const bought = await ok(me, [...searched, "--format", "ndjson"]);
+    expect(rows(bought.stdout)).toEqual(left);
+    expect(bought.stderr).toContain(`${gone.length} profiles on the suppression list: paid for`);
+    await ok(me, [...searched, "-o", "sales.csv", "--receipt", "receipt.json"]);
+    expect(JSON.parse(me.read("receipt.json"))).toMatchObject({
+      received: all.length,
+      distinct: all.length,
+      suppressed: gone.length,
+      credits: all.length,
+      complete: true,
+    });
+    const outputs = [me.read("sales.csv")];
+    for (const argv of offline) outputs.push((await ok(me, argv)).stdout);
+    for (const text of outputs) {
+      expect(gone.filter(({ network_url }) => text.includes(network_url))).toEqual([]);
+      expect(left.some(({ name }) => text.includes(name))).toBe(true);
+    }
+    expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${left.length}\n`);
+    expect(JSON.parse((await ok(me, ["owned", "--json"])).stdout)).toMatchObject({
+      people: left.length,
+      suppressed: gone.length,
+      rows_paid: all.length * 3,
+    });
+    expect((await me.run(["owned", "show", one.id])).code).toBe(6);
+    await ok(me, ["runs", "export", "last", "-o", "all.xlsx"]);
+    await ok(me, ["runs", "export", "last", "-o", "duckdb:crm.duckdb#people"]);
+    expect((await ok(me, ["suppress", "remove", third.company_domain])).stderr).toContain("removed 1 entry");
+    expect((await ok(me, ["count", "--owned"])).stdout).toBe(`${all.length - 2}\n`);
+  });
+
+  test("who is named is neither asked for nor paid", async () => {
+    const { me, one, other } = await buyer();
+    await ok(me, ["suppress", "add", one.network_url]);
+    const named = ["--network-url", one.network_url, "--network-url", other.network_url, "--yes"];
+    const { stdout, stderr } = await ok(me, ["search", ...named, "--format", "ndjson"]);
+    expect(rows(stdout).map(({ id }) => id)).toEqual([other.id]);
+    expect(stderr).toContain("1 person on the suppression list: named, and neither asked for nor paid");
+    expect(stderr).toContain("for 1 credit");
+    const alone = await me.run(["search", "--network-url", one.network_url, "--yes"]);
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
+    await ok(me, ["suppress", "add", one.company_domain]);
+    const company = await me.run(["employees", one.company_domain, "--yes"]);
+    expect([company.code, company.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
+  });
+
+  test("a company that is looked up, and the table it was looked up for", async () => {
+    const me = user(service.url, service.key);
+    const people = rows((await ok(me, ["search", "--all", "--limit", "60", "--yes", "--format", "ndjson"])).stdout);
+    const domains = [...new Set(people.map(({ company_domain }) => company_domain).filter(Boolean))].slice(0, 2);
+    const [hidden = "", open = ""] = domains;
+    await ok(me, ["suppress", "add", hidden]);
+    const { stdout } = await ok(me, ["enrich", hidden, open, "--yes", "--format", "ndjson"]);
+    expect(stdout).toContain(open);
+    expect(stdout).not.toContain(hidden);
+    writeFileSync(me.file("in.csv"), `domain,own\n${hidden},1\n${open},2\n`);
+    const table = await ok(me, ["enrich", "--input", "in.csv", "--keep-input", "--yes", "--format", "ndjson"]);
+    const joined = table.stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(Object.values(joined[0] ?? {})).toContain("suppressed");
+    expect(Object.values(joined[0] ?? {}).filter((value) => value !== null)).toHaveLength(4);
+    expect(Object.values(joined[1] ?? {})).toContain("found");
+  });
+
+  test("a list that is refreshed keeps them in its history and out of its files, and pays for nobody twice", async () => {
+    const { me, all, one } = await buyer();
+    await ok(me, ["search", "--department", "Sales", "--yes", "--fresh", "-o", "sales.ndjson"]);
+    await ok(me, ["suppress", "add", one.id]);
+    for (const _ of [1, 2]) {
+      const { stdout } = await ok(me, ["refresh", "sales.ndjson", "--yes", "--json"]);
+      expect(JSON.parse(stdout)).toMatchObject({ count: all.length, suppressed: 1, credits: 0, added: 0, removed: 0 });
+      expect(rows(me.read("sales.ndjson")).map(({ id }) => id)).toEqual(expect.not.arrayContaining([one.id]));
+      expect(rows(me.read("sales.ndjson"))).toHaveLength(all.length - 1);
+    }
+  });
+
+  test("the list names nobody, is its owner's alone, and without it nothing is written", async () => {
+    const { me, one, other } = await buyer();
+    await ok(me, ["suppress", "add", one.id, other.network_url]);
+    const folder = join(me.dir, "state", "suppression");
+    expect(readdirSync(folder).sort()).toEqual(["key", "list.ndjson"]);
+    for (const name of readdirSync(folder)) {
+      expect(statSync(join(folder, name)).mode & 0o777).toBe(0o600);
+      const text = readFileSync(join(folder, name), "latin1");
+      for (const said of [one.id, other.network_url, "ada"]) expect(text).not.toContain(said);
+    }
+    const { entries } = JSON.parse((await ok(me, ["suppress", "list", "--json"])).stdout) as {
+      entries: { mark: string; kind: string }[];
+    };
+    expect(entries.map(({ kind }) => kind)).toEqual(["id", "address"]);
+    const key = join(folder, "key");
+    const saved = readFileSync(key);
+    for (const damage of [() => rmSync(key), () => writeFileSync(key, "short")]) {
+      damage();
+      for (const argv of [
+        ["runs", "export", "last"],
+        ["owned", "export"],
+        ["search", "--all", "--limit", "1", "--yes"],
+      ]) {
+        const { code, stdout } = await me.run(argv);
+        expect([argv, code, stdout]).toEqual([argv, 5, ""]);
+      }
+    }
+    writeFileSync(key, saved);
+    await ok(me, ["suppress", "remove", entries[0]?.mark ?? ""]);
+    expect((await ok(me, ["runs", "export", "last", "--format", "ndjson"])).stdout).toContain(one.id);
+    expect((await me.run(["suppress", "remove", one.id])).code).toBe(2);
+  });
+
+  test("a file is taken in whole or not at all, and again it changes nothing", async () => {
+    const { me, one, other } = await buyer();
+    writeFileSync(me.file("who.txt"), `\ufeff# objected\r\n${one.id}\r\n\r\n${other.network_url}\r\n`);
+    const first = await ok(me, ["suppress", "import", "who.txt", "--json"]);
+    expect(JSON.parse(first.stdout)).toEqual({ added: 2, known: 0, entries: 2 });
+    expect(JSON.parse((await ok(me, ["suppress", "import", "who.txt", "--json"])).stdout).added).toBe(0);
+    writeFileSync(me.file("bad.txt"), "somebody-else\nid,name\n");
+    const bad = await me.run(["suppress", "import", "bad.txt"]);
+    expect([bad.code, bad.stderr]).toEqual([2, expect.stringContaining("line 2 of bad.txt")]);
+    expect((await ok(me, ["suppress", "list"])).stdout.trim().split("\n")).toHaveLength(2);
+  });
+});
+
+describe("who is meant", () => {
+  const key = Buffer.alloc(32, 7);
+  const listOf = (...words: readonly string[]): Suppression => {
+    const marks = words.flatMap((word) => {
+      const name = suppressedName(word);
+      return name === undefined ? [] : marksOf(key, name);
+    });
+    return new Suppression(key, [{ marks, kind: "id", at: "", note: null }]);
+  };
+
+  test.each([
+    ["network.example/in/ada", { address: "https://www.Network.example/in/Ada/" }, true],
+    ["network.example/in/ada", { address: "other.example/in/ada" }, false],
+    ["ada", { address: "https://network.example/in/ada" }, true],
+    ["ada", { id: "ada" }, true],
+    ["ada", { id: "Ada" }, false],
+    ["northwind.example", { domain: "https://mail.northwind.example/x" }, true],
+    ["mail.northwind.example", { domain: "northwind.example" }, false],
+    ["northwind.example", { id: "northwind.example" }, false],
+    ["42", { id: "42" }, true],
+    ["42", { id: "421" }, false],
+  ])("%s and %o: %s", (word, named, hidden) => {
+    expect(listOf(word).hides(named)).toBe(hidden);
+  });
+
+  test("whoever was added by one of the names of a record is hidden, and nobody else", () => {
+    const slug = fc.stringMatching(/^[a-z0-9-]{1,12}$/);
+    fc.assert(
+      fc.property(fc.uniqueArray(slug, { minLength: 2, maxLength: 20 }), fc.nat(), (names, pick) => {
+        const [who = ""] = names.splice(pick % names.length, 1);
+        const list = listOf(`network.example/in/${who}`);
+        expect(list.hides({ id: "1", address: `http://network.example/in/${who}` })).toBe(true);
+        for (const other of names) expect(list.hides({ id: who, address: `network.example/in/${other}` })).toBe(false);
+      }),
+    );
+  });
+});
