@@ -15,8 +15,9 @@ const INDEXES = [
   ["name"],
   ["headline"],
   ["industry"],
-  ["network_url_slug", "network_url_address"],
-  ["company_network_url_slug", "company_network_url_address"],
+  // What follows the slug is compared in the row: hardly two people share one.
+  ["network_url_slug"],
+  ["company_network_url_slug"],
 ];
 
 /**

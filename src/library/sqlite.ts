@@ -31,8 +31,9 @@ export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
   closeSync(openSync(path, "a", FILE_MODE));
   const database = new DatabaseSync(path, { timeout: BUSY_MS });
+  // Large pages waste less of what is behind the last whole record: a tenth of the file.
   database.exec(
-    "PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY",
+    "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY",
   );
   return database;
 }
