@@ -1,81 +1,23 @@
-import { request } from "node:http";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeLink } from "../../src/service/console/sessions.ts";
 import { createKey } from "../../src/service/data-folder.ts";
+import { type Answer, as, ConsoleClient, type Sent, type Session } from "../support/console.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
+let client: ConsoleClient;
 const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
 
 beforeAll(async () => {
   service = await startTestService({ people: 2_000, now: () => clock.now, console: {} });
+  client = new ConsoleClient(service, () => clock.now);
 });
 afterAll(() => service.close());
 
-interface Answer {
-  readonly status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into answers of every shape
-  readonly json: any;
-  readonly text: string;
-  readonly headers: Readonly<Record<string, string | string[] | undefined>>;
-}
-
-interface Sent {
-  readonly body?: unknown;
-  readonly headers?: Readonly<Record<string, string | undefined>>;
-}
-
-/** As a browser's page of this origin sends it, with whatever a test wants otherwise. */
-function send(method: string, path: string, { body, headers }: Sent = {}): Promise<Answer> {
-  const url = new URL(service.url);
-  const given: Record<string, string | undefined> = {
-    "sec-fetch-site": "same-origin",
-    ...(method === "GET" ? {} : { "content-type": "application/json" }),
-    ...headers,
-  };
-  const sent = Object.fromEntries(
-    Object.entries(given).filter((entry): entry is [string, string] => entry[1] !== undefined),
-  );
-  return new Promise((resolve, reject) => {
-    const call = request({ host: url.hostname, port: url.port, method, path, headers: sent }, (response) => {
-      let text = "";
-      response.setEncoding("utf8");
-      response.on("data", (data: string) => {
-        text += data;
-      });
-      response.on("end", () => {
-        const isJson = String(response.headers["content-type"]).startsWith("application/json");
-        resolve({
-          status: response.statusCode ?? 0,
-          json: isJson ? JSON.parse(text) : undefined,
-          text,
-          headers: response.headers,
-        });
-      });
-    });
-    call.on("error", reject);
-    call.end(body === undefined ? undefined : typeof body === "string" ? body : JSON.stringify(body));
-  });
-}
-
-interface Session {
-  readonly cookie: string;
-  readonly proof: string;
-}
-
-const link = (role: "operator" | "owner" | "viewer" = "operator"): Promise<string> =>
-  makeLink(service.store, { accountId: "default", role, now: clock.now, by: "test" });
-
-async function signIn(body: unknown): Promise<Session> {
-  const answer = await send("POST", "/console/api/session", { body });
-  expect(answer.status).toBe(200);
-  const cookie = String(answer.headers["set-cookie"]).split(";")[0] ?? "";
-  return { cookie, proof: answer.json.proof };
-}
-
-const as = ({ cookie, proof }: Session): Record<string, string> => ({ cookie, "x-console-proof": proof });
+const send = (method: string, path: string, sent?: Sent): Promise<Answer> => client.send(method, path, sent);
+const link = (role?: "operator" | "owner" | "viewer"): Promise<string> => client.link(role);
+const signIn = (body: unknown): Promise<Session> => client.signIn(body);
 const call = (session: Session, method: string, path: string, body?: unknown): Promise<Answer> =>
-  send(method, `/console/api${path}`, { ...(body === undefined ? {} : { body }), headers: as(session) });
+  client.call(session, method, path, body);
 
 describe("signing in", () => {
   test("a link serves once, within ten minutes; wrong, used and old ones get the same words", async () => {
@@ -229,13 +171,7 @@ describe("roles", () => {
 
 describe("buying", () => {
   const filters = { department: ["Sales"] };
-  const waitFor = async (session: Session, id: string): Promise<Answer["json"]> => {
-    for (;;) {
-      const { json } = await call(session, "GET", `/exports/${id}`);
-      if (json.state !== "buying") return json;
-      await new Promise((resolve) => setTimeout(resolve, 10));
-    }
-  };
+  const waitFor = (session: Session, id: string): Promise<Answer["json"]> => client.bought(session, id);
   const download = async (session: Session, id: string, format: string): Promise<Answer> => {
     const { json } = await call(session, "POST", `/exports/${id}/ticket`, { format });
     return send("GET", json.url, { headers: { cookie: session.cookie } });

@@ -26,7 +26,7 @@ export function Segments() {
   const save = (event: Event): void => {
     event.preventDefault();
     if (name.value.trim() === "") return;
-    act(api("PUT", `/segments/${encodeURIComponent(name.value.trim())}`, { filters: filters.value, mode: mode.value }));
+    act(api("PUT", "/segments", { name: name.value.trim(), filters: filters.value, mode: mode.value }));
     name.value = "";
   };
   const now = JSON.stringify(filters.value);
@@ -47,12 +47,12 @@ export function Segments() {
                 {inWords(each.filters)} · {counted(each.count, "person", "people")}
                 {delta === 0 ? "" : ` (${delta > 0 ? "+" : "−"}${grouped(Math.abs(delta))} since)`}
               </span>
-              {may.value.buy ? (
+              {may.value.own ? (
                 <button
                   type="button"
                   class="quiet"
                   aria-label={`Remove ${each.name}`}
-                  onClick={() => act(api("DELETE", `/segments/${encodeURIComponent(each.name)}`))}
+                  onClick={() => act(api("DELETE", "/segments", { name: each.name }))}
                 >
                   Remove
                 </button>
@@ -61,7 +61,7 @@ export function Segments() {
           );
         })}
       </ul>
-      {may.value.buy ? (
+      {may.value.own ? (
         <form class="line" onSubmit={save}>
           <input
             type="text"

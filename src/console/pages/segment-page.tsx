@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { FilterKey } from "../../contract/filters.ts";
 import { BREAKDOWN_KEYS, type Facets, facetsOf } from "../facets.ts";
 import { counted, grouped, inWords, labelOf, valuesOf, withValues } from "../segment.ts";
-import { count, counting, fail, filters, may, mode, setFilters } from "../state.ts";
+import { count, counting, fail, filters, may, me, mode, setFilters } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
@@ -20,7 +20,7 @@ export function SegmentPage() {
         <Breakdown />
         <Copy />
         {may.value.buy ? <Preview /> : null}
-        <Segments />
+        {me.value?.role === "key" ? null : <Segments />}
       </div>
       {isBuying.value ? <BuyDrawer onClose={() => (isBuying.value = false)} /> : null}
     </div>

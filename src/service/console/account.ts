@@ -1,14 +1,28 @@
 import { randomBytes } from "node:crypto";
-import { creditsToNumber, parseCredits } from "../../contract/money.ts";
+import { type Credits, creditsToNumber } from "../../contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../contract/records.ts";
 import { makeApiKey } from "../keys.ts";
-import type { EntryKind, EntryQuery, KeyDetail, KeyMode, LedgerEntry, UsageGroup } from "../ledger/ledger.ts";
 import {
+  type EntryKind,
+  type EntryQuery,
+  type KeyDetail,
+  type KeyMode,
+  type LedgerEntry,
+  SCOPES,
+  type Scope,
+  type UsageGroup,
+} from "../ledger/ledger.ts";
+import { suspended } from "../problem.ts";
+import {
+  administered,
   bad,
   byOf,
   type ConsoleCall,
   type ConsoleEndpoint,
+  chosen,
+  creditsOf,
   EVERYBODY,
+  MOST_CREDITS,
   modeOf,
   OWNERS,
   planOf,
@@ -59,7 +73,7 @@ async function me(call: ConsoleCall) {
 const ownKey = ({ visitor }: ConsoleCall): { readonly keyId?: string } =>
   visitor.key === undefined ? {} : { keyId: visitor.key.id };
 
-const GROUPS: Readonly<Record<string, readonly UsageGroup[]>> = {
+const GROUPS: Readonly<Record<"day" | "key" | "call", readonly UsageGroup[]>> = {
   day: ["day"],
   key: ["day", "key"],
   call: ["day", "call"],
@@ -67,8 +81,7 @@ const GROUPS: Readonly<Record<string, readonly UsageGroup[]>> = {
 
 async function usage(call: ConsoleCall) {
   const { parts, query, visitor } = call;
-  const by = GROUPS[query.get("by") ?? "day"];
-  if (by === undefined) throw bad("by is day, key or call");
+  const by = GROUPS[chosen(query.get("by") ?? "day", "by", ["day", "key", "call"])];
   const days = wholeOf(Number(query.get("days") ?? 30), "days", 1, 366);
   const since = new Date(parts.now() - (days - 1) * DAY_MS).toISOString().slice(0, 10);
   const rows = await parts.store.usage({
@@ -92,6 +105,8 @@ async function usage(call: ConsoleCall) {
     })),
   };
 }
+
+const KINDS: readonly EntryKind[] = ["grant", "charge", "refund", "correction"];
 
 const shownEntry = (entry: LedgerEntry) => ({
   id: String(entry.id),
@@ -117,7 +132,7 @@ async function entries(call: ConsoleCall) {
   const asked: EntryQuery = {
     accountId: visitor.account.id,
     mode: modeOf(call),
-    ...(kind === null ? {} : { kind: kind as EntryKind }),
+    ...(kind === null ? {} : { kind: chosen(kind, "kind", KINDS) }),
     ...(query.get("key") === null ? {} : { keyId: query.get("key") ?? "" }),
     ...(query.get("call") === null ? {} : { call: query.get("call") ?? "" }),
     ...ownKey(call),
@@ -155,8 +170,10 @@ async function keys(call: ConsoleCall) {
   return { keys: own.map(shownKey) };
 }
 
-async function makeKey({ body, parts, visitor }: ConsoleCall) {
-  const mode = body.mode === "test" ? "test" : "live";
+async function makeKey(call: ConsoleCall) {
+  const { body, parts, visitor } = call;
+  if (visitor.account.suspendedAt !== null) throw suspended();
+  const mode = modeOf(call);
   const { hash, key, prefix } = makeApiKey(mode);
   const [id, createdAt] = [`k_${randomBytes(6).toString("hex")}`, parts.now()];
   const made = {
@@ -168,25 +185,39 @@ async function makeKey({ body, parts, visitor }: ConsoleCall) {
     accountId: visitor.account.id,
     createdAt,
   } as const;
-  await parts.store.createKey({ ...made, ...boundsOf(body, createdAt) }, { by: byOf(visitor) });
+  await administered(parts.store.createKey({ ...made, ...boundsOf(body, createdAt) }, { by: byOf(visitor) }));
   return { id, key };
 }
 
 /** What bounds a key: expiry, cap and scopes, each as the page sends it; null takes a bound away. */
 function boundsOf(body: ConsoleCall["body"], now: number) {
   const { expires_at: expires, max_credits: cap, scopes } = body;
-  const expiresAt = typeof expires === "string" ? Date.parse(expires) : expires;
-  if (expiresAt !== undefined && expiresAt !== null && !(Number(expiresAt) > now)) {
-    throw bad("expires_at is a time to come, such as 2027-01-31T00:00:00Z");
-  }
-  const maxCredits = cap === undefined || cap === null ? cap : parseCredits(cap as number | string);
-  if (cap !== undefined && cap !== null && maxCredits === undefined) throw bad("max_credits is a number of credits");
-  if (scopes !== undefined && scopes !== null && !Array.isArray(scopes)) throw bad("scopes is a list of scopes");
   return {
-    ...(expiresAt === undefined ? {} : { expiresAt: expiresAt === null ? null : Number(expiresAt) }),
-    ...(maxCredits === undefined ? {} : { maxCredits }),
-    ...(scopes === undefined ? {} : { scopes: scopes as KeyDetail["scopes"] }),
+    ...(expires === undefined ? {} : { expiresAt: expires === null ? null : momentOf(expires, now) }),
+    ...(cap === undefined ? {} : { maxCredits: cap === null ? null : capOf(cap) }),
+    ...(scopes === undefined ? {} : { scopes: scopes === null ? null : scopesOf(scopes) }),
   };
+}
+
+function momentOf(value: unknown, now: number): number {
+  const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  if (at > now) return at;
+  throw bad("expires_at is a time to come, such as 2027-01-31T00:00:00Z");
+}
+
+function capOf(value: unknown): Credits {
+  const cap = creditsOf(value);
+  if (cap !== undefined && cap >= 0n) return cap;
+  throw bad(`max_credits is a number of credits, 0 to ${MOST_CREDITS}`);
+}
+
+function scopesOf(value: unknown): readonly Scope[] {
+  const given: readonly unknown[] = Array.isArray(value) ? value : [];
+  if (given.length > 0 && given.every((each) => SCOPES.some((scope) => scope === each))) {
+    // A key may always learn about itself, as keys of `service keys create` may.
+    return SCOPES.filter((scope) => scope === "account" || given.includes(scope));
+  }
+  throw bad(`scopes is a list of ${SCOPES.join(", ")}; null for all of them`);
 }
 
 /** A key of this account. @throws ConsoleRefusal 404 for all others, whether or not they exist */
@@ -200,7 +231,8 @@ async function changeKey(call: ConsoleCall) {
   const { id } = await keyOf(call);
   const { body, parts, visitor } = call;
   const name = body.name === undefined ? {} : { name: textOf(body.name, "name", 80) };
-  const changed = await parts.store.updateKey(id, { ...name, ...boundsOf(body, parts.now()) }, { by: byOf(visitor) });
+  const changes = { ...name, ...boundsOf(body, parts.now()) };
+  const changed = await administered(parts.store.updateKey(id, changes, { by: byOf(visitor) }));
   return { key: shownKey(changed) };
 }
 

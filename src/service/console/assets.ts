@@ -33,8 +33,14 @@ export const isConsoleBuilt = async (): Promise<boolean> => (await read("index.h
 function read(name: string): Promise<Buffer | undefined> {
   let body = kept.get(name);
   if (body === undefined) {
-    body = readFile(new URL(`dist/console/${name}`, packageRoot())).catch(() => undefined);
+    body = readFile(new URL(`dist/console/${name}`, packageRoot())).catch(() => {
+      // Names that are made up are without end.
+      kept.delete(name);
+      return undefined;
+    });
     kept.set(name, body);
   }
   return body;
 }
+
+export const isRemembered = (name: string): boolean => kept.has(name);

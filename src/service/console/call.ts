@@ -1,10 +1,11 @@
 import { canonicalJson, checkFilters } from "../../contract/filters.ts";
-import { creditsToNumber } from "../../contract/money.ts";
+import { type Credits, creditsToNumber, parseCredits } from "../../contract/money.ts";
 import { COSTED_CALLS } from "../../contract/records.ts";
 import type { Engine } from "../../dataset/engine.ts";
 import type { ConsoleRole } from "../console-store.ts";
 import type { ServedDataset } from "../datasets.ts";
-import type { KeyMode, Plan, Store, StoredKey } from "../ledger/ledger.ts";
+import { StoreConflictError } from "../ledger/errors.ts";
+import type { KeyMode, Plan, Scope, Store, StoredKey } from "../ledger/ledger.ts";
 import type { RateLimiter } from "../limits.ts";
 import type { Exports } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -48,6 +49,8 @@ export interface ConsoleEndpoint {
 }
 
 export const EVERYBODY: readonly ConsoleRole[] = ["operator", "owner", "viewer", "key"];
+/** Who is of the account, and not a key alone. */
+export const MEMBERS: readonly ConsoleRole[] = ["operator", "owner", "viewer"];
 /** Who may spend. */
 export const BUYERS: readonly ConsoleRole[] = ["operator", "owner", "key"];
 /** Who may make and end keys of the account. */
@@ -56,17 +59,33 @@ export const OPERATORS: readonly ConsoleRole[] = ["operator"];
 
 export const bad = (message: string): ConsoleRefusal => new ConsoleRefusal(422, "invalid", message);
 
-/** The mode of a call: that of the key that signed in, else what the page asks for. */
-export function modeOf({ body, query, visitor }: ConsoleCall): KeyMode {
-  const given = body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live";
-  if (given === "live" || given === "test") return given;
-  throw bad('mode is "live" or "test"');
+/** The mode of a call: what the page asks for, else that of the key that signed in. */
+export function modeOf({ body, query, visitor }: Pick<ConsoleCall, "body" | "query" | "visitor">): KeyMode {
+  return chosen(body.mode ?? query.get("mode") ?? visitor.key?.mode ?? "live", "mode", ["live", "test"]);
 }
 
-/** The acting key, with one call of its minute taken. @throws ConsoleRefusal 429 */
-export function counted(call: ConsoleCall, mode: KeyMode): StoredKey {
+/** One of a few words. @throws ConsoleRefusal 422 for all else */
+export function chosen<Word extends string>(value: unknown, name: string, words: readonly Word[]): Word {
+  const found = words.find((word) => word === value);
+  if (found === undefined) throw bad(`${name} is ${words.map((word) => `"${word}"`).join(" or ")}`);
+  return found;
+}
+
+/** An act of administration: what the ledger refuses is said to who asked. @throws ConsoleRefusal 409, 422 */
+export async function administered<Value>(act: Promise<Value>): Promise<Value> {
+  try {
+    return await act;
+  } catch (error) {
+    if (error instanceof StoreConflictError) throw new ConsoleRefusal(409, "conflict", error.message);
+    if (error instanceof RangeError) throw bad(error.message);
+    throw error;
+  }
+}
+
+/** The acting key, with one call of its minute taken. @throws ConsoleRefusal 429; as Sessions.acting */
+export function counted(call: ConsoleCall, mode: KeyMode, scope: Scope): StoredKey {
   const { parts, visitor } = call;
-  const key = parts.sessions.acting(visitor, mode, "count");
+  const key = parts.sessions.acting(visitor, mode, scope);
   const rate = parts.limiter.take(key.id, visitor.account.plan);
   if (rate.allowed) return key;
   throw new ConsoleRefusal(429, "rate_limited", `the plan's ${rate.limit} calls a ${rate.window} are used up`, {
@@ -83,8 +102,18 @@ export function filtersOf({ body }: Pick<ConsoleCall, "body">) {
 }
 
 export function textOf(value: unknown, name: string, max = 200): string {
-  if (typeof value === "string" && value.trim() !== "" && value.length <= max) return value.trim();
-  throw bad(`${name} is a text of 1 to ${max} characters`);
+  const isText = typeof value === "string" && value.trim() !== "" && value.length <= max;
+  if (isText && !/\p{Cc}/u.test(value)) return value.trim();
+  throw bad(`${name} is a text of 1 to ${max} characters in one line`);
+}
+
+/** A ledger counts millionths in 64 bits, with room for sums. */
+export const MOST_CREDITS = 1_000_000_000_000;
+
+/** Credits as the page sends them; undefined for what is no amount, or more than a ledger holds. */
+export function creditsOf(value: unknown): Credits | undefined {
+  const amount = typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
+  return amount === undefined || amount > BigInt(MOST_CREDITS) * 1_000_000n ? undefined : amount;
 }
 
 export function wholeOf(value: unknown, name: string, min: number, max: number): number {

@@ -1,5 +1,19 @@
-import { creditsToNumber, parseCredits } from "../../contract/money.ts";
-import { bad, byOf, type ConsoleCall, type ConsoleEndpoint, OPERATORS, planOf, textOf, wholeOf } from "./call.ts";
+import { creditsToNumber } from "../../contract/money.ts";
+import {
+  administered,
+  bad,
+  byOf,
+  type ConsoleCall,
+  type ConsoleEndpoint,
+  chosen,
+  creditsOf,
+  MOST_CREDITS,
+  modeOf,
+  OPERATORS,
+  planOf,
+  textOf,
+  wholeOf,
+} from "./call.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { makeLink } from "./sessions.ts";
 
@@ -35,9 +49,8 @@ async function accounts({ parts }: ConsoleCall) {
 async function makeAccount({ body, parts, visitor }: ConsoleCall) {
   const id = textOf(body.id, "id", 63);
   if (!/^[a-z0-9][a-z0-9-]*$/.test(id)) throw bad("id is of lower-case letters, digits and hyphens, such as acme");
-  const made = await parts.store.createAccount(id, body.name === undefined ? id : textOf(body.name, "name", 80), {
-    by: byOf(visitor),
-  });
+  const name = body.name === undefined ? id : textOf(body.name, "name", 80);
+  const made = await administered(parts.store.createAccount(id, name, { by: byOf(visitor) }));
   return { id: made.id };
 }
 
@@ -51,13 +64,14 @@ async function accountId({ params, parts }: ConsoleCall): Promise<string> {
 async function addCredits(call: ConsoleCall) {
   const { body, parts, visitor } = call;
   const id = await accountId(call);
-  const amount = parseCredits(body.credits as number | string);
-  if (amount === undefined || amount <= 0n) throw bad("credits is a number above zero");
-  const mode = body.mode === "test" ? "test" : "live";
+  const amount = creditsOf(body.credits);
+  if (amount === undefined || amount <= 0n) throw bad(`credits is a number above zero, at most ${MOST_CREDITS}`);
+  const mode = modeOf(call);
   // The page makes a reference for each form that is sent, so that a click that is sent twice adds once.
   const reference = textOf(body.reference, "reference", 100);
   const note = textOf(body.note, "note");
-  const { balance } = await parts.store.grant(id, mode, amount, { note, reference, by: byOf(visitor) });
+  const told = { note, reference, by: byOf(visitor) };
+  const { balance } = await administered(parts.store.grant(id, mode, amount, told));
   return { balance: creditsToNumber(balance) };
 }
 
@@ -73,7 +87,7 @@ async function setPlan(call: ConsoleCall) {
 
 async function link(call: ConsoleCall) {
   const { body, parts, visitor } = call;
-  const role = body.role === "viewer" ? "viewer" : "owner";
+  const role = chosen(body.role ?? "owner", "role", ["owner", "viewer"]);
   const token = await makeLink(parts.store, {
     accountId: await accountId(call),
     role,
@@ -84,10 +98,9 @@ async function link(call: ConsoleCall) {
 }
 
 async function suspend(call: ConsoleCall) {
-  const suspended = call.body.suspended !== false;
-  return {
-    changed: await call.parts.store.suspendAccount(await accountId(call), suspended, { by: byOf(call.visitor) }),
-  };
+  const { body, parts, visitor } = call;
+  if (typeof body.suspended !== "boolean") throw bad("suspended is true or false");
+  return { changed: await parts.store.suspendAccount(await accountId(call), body.suspended, { by: byOf(visitor) }) };
 }
 
 async function sessions({ parts, visitor }: ConsoleCall) {

@@ -14,7 +14,9 @@ import {
   counted,
   EVERYBODY,
   filtersOf,
+  MEMBERS,
   modeOf,
+  OWNERS,
   textOf,
   wholeOf,
 } from "./call.ts";
@@ -48,9 +50,10 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "POST", path: "/exports/:id/continue", roles: BUYERS, run: goOn },
   { method: "POST", path: "/exports/:id/stop", roles: BUYERS, run: stop },
   { method: "POST", path: "/exports/:id/ticket", roles: BUYERS, run: ticket },
-  { method: "GET", path: "/segments", roles: EVERYBODY, run: listSegments },
-  { method: "PUT", path: "/segments/:name", roles: BUYERS, run: saveSegment },
-  { method: "DELETE", path: "/segments/:name", roles: BUYERS, run: removeSegment },
+  { method: "GET", path: "/segments", roles: MEMBERS, run: listSegments },
+  // A name is in the body: browsers resolve a segment called `..` in an address.
+  { method: "PUT", path: "/segments", roles: OWNERS, run: saveSegment },
+  { method: "DELETE", path: "/segments", roles: OWNERS, run: removeSegment },
 ];
 
 async function countNow(call: ConsoleCall, mode: KeyMode) {
@@ -80,7 +83,7 @@ async function moneyOf(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
 
 async function count(call: ConsoleCall) {
   const mode = modeOf(call);
-  const key = counted(call, mode);
+  const key = counted(call, mode, "count");
   const { asOf, cached, count: people, ms, version } = await countNow(call, mode);
   const { free } = await moneyOf(call, mode, key);
   const { credits, creditsNumber, requests } = quoteOf(call.visitor.account, people);
@@ -99,7 +102,7 @@ async function count(call: ConsoleCall) {
 
 async function facets(call: ConsoleCall) {
   const mode = modeOf(call);
-  counted(call, mode);
+  counted(call, mode, "count");
   const { body, parts } = call;
   const { mode: _, ...asked } = body;
   const request = readFacets(Buffer.from(JSON.stringify(asked)));
@@ -110,8 +113,7 @@ async function facets(call: ConsoleCall) {
 
 async function quote(call: ConsoleCall) {
   const mode = modeOf(call);
-  counted(call, mode);
-  const key = call.parts.sessions.acting(call.visitor, mode, "search");
+  const key = counted(call, mode, "search");
   const { count: people, filters, version } = await countNow(call, mode);
   const { body, parts, visitor } = call;
   const profiles = Math.min(
@@ -151,8 +153,17 @@ async function quote(call: ConsoleCall) {
   };
 }
 
+interface Quoted {
+  readonly quote: Quote;
+  readonly id: string;
+  /** Who buys. */
+  readonly key: StoredKey;
+}
+
 /** The quote that the page sends back, still good. @throws ConsoleRefusal 409 where it binds no more: nothing is bought */
-function quoted({ body, parts, visitor }: ConsoleCall): { readonly quote: Quote; readonly id: string } {
+function quoted({ body, parts, visitor }: ConsoleCall): Quoted {
+  // Who may not buy is told that first, whatever they sent.
+  parts.sessions.acting(visitor, visitor.key?.mode ?? "live", "search");
   const opened = unseal(body.quote_id, visitor.secret) as Partial<Quote> | undefined;
   if (opened?.kind !== "quote") {
     throw new ConsoleRefusal(409, "no_quote", "this is no quote of this session: ask for one; nothing was bought");
@@ -168,19 +179,21 @@ function quoted({ body, parts, visitor }: ConsoleCall): { readonly quote: Quote;
   if (String(quoteOf(visitor.account, quote.profiles).credits) !== quote.credits) {
     throw new ConsoleRefusal(409, "price_changed", "the price changed since this quote: ask again; nothing was bought");
   }
-  return { quote, id: hashOf(String(body.quote_id)).slice(0, 16) };
+  const key = parts.sessions.acting(visitor, quote.mode, "search");
+  return { quote, key, id: hashOf(String(body.quote_id)).slice(0, 16) };
 }
 
 async function preview(call: ConsoleCall) {
-  const { id, quote } = quoted(call);
+  const { id, key, quote } = quoted(call);
   if (quote.profiles > PREVIEW_ROWS) throw bad(`a preview shows at most ${PREVIEW_ROWS} people`);
+  counted(call, quote.mode, "search");
   const { account } = call.visitor;
   const served = await call.parts.dataset(quote.mode);
   const { canonical, text } = filtersOf({ body: { filters: JSON.parse(quote.filters) } });
   const reply = await buyPage(
     {
       account,
-      key: call.parts.sessions.acting(call.visitor, quote.mode, "search"),
+      key,
       filters: canonical,
       canonical: text,
       version: quote.version,
@@ -195,13 +208,12 @@ async function preview(call: ConsoleCall) {
 }
 
 async function buy(call: ConsoleCall) {
-  const { id, quote } = quoted(call);
+  const { id, key, quote } = quoted(call);
   const { parts, visitor } = call;
   const { engine } = await parts.dataset(quote.mode);
   const known = await parts.store.console.export(visitor.account.id, id);
   if (known !== undefined) return shown(call, known);
   if (engine.info().version !== quote.version) throw moved();
-  const key = parts.sessions.acting(visitor, quote.mode, "search");
   const { free } = await moneyOf(call, quote.mode, key);
   const { credits } = quoteOf(visitor.account, quote.profiles);
   if (credits > free)
@@ -309,15 +321,15 @@ async function listSegments({ parts, visitor }: ConsoleCall) {
 }
 
 async function saveSegment(call: ConsoleCall) {
-  const name = textOf(call.params.name, "name", 80);
+  const name = textOf(call.body.name, "name", 80);
   const mode = modeOf(call);
-  counted(call, mode);
+  counted(call, mode, "count");
   const { count: people, filters } = await countNow(call, mode);
   const segment = { name, filters: JSON.stringify(filters), count: people, countedAt: call.parts.now() };
   await call.parts.store.console.putSegment(call.visitor.account.id, segment);
   return { name, count: people };
 }
 
-async function removeSegment({ params, parts, visitor }: ConsoleCall) {
-  return { removed: await parts.store.console.removeSegment(visitor.account.id, params.name ?? "") };
+async function removeSegment({ body, parts, visitor }: ConsoleCall) {
+  return { removed: await parts.store.console.removeSegment(visitor.account.id, textOf(body.name, "name", 80)) };
 }

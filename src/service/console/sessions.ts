@@ -100,7 +100,7 @@ export class Sessions {
       throw new ConsoleRefusal(
         401,
         "bad_key",
-        "this API key is not valid here; headcount service keys create makes one",
+        "this API key is not valid here, or expired; headcount service keys create makes one",
       );
     }
     const made = this.#make();
@@ -140,7 +140,10 @@ export class Sessions {
     return { session, secret, account, key };
   }
 
-  /** The key in whose name a session counts and buys: its own, or one that nobody can have. @throws ConsoleRefusal, Problem 403 */
+  /**
+   * The key in whose name a session counts and buys: its own, or one that nobody can have.
+   * @throws Problem 403 where the account is suspended or the key has not the scope; ConsoleRefusal 403 for another mode
+   */
   acting({ account, key, session }: Visitor, mode: KeyMode, scope: Scope): StoredKey {
     if (account.suspendedAt !== null) throw suspended();
     if (key === undefined) {

@@ -1,0 +1,298 @@
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { credits } from "../../src/contract/money.ts";
+import { createKey } from "../../src/service/data-folder.ts";
+import { ConsoleClient, type Session } from "../support/console.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+let service: TestService;
+let client: ConsoleClient;
+const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
+const filters = { department: ["Sales"] };
+const balance = async (): Promise<bigint> => (await service.store.balance("default", "live")).balance;
+
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, now: () => clock.now, console: {} });
+  client = new ConsoleClient(service, () => clock.now);
+});
+afterAll(() => service.close());
+beforeEach(() => {
+  clock.now += 60_000;
+});
+
+const key = async (more: Record<string, unknown>): Promise<string> =>
+  (await createKey(service.store, { name: "bounded", mode: "live", now: () => clock.now, ...more })).key;
+const quoteOf = async (session: Session, profiles: number): Promise<string> =>
+  (await client.call(session, "POST", "/quote", { filters, profiles })).json.quote_id;
+
+describe("a session of a key", () => {
+  test("may do what the scopes of the key allow, and nothing more", async () => {
+    const before = await balance();
+    const counts = await client.signIn({ key: await key({ scopes: ["account", "count"] }) });
+    expect((await client.call(counts, "POST", "/count", { filters })).status).toBe(200);
+    expect((await client.call(counts, "POST", "/facets", { filters, key: "country" })).status).toBe(200);
+    for (const path of ["/quote", "/preview", "/exports"]) {
+      const refused = await client.call(counts, "POST", path, { filters, profiles: 3 });
+      expect([path, refused.status, refused.json.error]).toEqual([path, 403, expect.stringContaining("scopes")]);
+    }
+    const enriches = await client.signIn({ key: await key({ scopes: ["account", "enrich"] }) });
+    expect((await client.call(enriches, "POST", "/count", { filters })).status).toBe(403);
+    expect((await client.call(enriches, "POST", "/facets", { filters, key: "country" })).status).toBe(403);
+    expect(await balance()).toBe(before);
+  });
+
+  test("ends when the key expires, and an expired key signs nobody in", async () => {
+    const text = await key({ expiresAt: clock.now + 3_600_000 });
+    const session = await client.signIn({ key: text });
+    expect((await client.call(session, "GET", "/me")).status).toBe(200);
+    clock.now += 3_600_000;
+    expect((await client.call(session, "GET", "/me")).status).toBe(401);
+    const again = await client.send("POST", "/console/api/session", { body: { key: text } });
+    expect([again.status, again.json.error]).toEqual([401, expect.stringContaining("expired")]);
+  });
+
+  test("has neither the segments nor the exports of its colleagues", async () => {
+    const owner = await client.enter("owner");
+    await client.call(owner, "PUT", "/segments", { name: "secret plans", filters });
+    const { json } = await client.call(owner, "POST", "/exports", { quote_id: await quoteOf(owner, 2) });
+    await client.bought(owner, json.id);
+    const keyed = await client.signIn({ key: service.key });
+    for (const [method, path, body] of [
+      ["GET", "/segments", undefined],
+      ["PUT", "/segments", { name: "secret plans", filters: {} }],
+      ["DELETE", "/segments", { name: "secret plans" }],
+      ["GET", `/exports/${json.id}`, undefined],
+      ["POST", `/exports/${json.id}/ticket`, { format: "csv" }],
+      ["POST", `/exports/${json.id}/continue`, {}],
+      ["POST", `/exports/${json.id}/stop`, {}],
+    ] as const) {
+      const refused = await client.call(keyed, method, path, body);
+      expect([method, path, refused.status]).toEqual([method, path, path === "/segments" ? 403 : 404]);
+    }
+    expect((await client.call(keyed, "GET", "/exports")).json.exports).toEqual([]);
+    expect((await client.call(owner, "GET", "/segments")).json.segments).toMatchObject([
+      { name: "secret plans", filters },
+    ]);
+  });
+
+  test("cannot pass the cap of its key, in quotes or exports", async () => {
+    const before = await balance();
+    const session = await client.signIn({ key: await key({ maxCredits: credits(5_000_000n) }) });
+    const quote = (await client.call(session, "POST", "/quote", { filters, profiles: 6 })).json;
+    expect(quote).toMatchObject({ allowed: false, bound_by: "key", balance: 5 });
+    expect((await client.call(session, "POST", "/exports", { quote_id: quote.quote_id })).status).toBe(402);
+    expect((await client.call(session, "POST", "/preview", { quote_id: quote.quote_id })).status).toBe(402);
+    expect(await balance()).toBe(before);
+  });
+});
+
+describe("an account that is suspended", () => {
+  test("counts and buys nothing, by a key or by a link", async () => {
+    await service.store.createAccount("frozen", "Frozen", {});
+    await service.store.grant("frozen", "live", credits(50_000_000n), "for the test");
+    const owner = await client.enter("owner", "frozen");
+    const quote = await quoteOf(owner, 3);
+    await service.store.suspendAccount("frozen", true);
+    clock.now += 60_000;
+    for (const [path, body] of [
+      ["/count", { filters }],
+      ["/quote", { filters, profiles: 3 }],
+      ["/preview", { quote_id: quote }],
+      ["/exports", { quote_id: quote }],
+      ["/keys", { name: "way out" }],
+    ] as const) {
+      const refused = await client.call(owner, "POST", path, body);
+      expect([path, refused.status, refused.json.error]).toEqual([path, 403, expect.stringContaining("suspended")]);
+    }
+    expect((await client.call(owner, "GET", "/entries")).status).toBe(200);
+    expect((await service.store.balance("frozen", "live")).balance).toBe(50_000_000n);
+  });
+});
+
+describe("another account", () => {
+  test("has no way to exports, keys, segments and entries of this one", async () => {
+    await service.store.createAccount("other", "Other", {});
+    await service.store.grant("other", "live", credits(50_000_000n), "for the test");
+    const [mine, theirs] = [await client.enter("owner"), await client.enter("owner", "other")];
+    const { json } = await client.call(mine, "POST", "/exports", { quote_id: await quoteOf(mine, 2) });
+    await client.bought(mine, json.id);
+    for (const [method, path, body] of [
+      ["GET", `/exports/${json.id}`, undefined],
+      ["POST", `/exports/${json.id}/ticket`, { format: "csv" }],
+      ["POST", `/exports/${json.id}/continue`, {}],
+      ["PATCH", `/keys/${service.keyId}`, { name: "theirs" }],
+      ["DELETE", `/keys/${service.keyId}`, { confirm: "test" }],
+    ] as const) {
+      expect([path, (await client.call(theirs, method, path, body)).status]).toEqual([path, 404]);
+    }
+    const { url } = (await client.call(mine, "POST", `/exports/${json.id}/ticket`, { format: "csv" })).json;
+    expect((await client.send("GET", url, { headers: { cookie: theirs.cookie } })).status).toBe(403);
+    for (const path of [`/entries?key=${service.keyId}`, "/entries?account=default", "/exports", "/segments"]) {
+      expect((await client.call(theirs, "GET", path)).text).not.toContain(json.id);
+    }
+    expect((await client.call(theirs, "GET", `/entries?key=${service.keyId}`)).json.entries).toEqual([]);
+    expect((await client.call(theirs, "GET", "/requests")).json.requests).toEqual([]);
+  });
+});
+
+describe("seals", () => {
+  test("a quote or a ticket that is written otherwise is another, and none", async () => {
+    const session = await client.enter();
+    const before = await balance();
+    const quote = await quoteOf(session, 2);
+    const { json } = await client.call(session, "POST", "/exports", { quote_id: quote });
+    await client.bought(session, json.id);
+    const spent = before - (await balance());
+    const last = quote.at(-1) ?? "";
+    const alphabet = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    // Text of base64 has bits to spare at its end, and decoders pass over what is none of it.
+    const twin = alphabet[alphabet.indexOf(last) ^ 1] ?? "";
+    for (const forged of [quote.slice(0, -1) + twin, `${quote}=`, `${quote}!`, ` ${quote}`, quote.replace(".", ".!")]) {
+      const refused = await client.call(session, "POST", "/exports", { quote_id: forged });
+      expect([forged === quote, refused.json.code]).toEqual([false, "no_quote"]);
+    }
+    expect(before - (await balance())).toBe(spent);
+    const { url } = (await client.call(session, "POST", `/exports/${json.id}/ticket`, { format: "csv" })).json;
+    const headers = { cookie: session.cookie };
+    expect((await client.send("GET", url, { headers })).status).toBe(200);
+    expect((await client.send("GET", `${url}!`, { headers })).status).toBe(403);
+    // Neither is the other: a ticket buys nothing, and a quote is no way to a file.
+    const ticket = decodeURIComponent(url.split("?t=")[1] ?? "");
+    expect((await client.call(session, "POST", "/exports", { quote_id: ticket })).json.code).toBe("no_quote");
+    expect((await client.send("GET", `/console/file?t=${quote}`, { headers })).status).toBe(403);
+  });
+});
+
+describe("bad input", () => {
+  test.each([
+    ["an expiry that is no date", { name: "x", expires_at: 9e15 }],
+    ["an expiry without end", { name: "x", expires_at: 1e308 }],
+    ["an expiry in a list", { name: "x", expires_at: [9e15] }],
+    ["an expiry that is past", { name: "x", expires_at: "2020-01-01" }],
+    ["an expiry that is no time", { name: "x", expires_at: "soon" }],
+    ["a cap below zero", { name: "x", max_credits: -1 }],
+    ["a cap that is a list", { name: "x", max_credits: [1] }],
+    ["a cap beyond what a ledger holds", { name: "x", max_credits: "99999999999999999999" }],
+    ["a scope that is none", { name: "x", scopes: ["serch"] }],
+    ["no scope at all", { name: "x", scopes: [] }],
+    ["scopes in one text", { name: "x", scopes: ["count,search"] }],
+    ["a scope that is a number", { name: "x", scopes: [1] }],
+    ["a mode that is none", { name: "x", mode: "Test" }],
+    ["a name of nothing", { name: "  " }],
+    ["a name with a line end", { name: "a\r\nb" }],
+  ])("%s makes no key", async (_, body) => {
+    const session = await client.enter();
+    const before = (await client.call(session, "GET", "/keys")).json.keys.length;
+    const refused = await client.call(session, "POST", "/keys", body);
+    expect([refused.status, refused.json.code]).toEqual([422, "invalid"]);
+    expect(refused.json.error).not.toContain("internal");
+    const list = await client.call(session, "GET", "/keys");
+    expect([list.status, list.json.keys.length]).toEqual([200, before]);
+  });
+
+  test("what the ledger refuses is said, and is no fault of the service", async () => {
+    const session = await client.enter();
+    const { id } = (await client.call(session, "POST", "/keys", { name: "short-lived" })).json;
+    expect((await client.call(session, "DELETE", `/keys/${id}`, {})).json).toEqual({ revoked: true });
+    const revoked = await client.call(session, "PATCH", `/keys/${id}`, { name: "again" });
+    expect([revoked.status, revoked.json.error]).toEqual([409, expect.stringContaining("revoked")]);
+    expect((await client.call(session, "POST", "/accounts", { id: "twice" })).status).toBe(200);
+    const twice = await client.call(session, "POST", "/accounts", { id: "twice" });
+    expect([twice.status, twice.json.error]).toEqual([409, expect.stringContaining("twice")]);
+    const add = (amount: unknown, reference = "r-1", more = {}) =>
+      client.call(session, "POST", "/accounts/twice/credits", { credits: amount, note: "n", reference, ...more });
+    expect((await add(5)).json).toEqual({ balance: 5 });
+    expect((await add(5)).json).toEqual({ balance: 5 });
+    const other = await add(6);
+    expect([other.status, other.json.error]).toEqual([409, expect.stringContaining("used before")]);
+    for (const [amount, more] of [
+      [0, {}],
+      [-3, {}],
+      [{}, {}],
+      ["1e400", {}],
+      ["9999999999999999", {}],
+      [3, { mode: "Test" }],
+    ] as const) {
+      const refused = await add(amount, "r-2", more);
+      expect([amount, refused.status]).toEqual([amount, 422]);
+    }
+    expect((await service.store.balance("twice", "live")).balance).toBe(5_000_000n);
+    expect((await client.call(session, "POST", "/accounts/twice/link", { role: "operator" })).status).toBe(422);
+    expect((await client.call(session, "POST", "/accounts/twice/suspend", { suspended: "no" })).status).toBe(422);
+  });
+
+  test("the cap of a key cannot go below what it spent, and the answer says so", async () => {
+    const session = await client.enter();
+    const keyed = await client.signIn({ key: service.key });
+    const { json } = await client.call(keyed, "POST", "/exports", { quote_id: await quoteOf(keyed, 2) });
+    await client.bought(keyed, json.id);
+    const refused = await client.call(session, "PATCH", `/keys/${service.keyId}`, { max_credits: 1 });
+    expect([refused.status, refused.json.error]).toEqual([422, expect.stringContaining("cannot be below")]);
+  });
+
+  test("bodies that are none, too long or of the prototype change nothing", async () => {
+    const session = await client.enter();
+    const headers = { cookie: session.cookie, "x-console-proof": session.proof };
+    const post = (path: string, body: string) => client.send("POST", `/console/api${path}`, { body, headers });
+    for (const body of [
+      "",
+      "{",
+      "[]",
+      "null",
+      '"x"',
+      '{"filters":{"title":["a"]},"filters":{}}',
+      "\u0000",
+      '{"a":1e999}',
+    ]) {
+      expect([body, (await post("/quote", body)).status < 500]).toEqual([body, true]);
+    }
+    expect((await post("/count", '{"filters":{"__proto__":{"title":["x"]}}}')).status).toBe(422);
+    expect((await post("/count", '{"filters":{"constructor":["x"]}}')).status).toBe(422);
+    expect((await post("/facets", '{"filters":{},"key":"__proto__"}')).status).toBe(422);
+    expect((await post("/count", `{"filters":{"title":["${"x".repeat(3_000_000)}"]}}`)).status).toBe(413);
+    expect(({} as Record<string, unknown>).title).toBeUndefined();
+    for (const path of [
+      "/entries?limit=-1",
+      "/entries?limit=1e9",
+      "/entries?after=x",
+      "/entries?kind=theft",
+      "/usage?days=0",
+      "/usage?by=__proto__",
+      "/usage?by=toString",
+    ]) {
+      expect([path, (await client.call(session, "GET", path)).status]).toEqual([path, 422]);
+    }
+  });
+
+  test("a segment has any name a person types", async () => {
+    const session = await client.enter();
+    for (const name of ["..", ".", "a/b?c#d", "ü".repeat(80), "名".repeat(80), "<b>\u202e", "__proto__"]) {
+      expect([name, (await client.call(session, "PUT", "/segments", { name, filters })).status]).toEqual([name, 200]);
+      const { segments } = (await client.call(session, "GET", "/segments")).json;
+      expect(segments.map((each: { name: string }) => each.name)).toContain(name);
+      expect((await client.call(session, "DELETE", "/segments", { name })).json).toEqual({ removed: true });
+    }
+  });
+});
+
+describe("the plan", () => {
+  test("bounds purchases too: each page is a call of its minute", async () => {
+    const small = await startTestService({ people: 2_000, console: {}, plan: { perMinute: 4 } });
+    const page = new ConsoleClient(small, Date.now);
+    const session = await page.enter();
+    const quote = (await page.call(session, "POST", "/quote", { filters: {}, profiles: 2 })).json;
+    const statuses: number[] = [];
+    for (let tries = 0; tries < 5; tries++) {
+      statuses.push((await page.call(session, "POST", "/preview", { quote_id: quote.quote_id })).status);
+    }
+    expect(statuses).toEqual([200, 200, 200, 429, 429]);
+    await small.close();
+  });
+});
+
+test("files that do not exist are not remembered", async () => {
+  const { isRemembered } = await import("../../src/service/console/assets.ts");
+  for (const name of ["nothing-a.js", "index.html.br", "..", "index", "package.json", "%2e%2e%2findex.html"]) {
+    expect([name, (await client.send("GET", `/console/assets/${name}`)).status]).toEqual([name, 404]);
+  }
+  expect(isRemembered("nothing-a.js")).toBe(false);
+});
