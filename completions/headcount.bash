@@ -270,7 +270,7 @@ __headcount_tree() {
     valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --max-wait'
     many='--cors-origin --fault' ;;
   'service')
-    commands='import map generate accounts keys credits plan entries usage audit link sessions verify'
+    commands='import map generate accounts keys credits plan entries usage audit link sessions suppress verify'
     flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -414,6 +414,31 @@ __headcount_tree() {
     flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --max-wait'
     many='' ;;
+  'service suppress')
+    commands='add import list remove'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service suppress add')
+    commands=''
+    flags='--kind --note --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note --data -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service suppress import')
+    commands=''
+    flags='--kind --note --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note --data -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service suppress list')
+    commands=''
+    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service suppress remove')
+    commands=''
+    flags='--kind --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --data -c --connection --base-url --paging --max-wait'
+    many='' ;;
   'service verify')
     commands=''
     flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
@@ -444,7 +469,7 @@ __headcount_values() {
     source='list'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'name' 'network_url' 'title_prefix' 'headline_prefix' 'location_prefix' 'name_prefix' 'industry_prefix' 'connections_min' 'connections_max' 'followers_min' 'followers_max' 'company_network_url' 'department') ;;
   'count --format' | 'spend --format')
     source='list'; values=('table' 'csv' 'json') ;;
-  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --log' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --log' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest')
+  'count --plot' | 'count -f' | 'count --filters' | 'segment save -f' | 'segment save --filters' | 'search -f' | 'search --filters' | 'search -o' | 'search --output' | 'search --log' | 'search --receipt' | 'enrich --input' | 'enrich --misses' | 'enrich -o' | 'enrich --output' | 'enrich --log' | 'enrich --receipt' | 'employees --input' | 'employees --misses' | 'employees -o' | 'employees --output' | 'employees --log' | 'employees --receipt' | 'refresh -f' | 'refresh --filters' | 'refresh -o' | 'refresh --output' | 'refresh #1' | 'runs export -o' | 'runs export --output' | 'owned export -f' | 'owned export --filters' | 'owned export -o' | 'owned export --output' | 'owned import #'* | 'sql -f' | 'sql --file' | 'suppress import #1' | 'jobs run --file' | 'jobs run --log' | 'jobs status --file' | 'jobs list --file' | 'jobs show --file' | 'jobs systemd --file' | 'jobs systemd --keys' | 'jobs cron --file' | 'jobs cron --keys' | 'service import --people' | 'service import --companies' | 'service import --map' | 'service import --rejects' | 'service map --suggest' | 'service suppress import #1')
     source='file' ;;
   'count --country' | 'segment save --country' | 'search --country' | 'refresh --country' | 'owned export --country')
     source='listed'; values=('country') ;;
@@ -488,9 +513,9 @@ __headcount_values() {
     source='commas'; values=('id' 'network_url' 'name' 'first_name' 'last_name' 'headline' 'title' 'seniority' 'seniority_level' 'functional_area' 'department' 'industry' 'country' 'state' 'city' 'location' 'connections' 'followers' 'company_name' 'company_domain' 'company_network_url' 'updated_at' 'domain' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'specialties') ;;
   'spend --by')
     source='list'; values=('day' 'run' 'connection' 'job') ;;
-  'suppress add --kind' | 'suppress import --kind' | 'suppress remove --kind')
+  'suppress add --kind' | 'suppress import --kind' | 'suppress remove --kind' | 'service suppress add --kind' | 'service suppress import --kind' | 'service suppress remove --kind')
     source='list'; values=('address' 'id' 'domain') ;;
-  'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service verify --data')
+  'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service verify --data')
     source='directory' ;;
   'service map --kind')
     source='list'; values=('people' 'companies') ;;

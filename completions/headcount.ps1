@@ -1062,6 +1062,7 @@ $headcountTree = @{
       'audit' = 'list who administered what, and when'
       'link' = 'print a link that signs in to the console'
       'sessions' = 'list and end sessions of the console'
+      'suppress' = 'leave people out of the dataset, also of later imports'
       'verify' = 'recompute the ledger''s and the dataset''s invariants'
     }
     Flags = [ordered]@{
@@ -1506,6 +1507,73 @@ $headcountTree = @{
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $false
+  }
+  'service suppress' = @{
+    Commands = [ordered]@{
+      'add' = 'leave people out: by profile address, id or domain'
+      'import' = 'leave out everybody in a file (- for stdin): an address, id or domain a line'
+      'list' = 'show when, as what and why; nobody''s name is kept'
+      'remove' = 'take people off the list: as they were added, or by a mark of the list'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service suppress add' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
+  'service suppress import' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'file' })
+    Many = $false
+  }
+  'service suppress list' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service suppress remove' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
   }
   'service verify' = @{
     Commands = [ordered]@{

@@ -54,6 +54,8 @@ export class OutOfTimeError extends Error {
  */
 export interface Engine {
   info(): DatasetInfo;
+  /** Resolves once a newer version, where there is one, has taken over: before an answer that was kept is given again. */
+  current?(): Promise<void>;
   count(filters: CanonicalFilters): Promise<number>;
   /** Values of a key with the number of people of the segment that have each. @throws OutOfTimeError where it takes longer than `limitMs` */
   facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet>;

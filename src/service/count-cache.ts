@@ -50,6 +50,7 @@ export class CountCache {
 
   /** @param key canonical JSON of the filters */
   async count(filters: CanonicalFilters, key: string): Promise<Counted> {
+    await this.#engine.current?.();
     const { version } = this.#engine.info();
     if (version !== this.#version) {
       this.#entries.clear();

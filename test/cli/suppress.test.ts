@@ -214,3 +214,17 @@ describe("who is meant", () => {
     );
   });
 });
+
+test("service suppress takes people out of a data folder, and again after a process that died before it had", async () => {
+  const me = user(service.url, service.key);
+  const data = ["--data", me.file("data")];
+  await ok(me, ["service", "generate", "--people", "60", ...data]);
+  const { stderr } = await me.run(["service", "suppress", "add", "nobody-there", ...data]);
+  expect(stderr).toContain("it stays as it is");
+  const empty = await me.run(["service", "suppress", "add", "a b/c", ...data]);
+  expect([empty.code, empty.stderr]).toEqual([2, expect.stringContaining('"a b/c"')]);
+  const listed = await ok(me, ["service", "suppress", "list", "--json", ...data]);
+  expect(JSON.parse(listed.stdout).entries).toHaveLength(1);
+  await ok(me, ["service", "suppress", "remove", "nobody-there", ...data]);
+  expect((await ok(me, ["service", "suppress", "list", ...data])).stdout).toBe("");
+});

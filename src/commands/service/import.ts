@@ -86,11 +86,13 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
       const { importDataset } = await import("../../dataset/build/import.ts");
       return importDataset(input, setup);
     }
+    const { suppressionDir } = await import("../../dataset/suppression.ts");
     const { importIntoClickHouse } = await import("../../dataset/clickhouse/import.ts");
     const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
     // Built here first, in a folder of its own: the one that the data folder serves stays.
     const datasetDir = join(folder, "clickhouse-import");
-    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir });
+    const suppression = suppressionDir(setup.datasetDir);
+    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression });
   });
   const seconds = (context.now() - began) / 1_000;
   if (options.json) context.stdout.write(`${JSON.stringify({ ...report, seconds })}\n`);

@@ -12,6 +12,7 @@ import * as link from "./link.ts";
 import * as map from "./map.ts";
 import * as plan from "./plan.ts";
 import * as sessions from "./sessions.ts";
+import * as suppress from "./suppress.ts";
 import * as usage from "./usage.ts";
 import * as verify from "./verify.ts";
 
@@ -45,6 +46,7 @@ Examples:
     audit,
     link,
     sessions,
+    suppress,
     verify,
   ])
     part.register(service, context);

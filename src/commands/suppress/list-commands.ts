@@ -26,8 +26,8 @@ export interface ListPlace<Options extends SuppressOptions> {
   /** `headcount suppress`. */
   readonly name: string;
   readonly folder: (options: Options, context: Context) => Promise<string>;
-  /** What is done with a change before it is reported. */
-  readonly changed?: (options: Options, context: Context) => Promise<void>;
+  /** What is done for those who were added before it is reported. */
+  readonly added?: (options: Options, context: Context) => Promise<void>;
   readonly options?: (command: Command) => Command;
 }
 
@@ -127,7 +127,8 @@ async function add<Options extends SuppressOptions>(
   }
   const suppression = await open(options, context, place);
   const added = await suppression.add(names, note ?? null);
-  await place.changed?.(options, context);
+  // Also where all were there before: the process that added them may have died here.
+  await place.added?.(options, context);
   const { length: entries } = await suppression.entries();
   const printer = new Printer(context, options);
   if (printer.json) printer.document({ added, known: names.length - added, entries });
@@ -153,7 +154,6 @@ async function remove<Options extends SuppressOptions>(
       "not_suppressed",
     );
   }
-  await place.changed?.(options, context);
   const printer = new Printer(context, options);
   if (printer.json) printer.document({ removed, entries });
   printer.note(`removed ${counted(removed, "entry", "entries")}; the list has ${entries}`);

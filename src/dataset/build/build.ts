@@ -17,6 +17,7 @@ import {
 import { writeCubes } from "../embedded/cubes.ts";
 import { packedSql, RecordWriter } from "../embedded/record-store.ts";
 import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "../layout.ts";
+import { readSuppression, removeSuppressed, suppressionDir } from "../suppression.ts";
 import { addNormalForms } from "./normal-sql.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
@@ -34,11 +35,15 @@ export interface BuildOptions {
   readonly resources?: Resources;
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly signal?: AbortSignal;
+  /** The folder of the list of people who are left out. Default: that of the dataset. */
+  readonly suppression?: string;
 }
 
 /** What a build starts from: fills `staged_people` and `staged_companies`, columns as the records. */
 export interface Source {
   readonly name: string;
+  /** Where the name is known after staging only. */
+  readonly nameOf?: () => string;
   readonly version: string;
   readonly stage: (connection: DuckDBConnection, scratch: string) => Promise<void>;
   /** Asked once the lock is held: true where another process has done the work meanwhile. */
@@ -90,11 +95,12 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
     await source.stage(connection, scratch);
     options.signal?.throwIfAborted();
-    const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
-    options.onProgress?.({ phase: "sort", done: 0, total: people });
     await keyCompanies(connection);
     await linkCompanies(connection);
+    await leaveOut(connection, options);
+    const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
+    options.onProgress?.({ phase: "sort", done: 0, total: people });
     await sortPeople(connection, people, options);
     await sortKeys(connection);
     await writeRecords(connection, draft, people, options);
@@ -107,7 +113,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
       people,
       companies,
       created_at: new Date(options.now()).toISOString(),
-      source: source.name,
+      source: source.nameOf?.() ?? source.name,
     };
   } catch (error) {
     options.signal?.throwIfAborted();
@@ -185,6 +191,14 @@ async function linkCompanies(connection: DuckDBConnection): Promise<void> {
   await connection.run(`CREATE TABLE company_of AS
     SELECT l.link_key, k.seq, k.name, k.domain, k.company_network_url, k.address FROM links l JOIN keyed_companies k USING (seq)`);
   await connection.run("DROP TABLE link_keys; DROP TABLE links");
+}
+
+/** Takes the suppressed out, whatever they come from. By domain once it is known which company each person works for. */
+async function leaveOut(connection: DuckDBConnection, { datasetDir, suppression }: BuildOptions): Promise<void> {
+  const list = await readSuppression(suppression ?? suppressionDir(datasetDir));
+  const rows = `SELECT s.id, s.network_url, coalesce(s.company_domain, k.domain)
+    FROM (SELECT *, ${LINK_KEY} AS link_key FROM staged_people) s LEFT JOIN company_of k ON k.link_key = s.link_key`;
+  await removeSuppressed(connection, "staged_people", rows, list);
 }
 
 /** People in public order. What a record lacks of its company is filled in, so that a count of the address finds its employees. */

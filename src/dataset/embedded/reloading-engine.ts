@@ -69,6 +69,10 @@ export class ReloadingEngine implements Engine {
     return this.#engine.info();
   }
 
+  current(): Promise<void> {
+    return this.#look();
+  }
+
   async count(filters: CanonicalFilters): Promise<number> {
     await this.#look();
     return this.#engine.count(filters);

@@ -1,0 +1,50 @@
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { NOBODY_SUPPRESSED, parseSuppressed, SUPPRESSION_FILES, Suppression } from "../contract/suppression.ts";
+import { InputError } from "./text/input-file.ts";
+
+/** Beside the versions of a dataset. Every build leaves out who is on the list there. */
+export const suppressionDir = (datasetDir: string): string => join(datasetDir, "suppression");
+
+const unlessMissing = (error: unknown): undefined => {
+  if (error instanceof Error && "code" in error && error.code === "ENOENT") return undefined;
+  throw error;
+};
+
+/** @throws InputError where the list cannot be read whole: nothing is built then rather than too much */
+export async function readSuppression(folder: string): Promise<Suppression> {
+  const text = await readFile(join(folder, SUPPRESSION_FILES.list), "utf8").catch(unlessMissing);
+  if (text === undefined || text === "") return NOBODY_SUPPRESSED;
+  const key = await readFile(join(folder, SUPPRESSION_FILES.key)).catch(unlessMissing);
+  try {
+    if (key?.length !== 32) throw new Error("its key is gone or damaged");
+    return new Suppression(key, parseSuppressed(text));
+  } catch (error) {
+    const what = `the suppression list in ${folder} cannot be used: ${(error as Error).message}`;
+    throw new InputError(what, "restore the folder from a backup, or remove it whole and add the people again");
+  }
+}
+
+/** Takes the suppressed out of `rows` (a query of id, address, domain) in a table with ids. @returns how many */
+export async function removeSuppressed(
+  connection: DuckDBConnection,
+  table: string,
+  rows: string,
+  suppression: Suppression,
+): Promise<number> {
+  if (suppression.isEmpty) return 0;
+  const hidden: string[] = [];
+  const result = await connection.stream(rows);
+  const text = (value: unknown): string | undefined => (value === null ? undefined : String(value));
+  for await (const chunk of result) {
+    for (const [id, address, domain] of chunk.getRows()) {
+      if (suppression.hides({ id: text(id), address: text(address), domain: text(domain) })) hidden.push(String(id));
+    }
+  }
+  if (hidden.length === 0) return 0;
+  await connection.run(`DELETE FROM ${table} WHERE id IN (SELECT unnest(from_json(?, '["VARCHAR"]')))`, [
+    JSON.stringify(hidden),
+  ]);
+  return hidden.length;
+}
