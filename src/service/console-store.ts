@@ -42,6 +42,8 @@ export interface ConsoleExport {
   /** How many people were agreed to, and how many a page. */
   readonly profiles: number;
   readonly perPage: number;
+  /** What a person cost when it was agreed to. */
+  readonly price: Credits;
   readonly createdAt: number;
   readonly state: ExportState;
   /** Why it stopped; empty while it did not. */
@@ -80,7 +82,12 @@ export interface ConsoleStore {
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;
   /** Newest first. */
   exports(accountId: string, mode: KeyMode): Promise<readonly ConsoleExport[]>;
+  /** Begins it, or ends it. What another process got further with is not taken back. */
   updateExport(item: ConsoleExport): Promise<void>;
+  /** One page more. @returns false where somebody ended it meanwhile; the page is noted all the same */
+  advanceExport(item: ConsoleExport): Promise<boolean>;
+  /** Tells whoever is buying it, in any process, to end with the page in flight. @returns false where nobody is */
+  stopExport(accountId: string, id: string): Promise<boolean>;
   /** The stored reply of a paid call of the last 24 hours. Never buys. */
   storedReply(accountId: string, mode: KeyMode, call: CostedCall, key: string): Promise<StoredReply | undefined>;
   segments(accountId: string): Promise<readonly SavedSegment[]>;

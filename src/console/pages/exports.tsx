@@ -12,6 +12,7 @@ interface Export {
   readonly profiles: number;
   readonly rows: number;
   readonly credits: number;
+  readonly credits_left: number;
   readonly state: "buying" | "ready" | "stopped";
   readonly why: string;
   readonly made: string;
@@ -98,7 +99,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         ) : null}
         {kept && isShort && may.value.buy ? (
           <button type="button" class="main" onClick={() => act(id, "continue")}>
-            Continue: {counted(profiles - rows, "profile")} more
+            Continue: {counted(profiles - rows, "profile")} more for {counted(item.credits_left, "credit")}
           </button>
         ) : null}
         {state === "buying" && may.value.buy ? (

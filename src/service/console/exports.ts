@@ -1,15 +1,24 @@
 import { canonicalJson, checkFilters } from "../../contract/filters.ts";
-import { priceOf } from "../../contract/money.ts";
+import { addCredits } from "../../contract/money.ts";
 import type { ConsoleExport } from "../console-store.ts";
 import type { ServedDataset } from "../datasets.ts";
-import { type Account, IDEMPOTENCY_TTL_MS, type KeyMode, type Store, type StoredKey } from "../ledger/ledger.ts";
+import {
+  type Account,
+  IDEMPOTENCY_TTL_MS,
+  type KeyMode,
+  type Store,
+  type StoredKey,
+  type StoredReply,
+} from "../ledger/ledger.ts";
+import type { RateLimiter } from "../limits.ts";
 import { Problem } from "../problem.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { buyPage, rowsOf } from "./pages.ts";
+import { buyPage, chargeOf, rowsOf } from "./pages.ts";
 
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
 const IN_FLIGHT_TRIES = 30;
+const WAIT_MS = 1_000;
 
 export interface ExportsOptions {
   readonly store: Store;
@@ -17,6 +26,7 @@ export interface ExportsOptions {
   readonly workTimeoutMs: number;
   readonly now: () => number;
   readonly monotonic: () => number;
+  readonly limiter: Pick<RateLimiter, "take">;
   readonly sleep: (ms: number) => Promise<unknown>;
   /** Told of a fault of the service while nobody waits for an answer. */
   readonly onFault: (id: string, error: unknown) => void;
@@ -34,7 +44,13 @@ export class Exports {
 
   /** Goes on with an export, or begins it. Returns at once. */
   work(item: ConsoleExport, account: Account, key: StoredKey): void {
-    if (this.#closed || this.#working.has(item.id)) return;
+    if (this.#closed) return;
+    const before = this.#working.get(item.id);
+    if (before !== undefined) {
+      // Stopped and continued within one page: it simply goes on.
+      before.stop = false;
+      return;
+    }
     const turn = { stop: false, done: Promise.resolve() };
     this.#working.set(item.id, turn);
     const done = this.#buy(item, account, key, () => turn.stop)
@@ -43,10 +59,11 @@ export class Exports {
     this.#working.set(item.id, Object.assign(turn, { done }));
   }
 
-  /** Ends with the page in flight. */
-  stop(id: string): void {
+  /** Ends with the page in flight, whichever process is buying it. */
+  async stop({ accountId, id }: ConsoleExport): Promise<void> {
     const turn = this.#working.get(id);
     if (turn !== undefined) turn.stop = true;
+    else await this.#options.store.console.stopExport(accountId, id);
   }
 
   /** @returns the export as a person should see it: one whose service is gone is stopped */
@@ -71,16 +88,20 @@ export class Exports {
       now = { ...now, ...changes, seenAt: this.#options.now() };
       return kept.updateExport(now);
     };
+    const advance = async (changes: Partial<ConsoleExport>): Promise<boolean> => {
+      now = { ...now, ...changes, seenAt: this.#options.now() };
+      return (await kept.advanceExport(now)) && !isStopped();
+    };
     try {
       await write({});
-      while (now.rows < now.profiles && !isStopped()) {
+      let isWanted = true;
+      while (now.rows < now.profiles && isWanted) {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
-        const rows = await this.#page(now, account, key);
-        await write({
-          pages: now.pages + 1,
-          rows: now.rows + rows,
-          credits: (now.credits + priceOf(rows, account.plan.costs.person_search)) as ConsoleExport["credits"],
-        });
+        if (!(await this.#turn(account, key, () => advance({})))) break;
+        const page = await this.#page(now, account, key);
+        const rows = rowsOf(page);
+        const spent = addCredits(now.credits, chargeOf(page));
+        isWanted = await advance({ pages: now.pages + 1, rows: now.rows + rows, credits: spent });
         if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
       }
       await write(now.rows >= now.profiles ? { state: "ready" } : { state: "stopped", why: "you stopped it" });
@@ -91,7 +112,35 @@ export class Exports {
     }
   }
 
-  async #page(item: ConsoleExport, account: Account, key: StoredKey): Promise<number> {
+  /** Waits for a call of the plan. @returns false where the purchase was stopped meanwhile @throws ConsoleRefusal 429 for the day */
+  async #turn(account: Account, key: StoredKey, isWanted: () => Promise<boolean>): Promise<boolean> {
+    for (;;) {
+      const rate = this.#options.limiter.take(key.id, account.plan);
+      if (rate.allowed) return true;
+      if (rate.window === "day") {
+        throw new ConsoleRefusal(
+          429,
+          "rate_limited",
+          `the plan's ${rate.limit} calls a day are used up: continue it after midnight (UTC)`,
+        );
+      }
+      await this.#options.sleep(WAIT_MS);
+      if (!(await isWanted())) return false;
+    }
+  }
+
+  /** @throws ConsoleRefusal 409 where a person costs more than was agreed to */
+  assertPrice({ price }: ConsoleExport, { plan }: Account): void {
+    if (plan.costs.person_search <= price) return;
+    throw new ConsoleRefusal(
+      409,
+      "price_changed",
+      "a profile costs more than you agreed to: buy the rest anew, at the new price; nothing more was bought",
+    );
+  }
+
+  async #page(item: ConsoleExport, account: Account, key: StoredKey): Promise<StoredReply> {
+    this.assertPrice(item, account);
     const served = await this.#options.dataset(item.mode);
     const check = checkFilters(JSON.parse(item.filters));
     if (!check.ok) throw new Error("an export was kept with filters that are none");
@@ -107,11 +156,11 @@ export class Exports {
     };
     for (let tries = 0; ; tries++) {
       try {
-        return rowsOf(await buyPage(order, { ...this.#options, served }));
+        return await buyPage(order, { ...this.#options, served });
       } catch (error) {
         // Another process is at this very page: what it gets is ours too.
         if (!(error instanceof Problem) || error.status !== 409 || tries >= IN_FLIGHT_TRIES) throw error;
-        await this.#options.sleep(1_000);
+        await this.#options.sleep(WAIT_MS);
       }
     }
   }

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { CanonicalFilters } from "../../contract/filters.ts";
-import { creditsToNumber, priceOf } from "../../contract/money.ts";
+import { type Credits, creditsToNumber, parseCredits, priceOf } from "../../contract/money.ts";
 import { PER_PAGE_MAX } from "../../contract/records.ts";
 import { type Bought, purchase } from "../billing.ts";
 import { newCall } from "../call.ts";
@@ -33,6 +33,13 @@ const ROWS = "x-rows";
 
 /** How many rows a stored page has. */
 export const rowsOf = ({ headers }: StoredReply): number => Number(headers[ROWS] ?? 0);
+
+/** What was charged for a stored page, whatever a person costs by now. */
+export function chargeOf({ body }: StoredReply): Credits {
+  const charged = parseCredits(/"credits_used":([\d.]+),"credits_remaining":[-\d.]+\}$/.exec(body)?.[1] ?? "");
+  if (charged === undefined) throw new Error("a stored page does not say what it cost");
+  return charged;
+}
 
 /** Buys one page by the rules of every paid call: hold, work, settle. @throws Problem; ConsoleRefusal where the dataset moved */
 export async function buyPage(order: PageOrder, options: PageOptions): Promise<StoredReply> {

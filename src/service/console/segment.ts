@@ -1,4 +1,4 @@
-import { creditsToNumber, subtractCredits } from "../../contract/money.ts";
+import { creditsToNumber, priceOf, subtractCredits } from "../../contract/money.ts";
 import { PER_PAGE_MAX } from "../../contract/records.ts";
 import type { ConsoleExport } from "../console-store.ts";
 import { onOneVersion } from "../datasets.ts";
@@ -228,6 +228,7 @@ async function buy(call: ConsoleCall) {
     version: quote.version,
     profiles: quote.profiles,
     perPage: Math.min(PER_PAGE_MAX, quote.profiles),
+    price: visitor.account.plan.costs.person_search,
     createdAt: now,
     state: "buying",
     why: "",
@@ -254,7 +255,7 @@ const maySee =
     key === undefined || item.keyId === key.id;
 
 function shown({ parts }: ConsoleCall, item: ConsoleExport) {
-  const { createdAt, credits, filters, id, mode, pages, perPage, profiles, rows, state, version, why } =
+  const { createdAt, credits, filters, id, mode, pages, perPage, price, profiles, rows, state, version, why } =
     parts.exports.seen(item);
   return {
     id,
@@ -265,6 +266,7 @@ function shown({ parts }: ConsoleCall, item: ConsoleExport) {
     rows,
     pages,
     credits: creditsToNumber(credits),
+    credits_left: creditsToNumber(priceOf(profiles - rows, price)),
     state,
     why,
     version,
@@ -287,14 +289,15 @@ async function goOn(call: ConsoleCall) {
   if (!parts.exports.isKept(item)) {
     throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
   }
+  parts.exports.assertPrice(item, visitor.account);
   parts.exports.work(item, visitor.account, parts.sessions.acting(visitor, item.mode, "search"));
   return shown(call, { ...item, state: "buying", why: "", seenAt: parts.now() });
 }
 
 async function stop(call: ConsoleCall) {
   const item = await exportOf(call);
-  call.parts.exports.stop(item.id);
-  return shown(call, item);
+  await call.parts.exports.stop(item);
+  return shown(call, await exportOf(call));
 }
 
 async function ticket(call: ConsoleCall) {

@@ -16,7 +16,7 @@ CREATE TABLE console_sessions (
 CREATE TABLE console_exports (
   id text PRIMARY KEY, account_id text NOT NULL REFERENCES accounts (id), mode text NOT NULL CHECK (mode IN ('live', 'test')),
   key_id text NOT NULL, filters text NOT NULL, version text NOT NULL, profiles ${int} NOT NULL, per_page ${int} NOT NULL,
-  created_at ${int} NOT NULL, state text NOT NULL CHECK (state IN ('buying', 'ready', 'stopped')), why text NOT NULL,
+  price ${int} NOT NULL, created_at ${int} NOT NULL, state text NOT NULL CHECK (state IN ('buying', 'ready', 'stopped')), why text NOT NULL,
   pages ${int} NOT NULL, row_count ${int} NOT NULL, credits ${int} NOT NULL, seen_at ${int} NOT NULL
 ) ${keyed};
 CREATE INDEX console_exports_account ON console_exports (account_id, mode, created_at);

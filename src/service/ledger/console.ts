@@ -14,7 +14,7 @@ import { change, type Durability, type Row, rowsOf, type Steps } from "./databas
 const LINK_COLUMNS = "hash, account_id, role, created_at, expires_at";
 const SESSION_COLUMNS = "id, hash, proof_hash, account_id, role, key_hash, created_at, seen_at, expires_at";
 const EXPORT_COLUMNS =
-  "id, account_id, mode, key_id, filters, version, profiles, per_page, created_at, state, why, pages, row_count, credits, seen_at";
+  "id, account_id, mode, key_id, filters, version, profiles, per_page, price, created_at, state, why, pages, row_count, credits, seen_at";
 
 /** The part of the ledger's database that the console needs. */
 export interface ConsoleDatabase {
@@ -74,7 +74,10 @@ function sessionsOf(database: ConsoleDatabase, now: () => number): Sessions {
   };
 }
 
-type Exports = Pick<ConsoleStore, "addExport" | "export" | "exports" | "updateExport" | "storedReply">;
+type Exports = Pick<
+  ConsoleStore,
+  "addExport" | "export" | "exports" | "updateExport" | "advanceExport" | "stopExport" | "storedReply"
+>;
 
 function exportsOf(database: ConsoleDatabase, now: () => number): Exports {
   const { one, write } = toolsOf(database);
@@ -95,9 +98,20 @@ function exportsOf(database: ConsoleDatabase, now: () => number): Exports {
     async updateExport({ credits: spent, id, pages, rows, seenAt, state, why }) {
       // A page is bought before it is written down, and its key gives it again for nothing: no sync is needed.
       const sql = `UPDATE console_exports SET state = $1, why = $2, pages = $3, row_count = $4, credits = $5, seen_at = $6
-        WHERE id = $7`;
-      await write("volatile", sql, state, why, pages, rows, spent, seenAt, id);
+        WHERE id = $7 AND pages <= $8`;
+      await write("volatile", sql, state, why, pages, rows, spent, seenAt, id, pages);
     },
+    async advanceExport({ credits: spent, id, pages, rows, seenAt }) {
+      const sql = `UPDATE console_exports SET pages = $1, row_count = $2, credits = $3, seen_at = $4 WHERE id = $5 AND pages <= $6`;
+      await write("volatile", sql, pages, rows, spent, seenAt, id, pages);
+      return (await database.read("SELECT 1 FROM console_exports WHERE id = $1 AND state = 'buying'", id)).length > 0;
+    },
+    stopExport: async (accountId, id) =>
+      (await write(
+        "durable",
+        "UPDATE console_exports SET state = 'stopped', why = $1 WHERE account_id = $2 AND id = $3 AND state = 'buying'",
+        ...["you stopped it", accountId, id],
+      )) > 0,
     storedReply: (accountId, mode, call, key) =>
       one(
         `SELECT status, headers, body FROM idempotency WHERE account_id = $1 AND mode = $2 AND call = $3 AND key = $4
@@ -206,7 +220,7 @@ const storedSession = (row: Row): ConsoleSession => ({
 
 const exportValues = (item: ConsoleExport): readonly unknown[] => [
   ...[item.id, item.accountId, item.mode, item.keyId, item.filters, item.version, item.profiles, item.perPage],
-  ...[item.createdAt, item.state, item.why, item.pages, item.rows, item.credits, item.seenAt],
+  ...[item.price, item.createdAt, item.state, item.why, item.pages, item.rows, item.credits, item.seenAt],
 ];
 
 const storedExport = (row: Row): ConsoleExport => ({
@@ -218,6 +232,7 @@ const storedExport = (row: Row): ConsoleExport => ({
   version: row.version as string,
   profiles: Number(row.profiles),
   perPage: Number(row.per_page),
+  price: credits(BigInt(row.price as bigint | number)),
   createdAt: Number(row.created_at),
   state: row.state as ExportState,
   why: row.why as string,

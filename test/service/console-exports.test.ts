@@ -1,0 +1,212 @@
+import { afterEach, describe, expect, test } from "vitest";
+import { parseCredits } from "../../src/contract/money.ts";
+import type { Engine } from "../../src/dataset/engine.ts";
+import { ConsoleClient, type Session } from "../support/console.ts";
+import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+
+const open: TestService[] = [];
+afterEach(async () => {
+  for (const service of open.splice(0)) await service.close();
+});
+
+async function serve(options: TestServiceOptions = {}): Promise<{ service: TestService; page: ConsoleClient }> {
+  const service = await startTestService({ people: 2_000, console: {}, ...options });
+  open.push(service);
+  return { service, page: new ConsoleClient(service, options.now ?? Date.now) };
+}
+
+const liveBalance = async ({ store }: TestService): Promise<number> =>
+  Number((await store.balance("default", "live")).balance) / 1e6;
+
+const wrapped = (engine: Engine, other: Partial<Engine>): Engine => ({
+  info: () => engine.info(),
+  count: (filters) => engine.count(filters),
+  people: (filters, slice) => engine.people(filters, slice),
+  company: (lookup) => engine.company(lookup),
+  employees: (id, slice) => engine.employees(id, slice),
+  facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
+  verify: () => engine.verify(),
+  close: () => engine.close(),
+  ...other,
+});
+
+/** An engine whose pages wait at a gate. */
+function gated() {
+  let arrive: () => void = () => undefined;
+  let leave: () => void = () => undefined;
+  let [arrived, open] = [Promise.resolve(), Promise.resolve()];
+  const close = (): void => {
+    arrived = new Promise((resolve) => {
+      arrive = resolve;
+    });
+    open = new Promise((resolve) => {
+      leave = resolve;
+    });
+  };
+  const wrapEngine = (engine: Engine): Engine =>
+    wrapped(engine, {
+      people: async (...given: Parameters<Engine["people"]>) => {
+        arrive();
+        await open;
+        return engine.people(...given);
+      },
+    });
+  return { wrapEngine, close, open: () => leave(), arrival: () => arrived };
+}
+
+const buy = async (page: ConsoleClient, session: Session, profiles = 2_000) => {
+  const { json, status } = await page.call(session, "POST", "/quote", { filters: {}, profiles });
+  expect([status, json.allowed]).toEqual([200, true]);
+  return (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
+};
+const download = async (page: ConsoleClient, session: Session, id: string): Promise<string> => {
+  const { json } = await page.call(session, "POST", `/exports/${id}/ticket`, { format: "ndjson" });
+  return (await page.send("GET", json.url, { headers: { cookie: session.cookie } })).text;
+};
+
+describe("an export", () => {
+  test("is stopped and continued from any process of the ledger, and paid once", async () => {
+    const gate = gated();
+    const { page: here, service } = await serve({ wrapEngine: gate.wrapEngine });
+    const { page: there, service: other } = await serve({ ledger: service.ledger });
+    const [mine, theirs] = [await here.enter(), await there.enter()];
+    gate.close();
+    const { id } = await buy(here, mine);
+    await gate.arrival();
+    await there.call(theirs, "POST", `/exports/${id}/stop`);
+    gate.open();
+    // The page in flight was paid for: it is theirs.
+    const told = async () => (await here.call(mine, "GET", `/exports/${id}`)).json;
+    await expect.poll(told).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000, credits_left: 1_000 });
+    expect(await liveBalance(service)).toBe(9_000);
+    await Promise.all([
+      here.call(mine, "POST", `/exports/${id}/continue`),
+      there.call(theirs, "POST", `/exports/${id}/continue`),
+    ]);
+    for (const done of [await here.bought(mine, id), await there.bought(theirs, id)]) {
+      expect(done).toMatchObject({ state: "ready", rows: 2_000, credits: 2_000, credits_left: 0 });
+    }
+    expect(await liveBalance(other)).toBe(8_000);
+    const files = [await download(here, mine, id), await download(there, theirs, id)];
+    expect(files[0]).toBe(files[1]);
+    expect(new Set(files[0]?.trim().split("\n")).size).toBe(2_000);
+    expect(await service.store.verify()).toEqual([]);
+  });
+
+  test("that is stopped and continued within one page goes on", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ wrapEngine: gate.wrapEngine });
+    const session = await page.enter();
+    gate.close();
+    const { id } = await buy(page, session);
+    await gate.arrival();
+    await page.call(session, "POST", `/exports/${id}/stop`);
+    await page.call(session, "POST", `/exports/${id}/continue`);
+    gate.open();
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });
+    expect(await liveBalance(service)).toBe(8_000);
+  });
+
+  test("does not go on at a higher price than was agreed to, and says what was really charged", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ wrapEngine: gate.wrapEngine });
+    const session = await page.enter();
+    const price = (each: string) =>
+      service.store.setPlan("default", { costs: { person_search: parseCredits(each) as never } });
+    gate.close();
+    const { id } = await buy(page, session);
+    await gate.arrival();
+    await page.call(session, "POST", `/exports/${id}/stop`);
+    gate.open();
+    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", credits: 1_000 });
+    await price("2");
+    const refused = await page.call(session, "POST", `/exports/${id}/continue`);
+    expect([refused.status, refused.json.code]).toEqual([409, "price_changed"]);
+    expect(await liveBalance(service)).toBe(9_000);
+    await price("0.5");
+    await page.call(session, "POST", `/exports/${id}/continue`);
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 1_500 });
+    expect(await liveBalance(service)).toBe(8_500);
+  });
+
+  test("waits for the calls of its plan, and stops with those of the day", async () => {
+    const clock = { now: Date.parse("2026-03-01T12:00:00Z") };
+    const waits: number[] = [];
+    const { page, service } = await serve({
+      plan: { perMinute: 2, perDay: 4 },
+      now: () => clock.now,
+      monotonic: () => clock.now,
+      sleep: async (ms) => {
+        waits.push(ms);
+        clock.now += 1_000;
+        await new Promise((resolve) => setTimeout(resolve, 2));
+      },
+    });
+    const session = await page.enter();
+    // The quote is the first call of the minute, the first page the second.
+    const { id } = await buy(page, session);
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });
+    expect(waits.length).toBeGreaterThan(0);
+    clock.now += 60_000;
+    const { id: late } = await buy(page, session);
+    const stopped = await page.bought(session, late);
+    expect(stopped).toMatchObject({ state: "stopped", rows: 0, credits: 0 });
+    expect(stopped.why).toContain("4 calls a day");
+    expect(await liveBalance(service)).toBe(8_000);
+  });
+
+  test("stops where the balance ends, and goes on where it was once there is more", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ wrapEngine: gate.wrapEngine, credits: 2_500 });
+    const session = await page.enter();
+    gate.close();
+    const { id } = await buy(page, session);
+    const { json: second } = await page.call(session, "POST", "/quote", { filters: {}, profiles: 1_000 });
+    await gate.arrival();
+    await service.store.deduct("default", "live", parseCredits(1_000) as never, { note: "a correction" });
+    gate.open();
+    const stopped = await page.bought(session, id);
+    expect(stopped).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+    expect(stopped.why).toContain("500");
+    const refused = await page.call(session, "POST", "/exports", { quote_id: second.quote_id });
+    expect([refused.status, refused.json.code]).toEqual([402, "too_expensive"]);
+    await service.store.grant("default", "live", parseCredits(600) as never, "a top-up");
+    await page.call(session, "POST", `/exports/${id}/continue`);
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });
+    expect(await liveBalance(service)).toBe(100);
+    const { json } = await page.call(session, "GET", "/entries?limit=200");
+    const charged = json.entries.filter(({ kind }: { kind: string }) => kind === "charge");
+    expect(charged.map(({ amount }: { amount: number }) => amount)).toEqual([-1_000, -1_000]);
+    expect(await service.store.verify()).toEqual([]);
+  });
+
+  test("is of one dataset: another one between quote and purchase, or between two pages, sells nothing", async () => {
+    const dataset = { version: "" };
+    const gate = gated();
+    const wrapEngine = (engine: Engine): Engine =>
+      wrapped(gate.wrapEngine(engine), {
+        info: () => ({ ...engine.info(), version: engine.info().version + dataset.version }),
+      });
+    const { page, service } = await serve({ wrapEngine });
+    const session = await page.enter();
+    const { json: quote } = await page.call(session, "POST", "/quote", { filters: {}, profiles: 5 });
+    dataset.version = "-next";
+    for (const path of ["/exports", "/preview"]) {
+      const refused = await page.call(session, "POST", path, { quote_id: quote.quote_id });
+      expect([path, refused.status, refused.json.code]).toEqual([path, 409, "dataset_moved"]);
+    }
+    expect(await liveBalance(service)).toBe(10_000);
+    gate.close();
+    const { id } = await buy(page, session);
+    await gate.arrival();
+    await page.call(session, "POST", `/exports/${id}/stop`);
+    gate.open();
+    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 1_000 });
+    dataset.version = "-third";
+    await page.call(session, "POST", `/exports/${id}/continue`);
+    const stopped = await page.bought(session, id);
+    expect(stopped).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
+    expect(stopped.why).toContain("dataset was replaced");
+    expect(await liveBalance(service)).toBe(9_000);
+  });
+});
