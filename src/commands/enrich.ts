@@ -49,7 +49,7 @@ Examples:
   $ headcount -c sample enrich zephyr-pulse-co.example
   $ headcount -c sample enrich zephyr-pulse-co --json
   $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite
-  $ printf 'Account,Website\\nZephyr,https://zephyr-pulse-co.example/\\nNobody,\\n' > crm.csv
+  $ printf 'Account,Website\\nZephyr,zephyr-pulse.example\\nNobody,\\n' > crm.csv
   $ headcount -c sample enrich crm.csv --keep-input --max-credits 5 --fields name,employee_count
   $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite`,
     )

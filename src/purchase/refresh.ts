@@ -126,12 +126,12 @@ export async function leavesOf(
   const owned = kept.every(({ known }) => known) ? kept : await placed(segment, kept, counts);
   const again = kept.length - owned.length;
   const most = Math.max(0, maxRows - others - again);
-  const { leaves, unreached } = await descend(
+  const { beyond, leaves, unreached } = await descend(
     { segment, total, owned, callsPerCredit, maxCalls, maxWaste: most, maxRows },
     counts,
   );
   const rows = leaves.reduce((sum, { count }) => sum + count, 0);
-  return rows >= total || unreached.length > 0 ? [whole] : leaves;
+  return rows >= total || unreached.length > 0 || beyond > 0 ? [whole] : leaves;
 }
 
 /** Where hardly anybody has another name than was bought, these are bought again with the new ones: nothing else tells where they are now. */

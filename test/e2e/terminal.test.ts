@@ -147,7 +147,7 @@ describe("on a real terminal", () => {
     const { code, screen } = await run(["count", "--by", "department"], {}, slow);
     expect(code).toBe(0);
     expect(screen).toMatch(SPINNER);
-    expect(screen).toMatch(/\d+% {2}\d+ of 20 counts/);
+    expect(screen).toMatch(/\d+% {2}\d+ of 21 counts/);
     expect(screen.lastIndexOf(SHOW_CURSOR)).toBeGreaterThan(screen.lastIndexOf(HIDE_CURSOR));
     // The last the terminal shows is the table alone.
     const table = screen.slice(screen.lastIndexOf("department  "));
