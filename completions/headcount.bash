@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account whoami filters segment search enrich employees refresh runs resume spend owned sql suppress jobs login logout connections doctor serve service completion help'
+    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress jobs login logout connections doctor serve service completion help'
     flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -73,6 +73,16 @@ __headcount_tree() {
     commands=''
     flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --buy-changed --per-page -y --yes --dry-run --wait -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --per-page -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'mcp')
+    commands='install'
+    flags='--max-credits --per --budget --ask-over --out -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--max-credits --per --budget --ask-over --out -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'mcp install')
+    commands=''
+    flags='--max-credits --per --budget --ask-over --out --client -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--max-credits --per --budget --ask-over --out --client -c --connection --base-url --paging --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
@@ -507,6 +517,12 @@ __headcount_values() {
     source='commas'; values=('id' 'name' 'domain' 'company_network_url' 'industry' 'type' 'size_range' 'employee_count' 'founded_year' 'description' 'country' 'state' 'city' 'location' 'followers' 'specialties' 'updated_at') ;;
   'refresh --verify-fields')
     source='commas'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'department' 'company') ;;
+  'mcp --per' | 'mcp install --per')
+    source='list'; values=('day' 'session' 'total') ;;
+  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service verify --data')
+    source='directory' ;;
+  'mcp install --client')
+    source='list'; values=('claude' 'codex' 'cursor' 'vscode') ;;
   'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1' | 'owned diff #1')
     source='runs' ;;
   'runs export --fields')
@@ -515,8 +531,6 @@ __headcount_values() {
     source='list'; values=('day' 'run' 'connection' 'job') ;;
   'suppress add --kind' | 'suppress import --kind' | 'suppress remove --kind' | 'service suppress add --kind' | 'service suppress import --kind' | 'service suppress remove --kind')
     source='list'; values=('address' 'id' 'domain') ;;
-  'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service verify --data')
-    source='directory' ;;
   'service map --kind')
     source='list'; values=('people' 'companies') ;;
   'service keys create --scope' | 'service keys set --scope')
@@ -534,7 +548,7 @@ __headcount_values() {
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

@@ -12,6 +12,7 @@ $headcountTree = @{
       'enrich' = 'look companies up'
       'employees' = 'export the people of a company'
       'refresh' = 'bring a list up to date: pay for who is new'
+      'mcp' = 'let an agent count, quote and buy within a cap'
       'runs' = 'list, show, resume, export or remove paid exports'
       'resume' = 'continue an unfinished export'
       'spend' = 'show what was spent, from the runs that are kept'
@@ -451,6 +452,39 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @(@{ Kind = 'file' })
+    Many = $false
+  }
+  'mcp' = @{
+    Commands = [ordered]@{
+      'install' = 'Print the entry that a client''s config needs, with the cap in it. Writes nothing.'
+    }
+    Flags = [ordered]@{
+      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
+      '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
+      '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
+      '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'mcp install' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
+      '--per' = @{ Text = 'what --max-credits is for (day; UTC)'; Value = @{ Kind = 'list'; Values = @('day', 'session', 'total') } }
+      '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
+      '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
+      '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
+      '--client' = @{ Text = 'which client'; Value = @{ Kind = 'list'; Values = @('claude', 'codex', 'cursor', 'vscode') } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
     Many = $false
   }
   'runs' = @{
@@ -1606,7 +1640,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -23,6 +23,7 @@ export const COMMANDS: readonly CommandEntry[] = [
   entry("Buy", "enrich", "look companies up", () => import("./commands/enrich.ts")),
   entry("Buy", "employees", "export the people of a company", () => import("./commands/employees.ts")),
   entry("Buy", "refresh", "bring a list up to date: pay for who is new", () => import("./commands/refresh/refresh.ts")),
+  entry("Buy", "mcp", "let an agent count, quote and buy within a cap", () => import("./commands/mcp/mcp.ts")),
   entry("Keep", "runs", "list, show, resume, export or remove paid exports", () => import("./commands/runs/runs.ts")),
   entry("Keep", "resume", "continue an unfinished export", () => import("./commands/resume.ts")),
   entry("Keep", "spend", "show what was spent, from the runs that are kept", () => import("./commands/spend.ts")),

@@ -1,4 +1,4 @@
-import { FILTER_COLUMNS, NORMAL_COLUMNS, NUMBER_COLUMNS } from "../contract/conditions.ts";
+import { type Condition, FILTER_COLUMNS, NORMAL_COLUMNS, NUMBER_COLUMNS } from "../contract/conditions.ts";
 import { departmentOf } from "../contract/filters.ts";
 import { canonicalAddress, normalForm, slugOf } from "../contract/normalise.ts";
 
@@ -26,6 +26,24 @@ export function filterValues(record: Readonly<Record<string, unknown>>): Value[]
     values.push(address === undefined ? null : slugOf(address), address ?? null);
   }
   return values;
+}
+
+/** Whether a record's values ({@link filterValues}) meet every condition, as the library's own queries would find it. */
+export function meets(values: readonly Value[], conditions: readonly Condition[]): boolean {
+  const held = (column: string): Value => values[PERSON_COLUMNS.indexOf(column)] ?? null;
+  return conditions.every((condition) => {
+    const { column } = condition;
+    if (condition.kind === "address") {
+      const [slug, address] = [held(`${column}_slug`), held(`${column}_address`)];
+      return condition.values.some((one) => (one.address === undefined ? one.slug === slug : one.address === address));
+    }
+    const value = held(column);
+    if (value === null) return false;
+    if (condition.kind === "in") return condition.values.includes(String(value));
+    if (condition.kind === "prefix") return String(value).startsWith(condition.from);
+    const { min = 0, max = Number.POSITIVE_INFINITY } = condition;
+    return typeof value === "number" && value >= min && value <= max;
+  });
 }
 
 const normalText = (value: unknown): string | null =>

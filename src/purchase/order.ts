@@ -100,7 +100,9 @@ export interface ExportOptions extends Guard, Form {
   readonly offer?: Offer | undefined;
   /** The job that buys, where one does. */
   readonly job?: string | undefined;
-  /** What the budget of the jobs has left: the cap must fit into it. */
+  /** The named budget that it is bought within, where there is one. */
+  readonly budget?: string | undefined;
+  /** What the budget has left: the cap must fit into it. */
   readonly budgetLeft?: Credits | undefined;
   /** The caller's own table, to whose rows the companies are put. */
   readonly join?: Join | undefined;

@@ -274,6 +274,7 @@ async function buyAndWrite(
       cap: creditText(cap),
       rows: quote.rows,
       ...(options.job === undefined ? {} : { job: options.job }),
+      ...(options.budget === undefined ? {} : { budget: options.budget }),
       at: deps.now(),
     });
     deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });

@@ -84,6 +84,8 @@ export interface SessionRecord extends LogRecord {
   readonly rows: number | null;
   /** The job that bought it, where one did. */
   readonly job?: string;
+  /** The named budget that it was bought within, where there was one. */
+  readonly budget?: string;
   readonly at: number;
 }
 
@@ -119,6 +121,7 @@ export interface Sums {
   readonly foreign: CreditText;
   readonly expected: number | null;
   readonly job?: string;
+  readonly budgets?: readonly string[];
   readonly days: readonly DaySpend[];
 }
 
@@ -171,6 +174,8 @@ export interface RunState {
   perPageMax: number | undefined;
   session: SessionRecord | undefined;
   job: string | undefined;
+  /** Every budget that a session of it was held to: it counts whole in each, so that none forgets what it paid for. */
+  budgets: string[];
   done: DoneRecord | undefined;
   ended: EndedRecord | undefined;
   lastAt: number;
@@ -190,6 +195,7 @@ export function emptyState(): RunState {
     perPageMax: undefined,
     session: undefined,
     job: undefined,
+    budgets: [],
     done: undefined,
     ended: undefined,
     lastAt: 0,
@@ -247,6 +253,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "session":
       state.session = record;
       state.job = record.job ?? state.job;
+      if (record.budget !== undefined && !state.budgets.includes(record.budget)) state.budgets.push(record.budget);
       state.done = undefined;
       state.ended = undefined;
       return;
@@ -331,5 +338,6 @@ export const sumsOf = (state: RunState, matches: number | null): Sums => ({
   foreign: creditText(state.foreign),
   expected: state.session?.rows ?? matches,
   ...(state.job === undefined ? {} : { job: state.job }),
+  ...(state.budgets.length === 0 ? {} : { budgets: state.budgets }),
   days: daysOf(state.spent),
 });

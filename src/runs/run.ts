@@ -189,13 +189,14 @@ export class RunReader {
     return this.plan.id;
   }
 
-  /** The paid pages in the order of the output, one in memory at a time. Throws where one was damaged. */
-  async *pages(): AsyncGenerator<SpooledPage> {
+  /** The paid pages in the order of the output, one in memory at a time. Throws where one was damaged. @param wanted the
+   * others are not read */
+  async *pages(wanted: (unit: Unit) => boolean = () => true): AsyncGenerator<SpooledPage> {
     const file = openSync(journalOf(this.path), "r");
     try {
       const source = sourceOf(file);
       for (const unit of settledUnits(this.state)) {
-        if (unit.settled?.follows === undefined) continue;
+        if (unit.settled?.follows === undefined || !wanted(unit)) continue;
         let body: Buffer;
         try {
           body = this.replyOf(unit, source);

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { credits } from "../contract/money.ts";
 import { type Disk, errorCode } from "./disk.ts";
-import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits } from "./journal.ts";
+import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits, type Sums } from "./journal.ts";
 import type { Plan } from "./plan.ts";
 import { finishedSums, knownPlan, readableState, runIds } from "./run.ts";
 
@@ -16,6 +16,8 @@ export interface RunSpend {
   readonly command: string;
   /** The job that bought it; null: somebody by hand. */
   readonly job: string | null;
+  /** The named budgets that it was bought within. */
+  readonly budgets: readonly string[];
   /** What requests whose reply is not known may have cost, beyond what is spent. */
   readonly pending: CreditText;
   readonly days: readonly DaySpend[];
@@ -50,7 +52,7 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
     if (id === name || kept.has(id)) continue;
     try {
       const spend = JSON.parse(await readFile(join(removedFolder(folder), name), "utf8")) as RunSpend;
-      const before = { job: null, pending: "0" };
+      const before = { job: null, budgets: [], pending: "0" };
       runs.push({ ...before, ...spend, days: spend.days.filter(({ to }) => to >= since) });
     } catch (error) {
       if (errorCode(error) !== "ENOENT") damaged.push(id);
@@ -62,7 +64,11 @@ export async function readSpend(folder: string, since = 0): Promise<Spend> {
 /** What a run spent from a time on: by the last line of its journal where that is enough. */
 function spendOf(path: string, plan: Plan, since: number): { readonly spend: RunSpend; readonly problem?: string } {
   const { id: run, connection, base_url, account_id, key_mode, command } = plan;
-  const of = (days: readonly DaySpend[], job: string | undefined, pending: CreditText): RunSpend => ({
+  const of = (
+    days: readonly DaySpend[],
+    { job, budgets = [] }: Pick<Sums, "job" | "budgets">,
+    pending: CreditText,
+  ): RunSpend => ({
     run,
     connection,
     base_url,
@@ -70,17 +76,19 @@ function spendOf(path: string, plan: Plan, since: number): { readonly spend: Run
     key_mode,
     command,
     job: job ?? null,
+    budgets,
     pending,
     days,
   });
   const sums = finishedSums(path, run)?.sums;
   if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
     const days = sums.days.filter(({ from }) => from >= since);
-    return { spend: of(days, sums.job, "0") };
+    return { spend: of(days, sums, "0") };
   }
   const { state, problem } = readableState(path);
   const pending = pendingUnits(state).reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
-  const spend = of(daysOf(state.spent, since), state.job, creditText(credits(pending)));
+  const whose = { ...(state.job === undefined ? {} : { job: state.job }), budgets: state.budgets };
+  const spend = of(daysOf(state.spent, since), whose, creditText(credits(pending)));
   return { spend, ...(problem === undefined ? {} : { problem }) };
 }
 

@@ -1,11 +1,6 @@
-import { join } from "node:path";
-import { stateDir } from "../../connections/paths.ts";
-import type { Context } from "../../context.ts";
-import { addCredits, type Credits, parseCredits } from "../../contract/money.ts";
+import { type Credits, parseCredits } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
-import { creditsOf } from "../../runs/journal.ts";
-import { readSpend } from "../../runs/spend.ts";
-import { netOf } from "../outcome.ts";
+import type { Budget } from "../budget.ts";
 
 /** Reads `2000/month`. @returns credits a calendar month, or what is wrong with it in words */
 export function readBudget(text: string): Credits | string {
@@ -21,13 +16,9 @@ export function monthStart(now: number): number {
   return Date.UTC(date.getUTCFullYear(), date.getUTCMonth(), 1);
 }
 
-/**
- * What all jobs of this user spent in this calendar month (UTC), lost replies included, test keys left out; and of other jobs than
- * `job` what requests without a reply may still have cost.
- */
-export async function spentThisMonth(context: Context, job?: string): Promise<Credits> {
-  const { runs } = await readSpend(join(stateDir(context), "runs"), monthStart(context.now()));
-  const ofJobs = runs.filter((run) => run.job !== null && run.key_mode !== "test");
-  const pending = ofJobs.filter((run) => job !== undefined && run.job !== job);
-  return pending.reduce((sum, run) => addCredits(sum, creditsOf(run.pending)), netOf(ofJobs));
-}
+/** What all jobs of this user may spend in this calendar month (UTC); test keys spend nothing of it. */
+export const monthlyBudget = (cap: Credits, now: number): Budget => ({
+  cap,
+  since: monthStart(now),
+  counts: ({ job, key_mode }) => job !== null && key_mode !== "test",
+});

@@ -1,19 +1,20 @@
-import { join } from "node:path";
 import { Writable } from "node:stream";
 import type { Command } from "commander";
 import type { Context, OutputStream } from "../../context.ts";
-import { type Credits, credits, formatCredits, formatCreditsGrouped, ZERO } from "../../contract/money.ts";
+import { type Credits, formatCredits } from "../../contract/money.ts";
 import { counted, harmless } from "../../contract/text.ts";
 import { type CliError, EXIT } from "../../errors.ts";
 import type { GlobalOptions } from "../../options.ts";
 import type { Receipt } from "../../purchase/receipt.ts";
 import { acquireLock, type Lock, type LockOptions } from "../../runs/lock.ts";
+import type { RunSpend } from "../../runs/spend.ts";
 import { timeText } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
+import { withinBudget } from "../budget.ts";
 import { failureOf } from "../failures.ts";
 import { type Ended, endedWith, freshness, leftAlone, type Outcome, told } from "../outcome.ts";
 import type { RefreshReceipt } from "../refresh/keep.ts";
-import { spentThisMonth } from "./budget.ts";
+import { monthlyBudget } from "./budget.ts";
 import { type Job, type JobsFile, jobsNamed } from "./file.ts";
 import { historyOf, isDue, jobsFolder, lockOf, makeJobFolder, remember } from "./history.ts";
 import { nextTime } from "./schedule.ts";
@@ -142,7 +143,7 @@ async function runJob(job: Job, { file, options, context, build }: World): Promi
       throw error;
     });
     try {
-      return await withinBudget(options.budget ?? file.budget, name, context, async (left) =>
+      return await underBudget(options.budget ?? file.budget, name, context, async (left) =>
         endedOf(command, await execute([...argvOf(job, options), "--yes", ...left], job, { file, context, build })),
       );
     } finally {
@@ -170,37 +171,27 @@ const lockOptions = (what: string, { now, sleep, interrupted }: Context): LockOp
   signal: interrupted,
 });
 
-/** Under a budget one job at a time counts and buys: two at once could each find room for what only one may spend. */
-async function withinBudget(
-  budget: Credits | undefined,
+/** Under a budget one job at a time counts and buys. */
+async function underBudget(
+  cap: Credits | undefined,
   name: string,
   context: Context,
   work: (flags: readonly string[]) => Promise<Ended>,
 ): Promise<Ended> {
-  if (budget === undefined) return await work([]);
-  const lock = await acquireLock(join(jobsFolder(context), ".budget.lock"), {
-    ...lockOptions("the budget of the jobs", context),
-    wait: true,
+  if (cap === undefined) return await work([]);
+  const turn = {
+    ...{ folder: jobsFolder(context), name: ".budget.lock", what: "the budget of the jobs" },
     onWait: () =>
       void context.stderr.write(`${name}: waiting for another job: a budget is counted one job at a time\n`),
-  });
-  try {
-    const spent = await spentThisMonth(context, name);
-    const left = credits(budget > spent ? budget - spent : ZERO);
-    return await work([`--budget-left=${formatCredits(left)}`]).catch((error: unknown) => {
-      const failure = failureOf(error);
-      if (failure.code !== "over_budget") throw failure;
-      const month = new Date(context.now()).toISOString().slice(0, 7);
-      throw failure.with({
-        details: [
-          `${formatCreditsGrouped(spent)} of ${formatCreditsGrouped(budget)} credits of ${month} (UTC) are spent or at risk`,
-        ],
-        hint: "headcount spend --by job shows on what; --budget N/month, or the file, allows more",
-      });
-    });
-  } finally {
-    await lock.release();
-  }
+    continues: (run: RunSpend) => run.job === name,
+    refusal: {
+      period: `${new Date(context.now()).toISOString().slice(0, 7)} (UTC)`,
+      hint: "headcount spend --by job shows on what; --budget N/month, or the file, allows more",
+    },
+  };
+  return await withinBudget(monthlyBudget(cap, context.now()), turn, context, (left) =>
+    work([`--budget-left=${formatCredits(left)}`]),
+  );
 }
 
 async function quoteJob(job: Job, { file, options, context, build, printer }: World): Promise<Ran> {

@@ -1,12 +1,13 @@
 import type { Context } from "../../context.ts";
-import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
+import { type Credits, creditsToNumber, formatCreditsGrouped, ZERO } from "../../contract/money.ts";
 import { grouped } from "../../contract/text.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { csvDocument } from "../../render/csv.ts";
 import { ago, duration } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { shellWord } from "../../usage.ts";
-import { spentThisMonth } from "./budget.ts";
+import { budgetUse } from "../budget.ts";
+import { monthlyBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { historyOf, isDue } from "./history.ts";
 import { nextTime } from "./schedule.ts";
@@ -71,8 +72,8 @@ export async function showStatus(
   const printer = new Printer(context, options);
   const all: JobStatus[] = [];
   for (const job of jobs) all.push(await statusOf(job, context));
-  const spent = await spentThisMonth(context);
   const budget = options.budget ?? file.budget;
+  const { spent } = await budgetUse(monthlyBudget(budget ?? ZERO, context.now()), context, () => true);
   const month = new Date(context.now()).toISOString().slice(0, 7);
   if (printer.json) {
     return printer.document({

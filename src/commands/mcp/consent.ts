@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import type {
+  ClientCapabilities,
+  InputRequiredResult,
+  RequestStateCodec,
+  Server,
+  ServerContext,
+} from "@modelcontextprotocol/server";
+import { formatCreditsGrouped } from "../../contract/money.ts";
+import { counted, harmlessLine } from "../../contract/text.ts";
+import { CliError, EXIT } from "../../errors.ts";
+import { spokenTarget } from "../../runs/plan.ts";
+import type { HeldQuote } from "./quotes.ts";
+import { QUOTE_MS } from "./quotes.ts";
+import { leftOf, type World } from "./world.ts";
+
+type Sdk = typeof import("@modelcontextprotocol/server");
+
+/** What comes back with an answer, signed: which quote it is about, and which question. */
+export interface Question {
+  readonly quote: string;
+  readonly question: string;
+}
+
+export type QuestionCodec = RequestStateCodec<Question>;
+
+const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+const SPEND = "spend";
+
+/** Signs and checks questions. The secret dies with the process, as its quotes do. */
+export const questionCodec = (sdk: Sdk): QuestionCodec =>
+  sdk.createRequestStateCodec<Question>({
+    key: randomBytes(32),
+    ttlSeconds: QUOTE_MS / 1_000,
+    bind: (ctx) => ctx.mcpReq.method,
+  });
+
+/** Whether the client can show a person a form: it says so with each request, or said so when it connected. */
+export function canAsk(ctx: ServerContext, server: Server): boolean {
+  const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
+  const told = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
+  const elicitation = (told ?? server.getClientCapabilities())?.elicitation;
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}
+
+export interface Asking {
+  readonly sdk: Sdk;
+  readonly codec: QuestionCodec;
+  readonly server: Server;
+  readonly ctx: ServerContext;
+  readonly world: World;
+}
+
+const refusal = (message: string, hint: string, code: string): CliError =>
+  new CliError({ code, category: "declined", exitCode: EXIT.declined, message: `${message}; nothing was spent`, hint });
+
+/** The quote that an answer in this request is about; undefined where it brings none. Our signature was checked by then. */
+export const questionOf = ({ ctx }: Asking): Question | undefined => {
+  const state = ctx.mcpReq.requestState<Question>();
+  return typeof state === "object" && state !== null ? state : undefined;
+};
+
+/**
+ * Consent to a quote.
+ * @returns undefined where it is given: the quote may be taken; else the question
+ * @throws CliError where it is refused. A declined quote is dead.
+ */
+export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputRequiredResult | undefined> {
+  const { ctx, world, server, sdk } = asking;
+  const question = questionOf(asking);
+  const answers = ctx.mcpReq.inputResponses;
+  if (question === undefined && answers !== undefined)
+    throw refusal(
+      "an answer came to a question that was not asked",
+      "leave inputResponses out to be asked",
+      "no_question",
+    );
+  if (held.quote.credits <= world.askOver) return undefined;
+  if (question === undefined) {
+    if (!canAsk(ctx, server)) {
+      throw refusal(
+        "a person has to agree to this, and this client cannot ask one",
+        `a person may buy it: ${held.command}`,
+        "consent_needed",
+      );
+    }
+    return ask(held, asking);
+  }
+  if (question.quote !== held.id || !world.quotes.answers(held.id, question.question))
+    throw refusal("this is no answer to a question that is open", "leave requestState out to be asked", "no_question");
+  const answer = sdk.inputResponse(answers, SPEND);
+  if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true) return undefined;
+  world.quotes.drop(held.id);
+  throw refusal("declined", "the quote is void: ask for another only if the person wants one", "declined");
+}
+
+async function ask(held: HeldQuote, { sdk, codec, ctx, world }: Asking): Promise<InputRequiredResult> {
+  const { quote, target } = held;
+  const credits = formatCreditsGrouped(quote.credits);
+  const spend = `Spend ${credits} ${credits === "1" ? "credit" : "credits"}`;
+  const rows = quote.rows - quote.kept;
+  const what = target.kind === "enrich" ? counted(rows, "company", "companies") : counted(rows, "profile");
+  const left = formatCreditsGrouped(await leftOf(world, held.isTest));
+  const state = { quote: held.id, question: world.quotes.ask(held.id) };
+  return sdk.inputRequired({
+    inputRequests: {
+      [SPEND]: sdk.inputRequired.elicit({
+        message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}? The budget "${world.budget?.name}" has ${left} left.`,
+        requestedSchema: {
+          type: "object",
+          properties: { [SPEND]: { type: "boolean", title: spend, description: "Yes buys it now.", default: false } },
+          required: [SPEND],
+        },
+      }),
+    },
+    requestState: await codec.mint(state, ctx),
+  });
+}

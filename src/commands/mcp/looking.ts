@@ -1,0 +1,153 @@
+import { FACET_KEYS, isFacetKey } from "../../contract/facets.ts";
+import { knownValues } from "../../contract/filter-schema.ts";
+import { FILTER_KEYS, FILTER_SPECS, filterSpec } from "../../contract/filters.ts";
+import { type Credits, creditsToNumber, priceOf } from "../../contract/money.ts";
+import { nearest } from "../../contract/suggest.ts";
+import { echo, harmlessLine } from "../../contract/text.ts";
+import { CliError, EXIT, usageError } from "../../errors.ts";
+import { spokenTarget } from "../../runs/plan.ts";
+import type { RunSummary } from "../../runs/run-store.ts";
+import { withSession } from "../session.ts";
+import { inert } from "./rows.ts";
+import { RUNS_MOST } from "./schemas.ts";
+import { readFilters } from "./targets.ts";
+import { budgetDocument, quietContext, storeOf, type World } from "./world.ts";
+
+const amount = (value: Credits | undefined): number | null => (value === undefined ? null : creditsToNumber(value));
+
+export async function accountTool(world: World, signal: AbortSignal) {
+  return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode }) => {
+    const account = await client.account(signal);
+    const mode = account.keyMode ?? keyMode ?? null;
+    const { costs } = account;
+    return {
+      balance: amount(account.balance),
+      held: amount(account.held),
+      plan: account.plan === undefined ? null : inert(account.plan),
+      limits: {
+        per_minute: account.perMinute ?? null,
+        per_day: account.perDay ?? null,
+        per_page_max: account.perPageMax ?? null,
+        max_depth: account.maxDepth ?? null,
+      },
+      costs: {
+        person_search: amount(costs.personSearch),
+        company_enrich: amount(costs.companyEnrich),
+        company_employees: amount(costs.companyEmployees),
+      },
+      mode,
+      budget: await budgetDocument(world, mode === "test"),
+    };
+  });
+}
+
+export interface CountArguments {
+  readonly filters: unknown;
+  readonly by?: string;
+  readonly top?: number;
+}
+
+export async function countTool({ filters: input, by, top = 10 }: CountArguments, world: World, signal: AbortSignal) {
+  const { filters } = readFilters(input);
+  if (by !== undefined && !isFacetKey(by))
+    throw usageError(
+      `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
+      near(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
+    );
+  return await withSession(quietContext(world, signal), world.flags, async ({ client }) => {
+    const { count, cached, asOf } = await client.count(filters, signal);
+    const { costs } = await client.account(signal);
+    const whole = {
+      count,
+      as_of: asOf ?? null,
+      cached: cached ?? null,
+      unit_cost: creditsToNumber(costs.personSearch),
+      max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
+    };
+    if (by === undefined) return whole;
+    const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
+    if (facet === undefined || !facet.exact) {
+      throw new CliError({
+        code: "no_values",
+        category: "service",
+        exitCode: EXIT.service,
+        message: `the service did not list the values of ${by}`,
+        hint: "count each value by itself: a filter a call",
+      });
+    }
+    const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
+    return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
+  });
+}
+
+const near = (text: string, names: readonly string[]): string | undefined => {
+  const found = nearest(text, names);
+  return found === undefined ? undefined : `did you mean ${found}?`;
+};
+
+const VALUES_MOST = 50;
+
+export async function describeTool(
+  { key, prefix }: { readonly key?: string; readonly prefix?: string },
+  world: World,
+  signal: AbortSignal,
+) {
+  const spec = key === undefined ? undefined : filterSpec(key);
+  if (key !== undefined && spec === undefined)
+    throw usageError(
+      `unknown filter: "${echo(key)}"; valid filters: ${FILTER_KEYS.join(", ")}`,
+      near(key, FILTER_KEYS) ?? "leave key out for all of them",
+    );
+  if (spec === undefined && prefix !== undefined)
+    throw usageError("prefix goes with a key", "say whose values are to begin with it");
+  const keys = (spec === undefined ? FILTER_SPECS : [spec]).map(({ key: name, match, list, description }) => ({
+    ...{ key: name, match, list, description },
+  }));
+  const [only] = keys;
+  if (spec === undefined || only === undefined) return { keys };
+  const isKnown = knownValues(spec.key).length > 0;
+  if (isKnown && prefix === undefined) {
+    return { keys: [{ ...only, values: knownValues(spec.key).map((value) => ({ value })) }] };
+  }
+  const name = spec.key;
+  if (!isFacetKey(name)) return { keys };
+  return await withSession(quietContext(world, signal), world.flags, async ({ client }) => {
+    const facet = await client.facets({}, name, { limit: VALUES_MOST, prefix, signal });
+    if (facet === undefined || !facet.exact) return { keys };
+    const values = facet.values.map(({ value, count }) => ({ value: harmlessLine(value), count }));
+    return { keys: [{ ...only, values }] };
+  });
+}
+
+export interface RunsArguments {
+  readonly state?: string;
+  readonly limit?: number;
+  readonly after?: string;
+}
+
+const runDocument = (run: RunSummary) => ({
+  run: run.id,
+  kind: { search: "people", employees: "employees", enrich: "enrich" }[run.plan.command],
+  filters: inert(harmlessLine(spokenTarget(run.plan.target))),
+  profiles: run.rows,
+  credits: creditsToNumber(run.settled),
+  state: run.status,
+  when: new Date(run.lastAt).toISOString(),
+});
+
+/** Runs of this user, the newest first: `next` is where the following call goes on. */
+export async function runsTool({ state, limit = RUNS_MOST, after }: RunsArguments, world: World) {
+  const store = storeOf(world);
+  const ids = await store.ids();
+  const from = after === undefined ? 0 : ids.indexOf(await store.resolve(after)) + 1;
+  const runs: ReturnType<typeof runDocument>[] = [];
+  for (const [at, id] of ids.entries()) {
+    if (at < from) continue;
+    const summary = await store.summary(id);
+    if (summary === undefined || (state !== undefined && summary.status !== state)) continue;
+    const last = runs.at(-1);
+    if (runs.length === limit && last !== undefined) return { runs, next: last.run };
+    runs.push(runDocument(summary));
+  }
+  return { runs };
+}

@@ -1,0 +1,166 @@
+import { execFile } from "node:child_process";
+import { promisify } from "node:util";
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { type Agent, type AgentOptions, type Reply, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
+import { BIN, charged, spentBy, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const CREDITS = 100_000;
+let service: TestService;
+let before = 0;
+let u: User;
+const agents: Agent[] = [];
+beforeAll(async () => {
+  service = await startTestService({ people: 2_000, credits: CREDITS });
+}, 60_000);
+afterAll(() => service.close());
+beforeEach(async () => {
+  u = user(service.url, service.key);
+  before = await charged(service, CREDITS);
+});
+afterEach(async () => {
+  for (const agent of agents.splice(0)) await agent.close();
+});
+
+const FRENCH = { filters: { country: "france" } };
+const spent = async (): Promise<number> => (await charged(service, CREDITS)) - before;
+async function start(argv: readonly string[], options: AgentOptions = { answer: YES }): Promise<Agent> {
+  const agent = await startAgent(u, argv, options);
+  agents.push(agent);
+  return agent;
+}
+const quoted = async (agent: Agent, profiles: number, filters: object = FRENCH.filters) =>
+  agent.call("quote", { kind: "people", filters, profiles });
+const idOf = ({ data }: { readonly data: Readonly<Record<string, unknown>> }) => String(data.quote_id);
+
+const quoteOf = ({ result }: Reply) =>
+  (result as { structuredContent: { quote_id: string } }).structuredContent.quote_id;
+
+test("without a cap the paid tools do not exist", async () => {
+  const agent = await start([]);
+  const names = (await agent.client.listTools()).tools.map(({ name }) => name);
+  expect(names).toEqual(["account", "count_people", "describe_filters", "quote", "read_rows", "runs"]);
+  await expect(agent.call("buy", { quote_id: "q_1" })).rejects.toThrow(/buy/);
+  await expect(agent.call("enrich_company", { domain: "acme.com" })).rejects.toThrow(/enrich_company/);
+  const quote = await quoted(agent, 3);
+  expect(quote.data).toMatchObject({ credits: 3, allowed: false, budget_left: null });
+  expect(await spent()).toBe(0);
+});
+
+test.each(["modern", "legacy"] as const)("a quote is bought once, after a person agreed (%s)", async (era) => {
+  const agent = await start(["--max-credits", "10"], { era, answer: YES });
+  const quote = await quoted(agent, 3);
+  expect(quote.data).toMatchObject({ profiles: 3, credits: 3, allowed: true, budget_left: 10 });
+  const bought = await agent.call("buy", { quote_id: idOf(quote) });
+  expect(bought.text).toContain("3 rows");
+  expect(bought.data).toMatchObject({ profiles: 3, credits: 3, complete: true, budget_left: 7 });
+  expect(agent.questions).toEqual([expect.stringMatching(/^Spend 3 credits on 3 profiles: france\?.*10 left\.$/)]);
+  const again = await agent.call("buy", { quote_id: idOf(quote) });
+  expect(again).toMatchObject({ failed: true, text: expect.stringContaining("nothing was spent") });
+  expect(await spent()).toBe(3);
+  const rows = await agent.call("read_rows", { run: bought.data.run });
+  expect(rows.data).toMatchObject({ total: 3, rows: { length: 3 } });
+});
+
+test("more than the cap is refused, and a restart changes nothing", async () => {
+  const first = await start(["--max-credits", "5"]);
+  const large = await quoted(first, 30);
+  expect(large.data).toMatchObject({ allowed: false, why_not: expect.stringContaining("5 left") });
+  expect(await first.call("buy", { quote_id: idOf(large) })).toMatchObject({ failed: true });
+  expect(await spent()).toBe(0);
+  expect((await first.call("buy", { quote_id: idOf(await quoted(first, 3)) })).failed).toBe(false);
+  await first.close();
+  const second = await start(["--max-credits", "5"]);
+  const refused = await second.call("buy", { quote_id: idOf(await quoted(second, 3, { country: "germany" })) });
+  expect(refused).toMatchObject({ failed: true, text: expect.stringContaining("2 left") });
+  expect(refused.text).toContain("3 of 5 credits");
+  expect(await spent()).toBe(3);
+});
+
+test("two servers with one budget buy only what it holds", async () => {
+  const [a, b] = [await start(["--max-credits", "5"]), await start(["--max-credits", "5"])];
+  const [one, two] = [await quoted(a, 3), await quoted(b, 3, { country: "germany" })];
+  const results = await Promise.all([a.call("buy", { quote_id: idOf(one) }), b.call("buy", { quote_id: idOf(two) })]);
+  expect(results.filter(({ failed }) => !failed)).toHaveLength(1);
+  expect(await spent()).toBe(3);
+});
+
+test("an answer without the question it belongs to buys nothing", async () => {
+  const agent = rawAgent(u, ["--max-credits", "10"]);
+  const quote = await agent.call("quote", { kind: "people", ...FRENCH, profiles: 3 });
+  const quote_id = quoteOf(quote);
+  const inputResponses = { spend: { action: "accept", content: { spend: true } } };
+  const forced = await agent.call("buy", { quote_id }, { inputResponses });
+  expect(textOf(forced)).toContain("an answer came to a question that was not asked");
+  expect(await spent()).toBe(0);
+  expect(await agent.end()).toBe(0);
+});
+
+test("a question that is forged, of another quote, or answered before buys nothing", async () => {
+  const agent = rawAgent(u, ["--max-credits", "10"]);
+  const quote = async (country: string) => {
+    return quoteOf(await agent.call("quote", { kind: "people", filters: { country }, profiles: 2 }));
+  };
+  const [a, b] = [await quote("france"), await quote("germany")];
+  const ask = async (quote_id: string) => (await agent.call("buy", { quote_id })).result as { requestState: string };
+  const inputResponses = { spend: { action: "accept", content: { spend: true } } };
+  const [asked, other] = [await ask(a), await ask(b)];
+  expect(asked).toMatchObject({ resultType: "input_required" });
+  const forged = asked.requestState.replace(/.$/, (last) => (last === "A" ? "B" : "A"));
+  for (const requestState of [forged, "v1.e30.AAAA", ""]) {
+    const reply = await agent.call("buy", { quote_id: a }, { inputResponses, requestState });
+    expect(reply.error ?? reply.result?.isError, requestState).toBeTruthy();
+  }
+  const crossed = await agent.call("buy", { quote_id: a }, { inputResponses, requestState: other.requestState });
+  expect(textOf(crossed)).toContain("no answer to a question that is open");
+  expect(await spent()).toBe(0);
+  const good = await agent.call("buy", { quote_id: a }, { inputResponses, requestState: asked.requestState });
+  expect(textOf(good)).toContain("2 rows");
+  const replayed = await agent.call("buy", { quote_id: a }, { inputResponses, requestState: asked.requestState });
+  expect(replayed.result?.isError).toBe(true);
+  expect(await spent()).toBe(2);
+  await agent.end();
+});
+
+test.each([
+  { action: "decline" } as const,
+  { action: "cancel" } as const,
+  { action: "accept", content: { spend: false } } as const,
+  { action: "accept", content: { spend: "yes" } } as const,
+  { action: "accept" } as const,
+])("a quote that is not agreed to is dead: %j", async (answer) => {
+  const agent = rawAgent(u, ["--max-credits", "10"]);
+  const quote = await agent.call("quote", { kind: "people", ...FRENCH, profiles: 2 });
+  const quote_id = quoteOf(quote);
+  const { requestState } = (await agent.call("buy", { quote_id })).result as { requestState: string };
+  const refused = await agent.call("buy", { quote_id }, { inputResponses: { spend: answer }, requestState });
+  expect(refused.result?.isError).toBe(true);
+  const again = await agent.call("buy", { quote_id });
+  expect(textOf(again)).toContain("used, declined, or never given");
+  expect(await spent()).toBe(0);
+  await agent.end();
+});
+
+test.each(["modern", "legacy"] as const)("a client that cannot ask gets the command for a person (%s)", async (era) => {
+  const agent = await start(["--max-credits", "10"], { era });
+  const quote = await quoted(agent, 2, { country: "united states", title_prefix: "s" });
+  const refused = await agent.call("buy", { quote_id: idOf(quote) });
+  expect(refused.failed).toBe(true);
+  expect(await spent()).toBe(0);
+  const [, command = ""] = /a person may buy it: headcount (.*)$/m.exec(refused.text) ?? [];
+  const typed = `exec < /dev/null; "${process.execPath}" "${BIN}" ${command} --format ndjson`;
+  const { stdout } = await promisify(execFile)("sh", ["-c", typed], {
+    env: { PATH: process.env.PATH, ...u.env },
+    cwd: u.dir,
+  });
+  expect(stdout.trim().split("\n")).toHaveLength(2);
+  expect(await spent()).toBe(2);
+});
+
+test("below --ask-over nobody is asked, within the cap", async () => {
+  const agent = await start(["--max-credits", "5", "--ask-over", "3"], {});
+  expect((await agent.call("buy", { quote_id: idOf(await quoted(agent, 3)) })).failed).toBe(false);
+  const other = await quoted(agent, 3, { country: "germany" });
+  expect((await agent.call("buy", { quote_id: idOf(other) })).text).toContain("2 left");
+  expect((await spentBy(u)).settled).toBe(3);
+});
