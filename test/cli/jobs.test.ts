@@ -209,6 +209,16 @@ describe("running", () => {
     expect((await u.run(["spend", "--by", "job", "--since", "all"])).stdout).toContain("\nsales,20,20,");
   });
 
+  test("into a table, over and over: no flag of files is set for it", async () => {
+    const file = jobs({ jobs: { vp: { ...LEGAL, output: "duckdb:crm.duckdb#legal" } } });
+    expect((await u.run(["jobs", "show", "vp", ...file])).stdout).not.toContain("--overwrite");
+    for (const changed of [true, false]) {
+      const ran = await u.run(["jobs", "run", "vp", "--json", ...file]);
+      expect({ code: ran.code, stderr: ran.stderr }).toEqual({ code: 0, stderr: expect.not.stringContaining("error") });
+      expect(JSON.parse(ran.stdout)).toMatchObject([{ job: "vp", status: "done", rows: 12, changed }]);
+    }
+  });
+
   test("one failure stops nothing; the exit code is the first one's; what failed is still due", async () => {
     writeFileSync(u.file("legal.csv"), "id\nkept\n");
     const file = jobs({

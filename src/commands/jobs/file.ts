@@ -6,7 +6,7 @@ import { checkFilters, FILTER_KEYS } from "../../contract/filters.ts";
 import { type Credits, formatCredits, parseCredits } from "../../contract/money.ts";
 import { echo, spanMs } from "../../contract/text.ts";
 import { type CliError, usageError } from "../../errors.ts";
-import { resolveOutput } from "../../output/tables/target.ts";
+import { engineOf, resolveOutput } from "../../output/tables/target.ts";
 import { readInput } from "../input.ts";
 import { readBudget } from "./budget.ts";
 import {
@@ -165,11 +165,13 @@ async function readJob(
     if (known === undefined || OF_THE_RUNNER.has(member.key)) continue;
     argv.push(...(known.key === "filters" ? filterFlags(member, problems) : flagsOf(known, member, problems)));
   }
-  // A job writes its file again each time: what keeps the old one are the guards (docs/output.md, "Files that stay").
-  if (find("overwrite") === undefined && keys.some(({ key }) => key === "overwrite")) argv.push("--overwrite");
   // A refresh writes the list that it reads, unless it is told otherwise.
   const written = find("output") ?? find("list");
   const output = textOf(written, problems);
+  // A job writes its file again each time: what keeps the old one are the guards (docs/output.md, "Files that stay"). A table's rows stay anyway.
+  const isFile = output !== undefined && engineOf(output) === undefined;
+  if (isFile && find("overwrite") === undefined && keys.some(({ key }) => key === "overwrite"))
+    argv.push("--overwrite");
   if (written === undefined) add(at, 'it has no "output": the file to write');
   const cap = capOf(find("max_credits"), at, shared, problems);
   const log = textOf(find("log"), problems);
