@@ -282,7 +282,7 @@ function printSummary(
   }
   if (receipt.uncertain_credits > 0) {
     printer.say(
-      `warning: ${grouped(receipt.uncertain_credits)} more credits may have been charged for replies that were lost`,
+      `warning: ${grouped(receipt.uncertain_credits)} more ${receipt.uncertain_credits === 1 ? "credit" : "credits"} may have been charged for replies that were lost`,
     );
   }
   const asked = receipt.received + receipt.misses;

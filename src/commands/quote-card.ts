@@ -1,4 +1,4 @@
-import { type Credits, formatCreditsGrouped, priceOf } from "../contract/money.ts";
+import { creditsText, formatCreditsGrouped, priceOf } from "../contract/money.ts";
 import { counted, grouped } from "../contract/text.ts";
 import { isNarrowed } from "../purchase/owned.ts";
 import type { Quote, SampleQuote } from "../purchase/quote.ts";
@@ -23,11 +23,6 @@ const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
 
 type Entries = readonly (readonly [string, string | undefined])[];
 
-const amount = (credits: Credits): string => {
-  const text = formatCreditsGrouped(credits);
-  return `${text} ${text === "1" ? "credit" : "credits"}`;
-};
-
 /** @param whole with what only `--dry-run` is asked for */
 export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {
   const { one, many } = wordingOf(target);
@@ -43,16 +38,16 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
-    ["price", `${amount(quote.unitPrice)} a ${one}`],
+    ["price", `${creditsText(quote.unitPrice)} a ${one}`],
     [
       "paid twice",
       quote.overlap === undefined || quote.overlap === 0
         ? undefined
         : `up to ${grouped(quote.overlap)}, in more than one segment`,
     ],
-    ["cost", `${most}${amount(quote.credits)}`],
-    ["balance", quote.balance === undefined ? "not told" : amount(quote.balance)],
-    ["after", quote.balanceAfter === undefined ? undefined : amount(quote.balanceAfter)],
+    ["cost", `${most}${creditsText(quote.credits)}`],
+    ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
+    ["after", quote.balanceAfter === undefined ? undefined : creditsText(quote.balanceAfter)],
     ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
     ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
   ];
@@ -80,7 +75,7 @@ function ownedEntries({ known, unitPrice }: Quote, target: Target): Entries {
     lines.push(["new", grouped(total - owned)]);
     const how = isWhole ? "costs more than buying all of it" : `${finding}, at ${estimate.callsPerCredit} a credit`;
     lines.push(["finding them", estimate.rows === 0 ? undefined : how]);
-    lines.push(["all of it", `${amount(priceOf(total, unitPrice))} without --new-only`]);
+    lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} without --new-only`]);
     return lines;
   }
   const cost = upTo(total - owned, estimate.rows, (rows) => formatCreditsGrouped(priceOf(rows, unitPrice)));

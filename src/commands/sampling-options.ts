@@ -1,12 +1,14 @@
 import { type Command, Option } from "commander";
+import { isFacetKey } from "../contract/facets.ts";
 import { knownValues } from "../contract/filter-schema.ts";
 import { checkFilters, FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
-import { echo, whole } from "../contract/text.ts";
+import { counted, echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { collect, wholeNumber } from "../options.ts";
-import type { Sampling } from "../runs/plan.ts";
+import type { ExportDeps } from "../purchase/order.ts";
+import type { Sampling, Target } from "../runs/plan.ts";
 import { invalidFilter } from "./filter-options.ts";
 
 export interface SamplingFlags {
@@ -109,18 +111,14 @@ export function readSampling(
   };
 }
 
-/** The values to draw from: as given, else those of the filters themselves, else all that the key is known to have. */
+/**
+ * The values to draw from: as given, else those of the filters themselves, else all that the key is known to have. None where only
+ * the service can tell ({@link withListedValues}).
+ */
 function spreadValues(key: FilterKey, filters: Filters, given: readonly string[] | undefined): readonly string[] {
   const own = filters[key];
   const inFilters = own === undefined ? undefined : [own].flat().map(String);
-  const known = knownValues(key);
-  const values = given ?? inFilters ?? (known.length > 0 ? known : undefined);
-  if (values === undefined) {
-    throw usageError(
-      `--spread ${key} needs --values: the service does not list what a ${key.replaceAll("_", " ")} can be`,
-      `for example --spread ${key}:10 --values A --values B`,
-    );
-  }
+  const values = given ?? inFilters ?? knownValues(key);
   const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
   const distinct = new Map(values.map((value) => [normalForm(value), value]));
   if (distinct.size > MOST_VALUES) {
@@ -133,4 +131,32 @@ function spreadValues(key: FilterKey, filters: Filters, given: readonly string[]
     throw usageError(`--values ${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
   }
   return [...distinct.values()];
+}
+
+/** A target whose values the service has to list, with them: in one order, so that the same command goes on with the same run. @throws CliError exit 2 */
+export async function withListedValues<T extends Target>(target: T, deps: ExportDeps): Promise<T> {
+  if (target.kind !== "search") return target;
+  const { filters, sample } = target;
+  if (sample === undefined || sample.spread?.values.length !== 0) return target;
+  const { key } = sample.spread;
+  const facet = isFacetKey(key)
+    ? await deps.seller.client.facets(filters, key, { limit: MOST_VALUES, signal: deps.interrupted })
+    : undefined;
+  const words = key.replaceAll("_", " ");
+  if (facet === undefined || !facet.exact) {
+    const why = facet?.reason === undefined ? "" : ` (${facet.reason})`;
+    throw usageError(
+      `--spread ${key} needs --values: the service does not list what a ${words} can be${why}`,
+      `for example --spread ${key}:10 --values A --values B`,
+    );
+  }
+  if (facet.values.length === MOST_VALUES && (facet.others ?? 0) > 0) {
+    throw usageError(
+      `--spread takes at most ${MOST_VALUES} values, and the segment has more of ${key}`,
+      `--values chooses: headcount filters ${key} --like '' lists the most frequent ones`,
+    );
+  }
+  const values = facet.values.map(({ value }) => value).sort();
+  deps.onNotice(`notice: drawn of each ${words} that the service lists: ${counted(values.length, "value")}`);
+  return { ...target, sample: { ...sample, spread: { key, values } } };
 }

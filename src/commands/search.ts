@@ -15,7 +15,7 @@ import {
   valuesGiven,
 } from "./filter-options.ts";
 import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "./new-only/options.ts";
-import { addSamplingOptions, readSampling, type SamplingFlags } from "./sampling-options.ts";
+import { addSamplingOptions, readSampling, type SamplingFlags, withListedValues } from "./sampling-options.ts";
 import { buyParsed } from "./unattended.ts";
 
 /** The options of `search`, filters aside. */
@@ -106,5 +106,10 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
   const view = readExportOptions(context, flags, "person");
   const segment = searchTarget(segments, except);
   const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags);
-  return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
+  return {
+    target,
+    flags,
+    view,
+    buy: async (deps) => runExport("search", await withListedValues(target, deps), view, deps),
+  };
 }

@@ -55,5 +55,11 @@ export function formatCreditsGrouped(amount: Credits): string {
   return grouped(formatCredits(amount));
 }
 
+/** An amount with its unit, as people read it. */
+export function creditsText(amount: Credits): string {
+  const text = formatCreditsGrouped(amount);
+  return `${text} ${text === "1" ? "credit" : "credits"}`;
+}
+
 /** As the JSON number that the envelope carries. Exact for every balance below 9,007,199,254 credits. */
 export const creditsToNumber = (amount: Credits): number => Number(formatCredits(amount));

@@ -1,6 +1,7 @@
 import {
   type Credits,
   credits,
+  creditsText,
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
@@ -184,5 +185,5 @@ function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bough
 function uncertainCap({ state }: Run, quote: Quote, bought: Doubled): string | null {
   const wanted = quote.rowsIfNothingLost;
   if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
-  return `${formatCreditsGrouped(state.uncertain)} credits may have been charged for replies that were lost, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came`;
+  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came`;
 }

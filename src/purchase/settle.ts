@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { PageReply } from "../client/types.ts";
-import { type Credits, formatCreditsGrouped, priceOf, ZERO } from "../contract/money.ts";
+import { type Credits, creditsText, priceOf, ZERO } from "../contract/money.ts";
 import { kindOf } from "../output/distinct.ts";
 import { Page } from "../render/page.ts";
 import type { RecordKind } from "../render/values.ts";
@@ -188,9 +188,7 @@ export class Settlement {
   async bookUncertain({ intent }: Unit, amount: Credits, why: string): Promise<void> {
     const { run, now, onNotice } = this.#options;
     await run.append({ t: "uncertain", n: intent.n, amount: creditText(amount), why, at: now() });
-    onNotice?.(
-      `a reply was lost: ${formatCreditsGrouped(amount)} credits may have been charged for it and count against the cap`,
-    );
+    onNotice?.(`a reply was lost: ${creditsText(amount)} may have been charged for it and count against the cap`);
   }
 
   async bookForeign(amount: Credits): Promise<void> {

@@ -222,6 +222,21 @@ describe("so many of each value", () => {
     expect(receiptOf(u)).toMatchObject({ credits: rows.length, complete: true });
   });
 
+  test("takes the values that the service lists", async () => {
+    const many = new Map<string, number>();
+    for (const { country } of people)
+      if (country !== null && country !== undefined) many.set(country, (many.get(country) ?? 0) + 1);
+    const listed = [...many].filter(([, count]) => count >= 3).map(([country]) => country);
+    const u = someone();
+    const argv = ["search", "--all", "--spread", "country:1", "--seed", "1", "-o", "c.csv"];
+    const quote = await u.run([...argv, "--dry-run", "--json"]);
+    expect(JSON.parse(quote.stdout)).toMatchObject({ rows: listed.length, bound: "sample" });
+    expect(quote.stderr).toContain(`drawn of each country that the service lists: ${listed.length} values`);
+    const more = await u.run([...argv, "--max-credits", "300"]);
+    expect(more).toMatchObject({ code: 0, stderr: expect.stringContaining(`Exported ${listed.length} `) });
+    expect(new Set(readCsv(u.read("c.csv")).map(({ country }) => country))).toEqual(new Set(listed));
+  });
+
   test("takes the values given, says who has no chance, and quotes exactly", async () => {
     const quote = await someone().run([
       ...["search", "--spread", "country:3", "--values", "france", "--values", "Germany", "--values", "nowhere"],
@@ -249,7 +264,7 @@ test.each([
   [["--spread", "department"], '--spread takes a key and a number of 1 or more, not "department"'],
   [["--spread", "title_prefix:3"], "a person may be in several values of title_prefix"],
   [["--spread", "contry:3"], 'there is no key "contry" (did you mean country?)'],
-  [["--spread", "country:3"], "--spread country needs --values"],
+  [["--spread", "name:3"], "--spread name needs --values"],
   [["--spread", "department:3", "--values", "Legal"], "--values Legal is outside the segment"],
   [["--sample", "5", "--per-page", "20"], "a sample of 5 rows is smaller than the pages of 20"],
   [["--owned", "--sample", "5"], "--sample is about buying"],

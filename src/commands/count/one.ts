@@ -1,7 +1,7 @@
 import type { AccountView, CountView } from "../../client/types.ts";
 import type { Context } from "../../context.ts";
 import { checkFilters } from "../../contract/filters.ts";
-import { affordableRows, type Credits, creditsToNumber, formatCreditsGrouped, priceOf } from "../../contract/money.ts";
+import { affordableRows, creditsText, creditsToNumber, priceOf } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import type { CheckedFilters, SegmentSet } from "../filter-options.ts";
@@ -86,17 +86,15 @@ function countDocument(count: CountView, account: AccountView, filters: unknown)
 async function printCount({ count, cached, asOf }: CountView, account: AccountView, printer: Printer): Promise<void> {
   const { balance, costs } = account;
   const most = priceOf(count, costs.personSearch);
-  const credits = (amount: Credits): string =>
-    `${formatCreditsGrouped(amount)} ${formatCreditsGrouped(amount) === "1" ? "credit" : "credits"}`;
   const enough = (): string =>
     `, enough for ${counted(affordableRows(balance ?? most, costs.personSearch), "profile")}`;
   const short = balance !== undefined && balance < most ? enough() : "";
   printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
   await printer.card(
     [
-      ["price", `${credits(costs.personSearch)} a profile`],
-      ["at most", credits(most)],
-      ["balance", balance === undefined ? undefined : `${credits(balance)}${short}`],
+      ["price", `${creditsText(costs.personSearch)} a profile`],
+      ["at most", creditsText(most)],
+      ["balance", balance === undefined ? undefined : `${creditsText(balance)}${short}`],
       ["counted", cached === true && asOf !== undefined ? `${asOf} (from the service's cache)` : undefined],
     ],
     2,

@@ -3,6 +3,7 @@ import {
   affordableRows,
   type Credits,
   credits,
+  creditsText,
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
@@ -107,11 +108,6 @@ const over = (code: string, message: string, { again }: Pick<Plan, "again">, hin
     hint,
   });
 
-const creditText = (amount: Credits): string => {
-  const text = formatCreditsGrouped(amount);
-  return `${text} ${text === "1" ? "credit" : "credits"}`;
-};
-
 function entriesOf(plan: Plan, { order }: Work): [string, string][] {
   const also = order.flags.buyChanged === true ? ", the changed ones included" : "";
   return [
@@ -119,8 +115,8 @@ function entriesOf(plan: Plan, { order }: Work): [string, string][] {
     ["owned", grouped(plan.owned)],
     ["gone", grouped(plan.gone)],
     ["new", grouped(plan.others)],
-    ["cost", plan.others === 0 && also === "" ? "nothing" : `at most ${creditText(plan.most)}${also}`],
-    ["to buy it again", creditText(plan.again)],
+    ["cost", plan.others === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
+    ["to buy it again", creditsText(plan.again)],
     ["free calls", `about ${grouped(plan.calls)}${spoken(plan).replace(/,$/, "")}`],
   ];
 }
@@ -157,7 +153,7 @@ export async function agree(plan: Plan, work: Work): Promise<void> {
   if (plan.others === 0) return;
   const asks = canPrompt(context);
   if (yes === true || (!asks && maxCredits !== undefined)) return;
-  const what = `about ${counted(plan.others, "new person", "new people")} for at most ${creditText(plan.most)}`;
+  const what = `about ${counted(plan.others, "new person", "new people")} for at most ${creditsText(plan.most)}`;
   if (!asks) {
     throw usageError(
       `this buys ${what}, and there is no terminal to ask at; nothing was spent`,
