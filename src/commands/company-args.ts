@@ -191,12 +191,12 @@ interface CsvRow {
   readonly cells: readonly string[];
 }
 
-/**
- * The rows of a list: comma, semicolon or tab, whichever the first line has. Rows without any text are left out.
- * @param separator where it is known
- */
-export async function parseCsv(text: string, separator?: string): Promise<CsvRow[]> {
+/** The rows of a list: comma, semicolon or tab, whichever the first line has or names. Rows without any text are left out. */
+export async function parseCsv(list: string): Promise<CsvRow[]> {
   const { parse } = await import("csv-parse/sync");
+  // Excel's word for the separator; the line stays one, so that the others keep their numbers.
+  const [, separator, rest] = /^\ufeff?sep=(.)(\r?\n[\s\S]*)$/i.exec(list) ?? [];
+  const text = rest ?? list;
   const firstLine = text.slice(0, text.search(/\r?\n|$/));
   const rows: CsvRow[] = [];
   const options = {

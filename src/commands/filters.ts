@@ -105,9 +105,9 @@ async function printValues(
     if (found === undefined) {
       throw usageError(
         `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
-        spec.match === "exact"
-          ? "headcount count counts any value for free"
-          : `--${spec.key.replaceAll("_", "-")} takes any text`,
+        spec.match === "range"
+          ? `--${spec.key.replaceAll("_", "-")} takes any whole number`
+          : "headcount count counts any value for free",
         "no_values",
       );
     }

@@ -96,9 +96,7 @@ function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonl
 }
 
 async function ofCsv(text: string, name: string, column: string | null): Promise<Table> {
-  // Excel's word for the separator.
-  const [, mark, rest = text] = /^\ufeff?sep=(.)\r?\n([\s\S]*)$/i.exec(text) ?? [];
-  const parsed = await parseCsv(rest, mark);
+  const parsed = await parseCsv(text);
   const [first] = parsed;
   if (first === undefined) throw usageError(`${name} is empty`, "a table has a line with the names of its columns");
   const plain = column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
@@ -155,8 +153,9 @@ function ofNdjson(text: string, name: string, column: string | null): Table {
   if (named === undefined) throw noColumn(name, column, [...columns]);
   const rows = records.map(({ line, fields }) => {
     const value = fields[named];
-    const isText = typeof value === "string" || typeof value === "number";
-    return { body: line.slice(0, -1).trimEnd(), text: isText ? String(value) : "" };
+    // A list names what its items name: one company, or several.
+    const texts = [value].flat().filter((each) => typeof each === "string" || typeof each === "number");
+    return { body: line.slice(0, -1).trimEnd(), text: texts.join(", ") };
   });
   return { columns: [...columns], rows };
 }

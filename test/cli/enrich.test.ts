@@ -57,6 +57,10 @@ describe("how a company is named", () => {
       { line: 4, cells: ["f", "g"] },
     ]);
     expect((await parseCsv("a;b,c\n1;2")).map(({ cells }) => cells.length)).toEqual([2, 1]);
+    expect(await parseCsv("\ufeffsep=|\r\nx|y\r\n1|2;3\r\n")).toEqual([
+      { line: 2, cells: ["x", "y"] },
+      { line: 3, cells: ["1", "2;3"] },
+    ]);
     expect((await parseCsv("x\ty\n1\t2")).map(({ cells }) => cells)).toEqual([
       ["x", "y"],
       ["1", "2"],

@@ -155,6 +155,19 @@ describe("a table with companies beside it", () => {
     ]);
   });
 
+  test("a list in NDJSON names what its items do", async () => {
+    const u = someone();
+    const several = [domainOf(0), domainOf(1)];
+    writeFileSync(u.file("in.ndjson"), `{"site":["${several[0]}"]}\n{"site":${JSON.stringify(several)}}\n`);
+    const argv = ["enrich", "in.ndjson", "--column", "site", "--keep-input", "--max-credits", "5", "--fields", "name"];
+    const [one, two] = (await u.run(argv)).stdout
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as object);
+    expect(one).toMatchObject({ hc_match: "found", hc_name: companies[0]?.name });
+    expect(two).toMatchObject({ hc_match: "ambiguous", hc_why: `names 2 companies: ${several.join(", ")}` });
+  });
+
   test("NDJSON keeps every token of the caller's; as CSV the columns are those of all lines", async () => {
     const u = someone();
     const first = `{"id": 12345678901234567890, "site":"${domainOf(0)}" , "deep":{"a":[1.50,null]}}`;

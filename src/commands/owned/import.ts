@@ -103,7 +103,7 @@ function parsed(text: string, where: string): ReturnType<typeof parseExact> {
 }
 
 async function csvRecords(text: string, file: string): Promise<JsonRecord[]> {
-  const [header, ...rows] = await parseCsv(text.replace(/^\ufeff/, "").replace(/^sep=.\r?\n/, ""));
+  const [header, ...rows] = await parseCsv(text);
   if (header === undefined) throw usageError(`${file} is empty`);
   const names = header.cells.map((cell) => cell.trim());
   return rows.map(({ cells }) =>

@@ -146,12 +146,25 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   const init = { code: "table_refused", message: said[moment], cause: error };
   const hint = busy ? "close it there, and run this again" : hintOf(error, target);
   if (moment !== "early") return new CliError({ ...init, category: "incomplete", exitCode: EXIT.incomplete, hint });
+  // A mistake of the command stays one; a database that is down comes back, and schedules try again.
+  if (isDown(error, target)) return new CliError({ ...init, category: "network", exitCode: EXIT.service, hint: DOWN });
   return new CliError({
     ...init,
     category: busy ? "locked" : "usage",
     exitCode: busy ? EXIT.locked : EXIT.usage,
     hint,
   });
+}
+
+const DOWN = "is it running there, and the address right? The same command again is right once it is";
+const NOT_REACHED = /^(?:ECONN\w+|ETIMEDOUT|E(?:HOST|NET)\w+|EAI_AGAIN|ENOTFOUND|EPIPE)$/;
+/** Classes of PostgreSQL: the connection failed, it has no room for another, it starts or is stopped by somebody. */
+const NOT_SERVED = /^(?:08|53|57P0)/;
+
+function isDown(error: unknown, { engine }: TableTarget): boolean {
+  const code = errorCode(error) ?? "";
+  const isSilent = /timeout|terminated/i.test((error as Error).message);
+  return engine === "postgres" && (NOT_REACHED.test(code) || NOT_SERVED.test(code) || (code === "" && isSilent));
 }
 
 function hintOf(error: unknown, { engine }: TableTarget): string {
