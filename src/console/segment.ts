@@ -47,13 +47,16 @@ export function withValues(filters: Filters, key: FilterKey, values: readonly st
 export const shellWord = (text: string): string =>
   /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
 
+/** As it is typed: `@FILE` names a file of values, `@@x` is the value `@x`. */
+const typed = (value: string): string => (/^@./s.test(value) ? `@${value}` : value);
+
 const flagOf = (key: FilterKey): string => `--${key.replaceAll("_", "-")}`;
 
 /** The filters as options of the command line, in the order of the contract. */
 export function flagsOf(filters: Filters): string {
   const words = FILTER_SPECS.flatMap(({ key }) =>
     // Joined, so that a value that begins with a hyphen stays a value.
-    valuesOf(filters, key).map((value) => `${flagOf(key)}=${shellWord(value)}`),
+    valuesOf(filters, key).map((value) => `${flagOf(key)}=${shellWord(typed(value))}`),
   );
   return words.length === 0 ? "--all" : words.join(" ");
 }
