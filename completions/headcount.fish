@@ -660,7 +660,7 @@ complete -c headcount -n '__headcount_at \'service audit\'' -l limit -x -d 'so m
 complete -c headcount -n '__headcount_at \'service link\'' -l data -x -a '(__fish_complete_directories)' -d 'data folder with the dataset and the accounts (default: the XDG data folder)'
 complete -c headcount -n '__headcount_at \'service link\'' -l store -x -d 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'
 complete -c headcount -n '__headcount_at \'service link\'' -l account -x -d 'which account'
-complete -c headcount -n '__headcount_at \'service link\'' -l role -x -a '\'operator\' \'owner\' \'viewer\'' -d 'what the link allows'
+complete -c headcount -n '__headcount_at \'service link\'' -l role -x -a '\'operator\' \'owner\' \'viewer\'' -d 'what the link allows (default: operator; with --account: owner)'
 complete -c headcount -n '__headcount_at \'service link\'' -l url -x -d 'where the service is (default: where it was last started)'
 complete -c headcount -n '__headcount_at \'service sessions\' 0' -a end -d 'sign a session out'
 complete -c headcount -n '__headcount_at \'service sessions\'' -l data -x -a '(__fish_complete_directories)' -d 'data folder with the dataset and the accounts (default: the XDG data folder)'

@@ -1508,7 +1508,7 @@ $headcountTree = @{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--account' = @{ Text = 'which account'; Value = @{ Kind = 'text' } }
-      '--role' = @{ Text = 'what the link allows'; Value = @{ Kind = 'list'; Values = @('operator', 'owner', 'viewer') } }
+      '--role' = @{ Text = 'what the link allows (default: operator; with --account: owner)'; Value = @{ Kind = 'list'; Values = @('operator', 'owner', 'viewer') } }
       '--url' = @{ Text = 'where the service is (default: where it was last started)'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }

@@ -163,6 +163,12 @@ function consoleSetting(options: ServeOptions, context: Context): Pick<ServiceOp
   if (publicUrl !== undefined && !(URL.canParse(publicUrl) && /^https?:$/.test(new URL(publicUrl).protocol))) {
     throw usageError(`--public-url takes an address such as https://people.example, not "${echo(publicUrl)}"`);
   }
+  if (publicUrl !== undefined && !/^https?:\/\/[^/?#@]+\/?$/i.test(publicUrl)) {
+    throw usageError(
+      `--public-url takes scheme, host and port alone, not "${echo(publicUrl)}"`,
+      "the console is at /console right below it: give the service a name of its own in the proxy",
+    );
+  }
   if (!options.console) return {};
   const isSafe = isLoopback(options.host) || publicUrl?.startsWith("https:") === true;
   if (!isSafe && options.consoleInsecure !== true) {

@@ -21,6 +21,11 @@ const PROOF = "headcount-console-proof";
 
 export const keepProof = (proof: string): void => localStorage.setItem(PROOF, proof);
 export const dropProof = (): void => localStorage.removeItem(PROOF);
+/** Another tab signed in or out: what this one shows may be another account's. */
+export const onOtherProof = (act: () => void): void =>
+  addEventListener("storage", ({ key }) => {
+    if (key === PROOF || key === null) act();
+  });
 export const hasProof = (): boolean => localStorage.getItem(PROOF) !== null;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";

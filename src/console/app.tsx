@@ -4,12 +4,13 @@ import { useEffect, useRef } from "preact/hooks";
 import { api, dropProof, hasProof, keepProof, said } from "./api.ts";
 import { AccountPage } from "./pages/account.tsx";
 import { ExportsPage } from "./pages/exports.tsx";
-import { KeysPage } from "./pages/keys.tsx";
+import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
 import { AccountsPage, DatasetPage } from "./pages/operator.tsx";
+import { Palette } from "./pages/palette.tsx";
 import { PlanPage, RequestsPage } from "./pages/requests.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
 import { fragmentOf, grouped } from "./segment.ts";
-import { fail, go, loadMe, may, me, mode, notice, place, signedOut } from "./state.ts";
+import { fail, go, loadMe, may, me, mode, newKey, notice, place, signedOut } from "./state.ts";
 
 const PAGES: readonly {
   readonly id: string;
@@ -40,6 +41,7 @@ export function App() {
   const page = pages.find(({ id }) => id === place.value.page) ?? pages[0];
   return (
     <div class={mode.value === "test" ? "shell test" : "shell"}>
+      <Palette pages={pages} />
       <button type="button" class="skip" onClick={() => document.getElementById("main")?.focus()}>
         Skip to the page
       </button>
@@ -78,6 +80,7 @@ function Main({ children, page }: { readonly children: ComponentChildren; readon
       <p class="notice" role="alert" hidden={notice.value === ""}>
         {notice.value}
       </p>
+      {newKey.value === undefined ? null : <NewKeyOnce text={newKey.value} />}
       {children}
     </main>
   );
@@ -88,6 +91,10 @@ function Foot() {
   if (now === undefined) return null;
   const money = now.modes.find((each) => each.mode === mode.value);
   const leave = (): void => {
+    if (newKey.value !== undefined) {
+      notice.value = "The new key is shown this once: say first that you have kept it.";
+      return;
+    }
     api("DELETE", "/session")
       .catch(() => undefined)
       .then(() => {

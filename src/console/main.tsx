@@ -1,5 +1,5 @@
 import { render } from "preact";
-import { hasProof } from "./api.ts";
+import { hasProof, onOtherProof } from "./api.ts";
 import { App, begin } from "./app.tsx";
 import { countAlways, refreshMe } from "./state.ts";
 
@@ -12,6 +12,7 @@ if (root !== null) {
   else void signingIn.then(countAlways);
   render(<App />, root);
 }
+onOtherProof(() => location.reload());
 document.addEventListener("visibilitychange", () => {
   if (document.visibilityState === "visible") refreshMe();
 });

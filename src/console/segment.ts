@@ -66,8 +66,9 @@ export const countCommand = (filters: Filters): string => {
   return flags === "--all" ? "headcount count" : `headcount count ${flags}`;
 };
 
-export const searchCommand = (filters: Filters, credits: number): string =>
-  `headcount search ${flagsOf(filters)} --max-credits ${credits} -o people.csv`;
+/** @param profiles where not all of them are meant */
+export const searchCommand = (filters: Filters, credits: number, profiles?: number): string =>
+  `headcount search ${flagsOf(filters)}${profiles === undefined ? "" : ` --limit ${profiles}`} --max-credits ${credits} -o people.csv`;
 
 export const curlCommand = (filters: Filters, origin: string): string =>
   [

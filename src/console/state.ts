@@ -49,6 +49,8 @@ export const me = signal<Me | undefined>(undefined);
 /** Why the page that signs in is shown: `undefined` while it is not. */
 export const signedOut = signal<string | undefined>(undefined);
 export const notice = signal("");
+/** A new key, on every page until somebody says that it is kept: it is in no other answer. */
+export const newKey = signal<string | undefined>(undefined);
 export const place = signal<Place>(placeOf(location.hash));
 export const mode = computed<"live" | "test">(() => {
   const modes = me.value?.modes ?? [];
@@ -87,6 +89,7 @@ export function fail(error: unknown): void {
   if (error instanceof ApiError && error.code === "signed_out") {
     dropProof();
     me.value = undefined;
+    newKey.value = undefined;
     signedOut.value = error.message;
     return;
   }

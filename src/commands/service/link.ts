@@ -8,7 +8,7 @@ const DEFAULT_ORIGIN = "http://127.0.0.1:8787";
 const ROLES = ["operator", "owner", "viewer"] as const;
 
 interface LinkOptions extends AccountOptions {
-  readonly role: (typeof ROLES)[number];
+  readonly role?: (typeof ROLES)[number];
   readonly url?: string;
 }
 
@@ -19,20 +19,27 @@ export function register(service: Command, context: Context): void {
     .description(
       "Print a link that signs in to the console of `headcount serve`: once, and within ten minutes. An operator may do everything, an owner everything of one account, a viewer looks at it and spends nothing.",
     )
-    .addOption(new Option("--role <role>", "what the link allows").choices(ROLES).default("operator"))
+    .addOption(
+      new Option("--role <role>", "what the link allows (default: operator; with --account: owner)").choices(ROLES),
+    )
     .option("--url <url>", "where the service is (default: where it was last started)")
     .addHelpText(
       "after",
       `
 Examples:
   $ headcount service link
+  $ headcount service link --account default              as its owner, and not as operator of all
   $ headcount service link --role viewer --url https://people.example`,
     )
-    .action((_: unknown, command: Command) => run(command.optsWithGlobals<LinkOptions>(), context));
+    .action((_: unknown, command: Command) => {
+      // A link for somebody else's account must not be one to all accounts because a word was left out.
+      const isNamed = command.getOptionValueSource("account") !== "default";
+      return run(command.optsWithGlobals<LinkOptions>(), isNamed ? "owner" : "operator", context);
+    });
 }
 
-async function run(options: LinkOptions, context: Context): Promise<void> {
-  const { account, role, url } = options;
+async function run(options: LinkOptions, usual: NonNullable<LinkOptions["role"]>, context: Context): Promise<void> {
+  const { account, role = usual, url } = options;
   if (url !== undefined && !(URL.canParse(url) && /^https?:$/.test(new URL(url).protocol))) {
     throw usageError(`--url takes an address such as https://people.example, not "${url}"`);
   }

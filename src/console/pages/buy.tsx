@@ -28,6 +28,8 @@ export function Preview() {
   const rows = useSignal<readonly Person[] | undefined>(undefined);
   const of = useSignal("");
   const isBusy = useSignal(false);
+  /** Where the answer was lost it was bought perhaps: the same quote shows it, and a new one would buy it again. */
+  const held = useRef<{ readonly of: string; readonly quote: Quote } | undefined>(undefined);
   const profiles = Math.min(PREVIEW, count.value?.count ?? 0);
   const price = (me.value?.plan.costs.person_search ?? 1) * profiles;
   const shownFor = JSON.stringify([filters.value, mode.value]);
@@ -35,13 +37,16 @@ export function Preview() {
     isBusy.value = true;
     try {
       const body = { filters: filters.value, mode: mode.value, profiles };
-      const quote = await api<Quote>("POST", "/quote", body);
+      const quote = held.current?.of === shownFor ? held.current.quote : await api<Quote>("POST", "/quote", body);
       if (quote.credits > price) throw new ApiError(409, { error: "the price changed: look at it again" });
+      held.current = { of: shownFor, quote };
       const bought = await api<{ rows: readonly Person[] }>("POST", "/preview", { quote_id: quote.quote_id });
+      held.current = undefined;
       rows.value = bought.rows;
       of.value = shownFor;
       refreshMe();
     } catch (error) {
+      if (error instanceof ApiError) held.current = undefined;
       fail(error);
     } finally {
       isBusy.value = false;
@@ -226,7 +231,10 @@ export function Dialog({
 }) {
   const dialog = useRef<HTMLDialogElement>(null);
   useEffect(() => {
+    const opener = document.activeElement as HTMLElement | null;
     if (dialog.current?.open === false) dialog.current.showModal();
+    // Taken away, and not closed, it would leave the focus nowhere; what follows may take it on.
+    return () => setTimeout(() => document.activeElement === document.body && opener?.focus(), 0);
   }, []);
   return (
     <dialog

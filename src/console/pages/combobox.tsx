@@ -39,13 +39,8 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
     input.current?.focus();
   };
   const drop = (value: string): void => {
-    onChange(
-      withValues(
-        filters,
-        filterKey,
-        chosen.filter((each) => each !== value),
-      ),
-    );
+    const rest = chosen.filter((each) => each !== value);
+    onChange(withValues(filters, filterKey, rest));
     input.current?.focus();
   };
   const expanded = isOpen.value && options.length > 0;
@@ -79,7 +74,10 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
             active.value = -1;
             isOpen.value = true;
           }}
+          data-filter={filterKey}
           onKeyDown={(event) => {
+            // Enter and the arrows are the input method's while it composes.
+            if (event.isComposing) return;
             const act = keyAct(event.key, { length: options.length, at: active.value, isEmpty: text.value === "" });
             if (act === undefined) return;
             if (act.kind !== "drop") event.preventDefault();

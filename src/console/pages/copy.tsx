@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { countCommand, curlCommand, searchCommand } from "../segment.ts";
-import { count, filters, me } from "../state.ts";
+import { countCommand, curlCommand, fragmentOf, searchCommand } from "../segment.ts";
+import { count, filters, me, place } from "../state.ts";
 
 const TABS = ["Command", "Count", "curl", "Filter file", "Link"] as const;
 
@@ -17,7 +17,7 @@ function textOf(tab: (typeof TABS)[number]): string {
     case "Filter file":
       return JSON.stringify(filters.value, null, 2);
     case "Link":
-      return location.href;
+      return new URL(fragmentOf(place.value), location.href).href;
   }
 }
 

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import type { Filters } from "../../contract/filters.ts";
 import { api } from "../api.ts";
 import { counted, grouped, inWords, searchCommand } from "../segment.ts";
-import { fail, may, mode, refreshMe } from "../state.ts";
+import { fail, may, me, mode, notice, refreshMe } from "../state.ts";
 import { Shown } from "./scroll.tsx";
 
 interface Export {
@@ -21,6 +21,7 @@ interface Export {
 }
 
 const POLL_MS = 1_000;
+const AWAY_MS = 3_000;
 
 /** What was bought here. It goes on without this tab, and can be fetched again at no cost while it is kept. */
 export function ExportsPage() {
@@ -29,17 +30,24 @@ export function ExportsPage() {
   useEffect(() => {
     const controller = new AbortController();
     let timer: ReturnType<typeof setTimeout> | undefined;
-    let wasBuying = false;
+    let [wasBuying, wasAway] = [false, false];
     const load = (): void => {
       api<{ exports: readonly Export[] }>("GET", `/exports?mode=${mode.value}`, undefined, controller.signal)
         .then(({ exports }) => {
           items.value = exports;
+          if (wasAway) notice.value = "";
+          wasAway = false;
           const isBuying = exports.some(({ state }) => state === "buying");
           if (isBuying) timer = setTimeout(load, POLL_MS);
           if (wasBuying && !isBuying) refreshMe();
           wasBuying = isBuying;
         })
-        .catch(fail);
+        .catch((error: unknown) => {
+          fail(error);
+          wasAway = true;
+          // A service that is started again goes on with them: the page does too.
+          if (!controller.signal.aborted && me.value !== undefined) timer = setTimeout(load, AWAY_MS);
+        });
     };
     load();
     return () => {
@@ -59,6 +67,9 @@ export function ExportsPage() {
         Closing this page does not stop a purchase. What was paid for is kept for 24 hours: a download that broke is
         begun again for nothing.
       </p>
+      <p class="hidden" role="status">
+        {stateInWords(items.value ?? [])}
+      </p>
       {items.value === undefined ? <p class="soft">…</p> : null}
       {items.value?.length === 0 ? <p>Nothing was bought here yet. Choose a segment and press Buy.</p> : null}
       {(items.value ?? []).map((item) => (
@@ -67,6 +78,15 @@ export function ExportsPage() {
     </>
   );
 }
+
+/** Changes when one of them ends, and not with every page. */
+const stateInWords = (items: readonly Export[]): string =>
+  (["buying", "ready", "stopped"] as const)
+    .flatMap((state) => {
+      const many = items.filter((item) => item.state === state).length;
+      return many === 0 ? [] : [`${counted(many, "export")} ${state}`];
+    })
+    .join(", ");
 
 function ExportCard({ act, item }: { readonly act: (id: string, what: string) => void; readonly item: Export }) {
   const { credits, filters, id, kept, profiles, rows, state, why } = item;
@@ -110,7 +130,13 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
       </div>
       <details>
         <summary>As a command</summary>
-        <Shown>{searchCommand(filters, profiles)}</Shown>
+        {isShort ? (
+          <p class="soft">
+            It buys all of them anew{rows === 0 ? "" : `, the ${grouped(rows)} that are here too`}; Continue buys the
+            rest alone.
+          </p>
+        ) : null}
+        <Shown>{searchCommand(filters, Math.ceil(credits + item.credits_left), profiles)}</Shown>
       </details>
     </section>
   );

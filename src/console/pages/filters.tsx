@@ -1,3 +1,4 @@
+import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { FILTER_KEYS, type FilterKey, type Filters } from "../../contract/filters.ts";
 import { FOLDS, labelOf, specOf, valuesOf, withValues } from "../segment.ts";
@@ -6,23 +7,13 @@ import { Combobox, Problem } from "./combobox.tsx";
 
 const PAUSE_MS = 120;
 
-/** All 24 filters in five folds, each with how many of its filters are set. `/` goes to the first. */
+const isWhole = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
+
+/** All 24 filters in five folds, each with how many of its filters are set. */
 export function FilterForm() {
-  const form = useRef<HTMLFormElement>(null);
-  useEffect(() => {
-    const onKey = (event: KeyboardEvent): void => {
-      const target = event.target as HTMLElement;
-      if (event.key !== "/" || event.ctrlKey || event.metaKey || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
-        return;
-      event.preventDefault();
-      form.current?.querySelector<HTMLInputElement>("details[open] input")?.focus();
-    };
-    addEventListener("keydown", onKey);
-    return () => removeEventListener("keydown", onKey);
-  }, []);
   const set = FILTER_KEYS.filter((key) => filters.value[key] !== undefined).length;
   return (
-    <form ref={form} class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
+    <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       {FOLDS.map(({ keys, name }, index) => {
         const used = keys.filter((key) => filters.value[key] !== undefined).length;
         return (
@@ -63,16 +54,26 @@ function Field({ filterKey }: { readonly filterKey: FilterKey }) {
 function TextField({ filterKey, problem }: { readonly filterKey: FilterKey; readonly problem: string | undefined }) {
   const id = useId();
   const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  /** What is typed and no filter yet: an answer that comes meanwhile must not take letters away. */
+  const draft = useSignal<string | undefined>(undefined);
   const isNumber = specOf(filterKey).match === "range";
+  const stored = valuesOf(filters.value, filterKey)[0] ?? "";
+  useEffect(() => {
+    if (timer.current === undefined) draft.value = undefined;
+  }, [stored]);
   const onInput = (text: string): void => {
     clearTimeout(timer.current);
-    const value = text.trim();
-    if (isNumber && value !== "" && !/^\d{1,15}$/.test(value)) return;
-    timer.current = setTimeout(
-      () => setFilters(withValues(filters.value, filterKey, value === "" ? [] : [text]), true),
-      PAUSE_MS,
-    );
+    timer.current = undefined;
+    draft.value = text;
+    if (isNumber && !isWhole(text)) return;
+    timer.current = setTimeout(() => {
+      timer.current = undefined;
+      draft.value = undefined;
+      setFilters(withValues(filters.value, filterKey, text.trim() === "" ? [] : [text]), true);
+    }, PAUSE_MS);
   };
+  const isWrong = isNumber && draft.value !== undefined && !isWhole(draft.value);
+  const said = isWrong ? "a whole number of 0 or more; the count is still without it" : problem;
   return (
     <div class="field">
       <label for={id}>{labelOf(filterKey)}</label>
@@ -82,13 +83,14 @@ function TextField({ filterKey, problem }: { readonly filterKey: FilterKey; read
         inputMode={isNumber ? "numeric" : "text"}
         autocomplete="off"
         spellcheck={false}
-        class={problem === undefined ? "" : "wrong"}
-        aria-invalid={problem !== undefined}
-        aria-describedby={problem === undefined ? undefined : `${id}-problem`}
-        value={valuesOf(filters.value, filterKey)[0] ?? ""}
+        class={said === undefined ? "" : "wrong"}
+        aria-invalid={said !== undefined}
+        aria-describedby={said === undefined ? undefined : `${id}-problem`}
+        data-filter={filterKey}
+        value={draft.value ?? stored}
         onInput={(event) => onInput(event.currentTarget.value)}
       />
-      <Problem id={`${id}-problem`} text={problem} />
+      <Problem id={`${id}-problem`} text={said} />
     </div>
   );
 }

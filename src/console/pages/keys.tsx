@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import { ApiError, api, said } from "../api.ts";
 import { grouped } from "../segment.ts";
-import { fail, may } from "../state.ts";
+import { fail, may, newKey } from "../state.ts";
 import { Dialog } from "./buy.tsx";
 import { Shown } from "./scroll.tsx";
 
@@ -21,12 +21,13 @@ interface Key {
   readonly cap_left: number | null;
 }
 
+const MOST_DAYS = 36_500;
+const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
 const day = (text: string | null): string => (text === null ? "never" : new Date(text).toLocaleDateString());
 
 export function KeysPage() {
   const keys = useSignal<readonly Key[]>([]);
-  const made = useSignal<string | undefined>(undefined);
   const revoking = useSignal<Key | undefined>(undefined);
   const load = (): void => {
     api<{ keys: readonly Key[] }>("GET", "/keys")
@@ -40,12 +41,11 @@ export function KeysPage() {
       {may.value.own ? (
         <NewKey
           onMade={(key) => {
-            made.value = key;
+            newKey.value = key;
             load();
           }}
         />
       ) : null}
-      {made.value === undefined ? null : <MadeKey text={made.value} onKept={() => (made.value = undefined)} />}
       {keys.value.map((key) => (
         <section key={key.id} class="card" aria-label={`Key ${key.name}`}>
           <div class="head">
@@ -91,13 +91,15 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
   const id = useId();
   const make = (event: Event): void => {
     event.preventDefault();
+    if (Number(days.value) > MOST_DAYS) {
+      problem.value = `days: at most ${MOST_DAYS}; empty for no end`;
+      return;
+    }
     const body = {
       name: name.value,
       mode: mode.value,
       ...(cap.value === "" ? {} : { max_credits: Number(cap.value) }),
-      ...(days.value === ""
-        ? {}
-        : { expires_at: new Date(Date.now() + Number(days.value) * 86_400_000).toISOString() }),
+      ...(days.value === "" ? {} : { expires_at: inDays(Number(days.value)) }),
       ...(scopes.value.length === 0 ? {} : { scopes: scopes.value }),
     };
     api<{ key: string }>("POST", "/keys", body)
@@ -189,7 +191,7 @@ function Scopes({
 }
 
 /** A key is in one answer, and in the page until somebody says that it is kept. */
-function MadeKey({ onKept, text }: { readonly onKept: () => void; readonly text: string }) {
+export function NewKeyOnce({ text }: { readonly text: string }) {
   useEffect(() => {
     const stay = (event: BeforeUnloadEvent): void => event.preventDefault();
     addEventListener("beforeunload", stay);
@@ -203,7 +205,7 @@ function MadeKey({ onKept, text }: { readonly onKept: () => void; readonly text:
         <button type="button" onClick={() => void navigator.clipboard?.writeText(text).catch(() => undefined)}>
           Copy
         </button>
-        <button type="button" class="main" onClick={onKept}>
+        <button type="button" class="main" onClick={() => (newKey.value = undefined)}>
           I have kept it
         </button>
       </div>

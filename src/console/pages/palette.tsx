@@ -1,0 +1,114 @@
+import { useSignal } from "@preact/signals";
+import { useEffect, useId, useRef } from "preact/hooks";
+import { FILTER_KEYS } from "../../contract/filters.ts";
+import { labelOf } from "../segment.ts";
+import { go, place } from "../state.ts";
+import { Dialog } from "./buy.tsx";
+import { keyAct } from "./combobox.tsx";
+
+interface Target {
+  readonly name: string;
+  readonly go: () => void;
+}
+
+const MOST = 8;
+
+/** Ctrl-K or Cmd-K: any page or filter by its name, from every page; `/` goes to the filters. */
+export function Palette({ pages }: { readonly pages: readonly { readonly id: string; readonly name: string }[] }) {
+  const isOpen = useSignal(false);
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent): void => {
+      const isTyping = /^(INPUT|TEXTAREA|SELECT)$/.test((event.target as HTMLElement).tagName);
+      const isCommand = event.ctrlKey || event.metaKey;
+      // A dialog that is open keeps the keyboard.
+      if (document.querySelector("dialog[open]") !== null) return;
+      if (isCommand && event.key.toLowerCase() === "k") isOpen.value = true;
+      else if (event.key === "/" && !isCommand && !isTyping) toFilter();
+      else return;
+      event.preventDefault();
+    };
+    addEventListener("keydown", onKey);
+    return () => removeEventListener("keydown", onKey);
+  }, []);
+  if (!isOpen.value) return null;
+  const targets: readonly Target[] = [
+    ...pages.map(({ id, name }) => ({ name, go: () => go({ page: id }) })),
+    ...FILTER_KEYS.map((key) => ({ name: `Filter: ${labelOf(key)}`, go: () => toFilter(key) })),
+  ];
+  return <Finder targets={targets} onClose={() => (isOpen.value = false)} />;
+}
+
+/** Goes to the segment, and to the field of a filter there; without a name to the first one. */
+function toFilter(key?: string): void {
+  const focus = (): void => {
+    const named = key === undefined ? "details[open] [data-filter]" : `[data-filter="${key}"]`;
+    const field = document.querySelector<HTMLInputElement>(named);
+    field?.closest("details")?.setAttribute("open", "");
+    field?.focus();
+  };
+  // On the page itself at once, so that no letter that follows is lost; another page takes the focus when it is there.
+  if (place.value.page === "segment") focus();
+  else setTimeout(focus, 50);
+  go({ page: "segment" });
+}
+
+function Finder({ onClose, targets }: { readonly onClose: () => void; readonly targets: readonly Target[] }) {
+  const [id, input] = [useId(), useRef<HTMLInputElement>(null)];
+  const [text, active] = [useSignal(""), useSignal(0)];
+  useEffect(() => input.current?.focus(), []);
+  const wanted = text.value.trim().toLowerCase();
+  const found = targets.filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, MOST);
+  const choose = (target: Target | undefined): void => {
+    if (target === undefined) return;
+    onClose();
+    // After the dialog has given the focus back.
+    setTimeout(target.go, 0);
+  };
+  return (
+    <Dialog title="Go to" onClose={onClose}>
+      <input
+        ref={input}
+        role="combobox"
+        type="text"
+        autocomplete="off"
+        spellcheck={false}
+        aria-label="Page or filter"
+        aria-expanded={found.length > 0}
+        aria-controls={`${id}-list`}
+        aria-activedescendant={found.length > 0 ? `${id}-${active.value}` : undefined}
+        value={text.value}
+        onInput={(event) => {
+          text.value = event.currentTarget.value;
+          active.value = 0;
+        }}
+        onKeyDown={(event) => {
+          const act = keyAct(event.key, { length: found.length, at: active.value, isEmpty: false });
+          if (event.isComposing || act === undefined || act.kind === "close") return;
+          event.preventDefault();
+          if (act.kind === "move") active.value = act.to;
+          else choose(found[active.value]);
+        }}
+      />
+      <div id={`${id}-list`} role="listbox" aria-label="Pages and filters" class="plain">
+        {found.map((target, index) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the input's keys choose; an option never has the focus
+          <div
+            key={target.name}
+            id={`${id}-${index}`}
+            role="option"
+            tabIndex={-1}
+            class="target"
+            aria-selected={index === active.value}
+            onMouseDown={(event) => event.preventDefault()}
+            onClick={() => choose(target)}
+          >
+            {target.name}
+          </div>
+        ))}
+      </div>
+      <p class="problem" role="status">
+        {found.length === 0 ? "Nothing is called that." : ""}
+      </p>
+    </Dialog>
+  );
+}

@@ -1,0 +1,143 @@
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { makeLink } from "../../src/service/console/sessions.ts";
+import {
+  type Browser,
+  type BrowserContext,
+  HAS_CHROMIUM,
+  launchBrowser,
+  type Page,
+  violations,
+  watch,
+} from "../support/browser.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => {
+  let service: TestService;
+  let browser: Browser;
+  let context: BrowserContext;
+  let page: Page;
+  let wrong: readonly string[];
+  beforeAll(async () => {
+    [service, browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
+  }, 60_000);
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext({ viewport: { width: 1360, height: 900 } });
+    page = await context.newPage();
+    wrong = watch(page, service.url);
+  });
+  afterEach(() => context.close());
+
+  const enter = async (on: Page, role: "operator" | "owner" = "operator", accountId = "default"): Promise<void> => {
+    const token = await makeLink(service.store, { accountId, role, now: Date.now(), by: "test" });
+    await on.goto(`${service.url}/console/enter#t=${token}`);
+    await on.locator("[data-testid=count]:not(.old)").filter({ hasText: /\d/ }).waitFor();
+  };
+  const focused = (): Promise<string> =>
+    page.evaluate<string>(
+      "document.activeElement.dataset.filter ?? document.activeElement.id ?? document.activeElement.tagName",
+    );
+
+  test("letters stay while counts come back, and a number that is none is told", async () => {
+    await enter(page);
+    await page.locator("summary", { hasText: "Reach" }).click();
+    const prefix = page.getByLabel("Title begins with");
+    await prefix.focus();
+    // Around the pause after which a text is counted, so that answers come between the letters.
+    for (const [index, letter] of [..."software engineering"].entries()) {
+      await page.keyboard.type(letter);
+      await page.waitForTimeout(115 + (index % 8) * 12);
+    }
+    expect(await prefix.inputValue()).toBe("software engineering");
+    await expect.poll(() => page.url()).toContain("software+engineering");
+    const least = page.getByLabel("Connections at least");
+    await least.fill("12x");
+    await page.getByText("a whole number of 0 or more").waitFor();
+    expect(await least.getAttribute("aria-invalid")).toBe("true");
+    await least.fill("12");
+    await expect.poll(() => page.url()).toContain("connections_min");
+    expect(await page.getByText("a whole number of 0 or more").count()).toBe(0);
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  test("/ and Ctrl-K lead to filters and pages from everywhere, and a dialog gives the focus back", async () => {
+    await enter(page);
+    await page.goto(`${service.url}/console/#/account`);
+    await page.locator("h1", { hasText: "Account" }).waitFor();
+    await page.keyboard.press("/");
+    await expect.poll(focused).toBe("department");
+    await page.getByRole("link", { name: "Plan", exact: true }).click();
+    await page.keyboard.press("Control+k");
+    await page.getByRole("dialog").waitFor();
+    expect(await violations(page)).toEqual([]);
+    await page.keyboard.type("followers at most");
+    await page.keyboard.press("Enter");
+    await expect.poll(focused).toBe("followers_max");
+    await page.keyboard.press("Control+k");
+    await page.keyboard.type("requ");
+    await page.keyboard.press("Enter");
+    await page.locator("h1", { hasText: "Requests" }).waitFor();
+    await expect.poll(focused).toBe("main");
+    await page.goto(`${service.url}/console/#/segment`);
+    const opener = page.getByRole("button", { name: "Buy…" });
+    await opener.focus();
+    await page.keyboard.press("Enter");
+    await page.getByRole("dialog").getByText("Balance after").waitFor();
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(await opener.evaluate("document.activeElement.textContent")).toBe("Buy…");
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  test("a new key stays in sight until it is kept, whatever page comes next", async () => {
+    await enter(page);
+    await page.goto(`${service.url}/console/#/keys`);
+    await page.getByLabel("Name").fill("kept");
+    await page.getByLabel("Days").fill("99999999999");
+    await page.getByRole("button", { name: "Create key" }).click();
+    await page.getByText("days: at most 36500").waitFor();
+    await page.getByLabel("Days").fill("30");
+    await page.getByRole("button", { name: "Create key" }).click();
+    const key = (await page.locator("[data-testid=new-key]").textContent()) ?? "";
+    await page.getByRole("link", { name: "Account", exact: true }).click();
+    await page.locator("h1", { hasText: "Account" }).waitFor();
+    expect(await page.locator("[data-testid=new-key]").textContent()).toBe(key);
+    await page.getByRole("button", { name: "Sign out" }).click();
+    await page.getByText("say first that you have kept it").waitFor();
+    await page.getByRole("button", { name: "I have kept it" }).click();
+    expect(await page.content()).not.toContain(key);
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
+  test("of two tabs none shows one account and buys on another", async () => {
+    await service.store.createAccount("second", "Second");
+    await enter(page, "owner");
+    await page.locator(".foot", { hasText: "default" }).waitFor();
+    const other = await context.newPage();
+    await enter(other, "owner", "second");
+    await page.locator(".foot", { hasText: "Second" }).waitFor();
+    await other.getByRole("button", { name: "Sign out" }).click();
+    await page.getByRole("button", { name: "Sign in" }).waitFor();
+    await other.close();
+  }, 60_000);
+
+  test("the link to copy is of what is on the screen, and the page of exports outlives an outage", async () => {
+    await enter(page);
+    await page.getByRole("button", { name: "Link", exact: true }).click();
+    await page.getByLabel("Country", { exact: true }).fill("germany");
+    await page.keyboard.press("Enter");
+    await expect.poll(() => page.locator("[data-testid=copy]").textContent()).toContain("germany");
+    await page.getByRole("link", { name: "Exports" }).click();
+    await page.getByText("Nothing was bought here yet").waitFor();
+    await context.setOffline(true);
+    await page.getByRole("link", { name: "Plan", exact: true }).click();
+    await page.getByRole("link", { name: "Exports" }).click();
+    await page.getByText("the service does not answer").waitFor();
+    await context.setOffline(false);
+    await page.getByText("Nothing was bought here yet").waitFor();
+    await expect.poll(() => page.getByText("the service does not answer").count()).toBe(0);
+  }, 60_000);
+});
