@@ -34,7 +34,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ...ownedEntries(quote, target),
     ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
-    ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}`],
+    ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}${againText(quote, target)}`],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
@@ -51,6 +51,13 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
     ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
   ];
+}
+
+/** How many of those to buy may be owned already. */
+function againText({ known, bound }: Quote, target: Target): string {
+  if (!isNarrowed(target) || bound !== "matches" || known?.estimate === undefined) return "";
+  const again = known.estimate.rows - (known.total - known.owned);
+  return again <= 0 ? "" : `, up to ${grouped(again)} of them owned already`;
 }
 
 function drawnText({ seed, together }: SampleQuote): string {

@@ -1,3 +1,4 @@
+import { flagsOf, shellWord } from "../contract/command-line.ts";
 import { FILTER_SPECS, type FilterKey, type FilterKeySpec, type Filters } from "../contract/filters.ts";
 
 /** The 24 filters in the order and under the headings of the page. */
@@ -41,24 +42,6 @@ export function withValues(filters: Filters, key: FilterKey, values: readonly st
   const { list, match } = specOf(key);
   if (list) return { ...rest, [key]: values };
   return { ...rest, [key]: match === "range" ? Number(values[0]) : (values[0] ?? "") };
-}
-
-/** A word for a POSIX shell. */
-export const shellWord = (text: string): string =>
-  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", "'\\''")}'`;
-
-/** As it is typed: `@FILE` names a file of values, `@@x` is the value `@x`. */
-const typed = (value: string): string => (/^@./s.test(value) ? `@${value}` : value);
-
-const flagOf = (key: FilterKey): string => `--${key.replaceAll("_", "-")}`;
-
-/** The filters as options of the command line, in the order of the contract. */
-export function flagsOf(filters: Filters): string {
-  const words = FILTER_SPECS.flatMap(({ key }) =>
-    // Joined, so that a value that begins with a hyphen stays a value.
-    valuesOf(filters, key).map((value) => `${flagOf(key)}=${shellWord(typed(value))}`),
-  );
-  return words.length === 0 ? "--all" : words.join(" ");
 }
 
 export const countCommand = (filters: Filters): string => {

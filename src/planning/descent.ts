@@ -1,8 +1,9 @@
 import type { Filters } from "../contract/filters.ts";
 import { Alphabet, bySteps, END } from "./names.ts";
-import { loosened, type Node, newIn, ownedIn, type Piece, piece, rest, unsound } from "./node.ts";
+import { loosened, type Node, newIn, ownedIn, piece, rest, unsound } from "./node.ts";
 import type { Counts, Member } from "./question.ts";
 import { stopRule } from "./stop.ts";
+import { Strays, type Stuck } from "./strays.ts";
 import { Values } from "./values.ts";
 
 export interface DescentInput {
@@ -24,17 +25,24 @@ export interface DescentInput {
 export interface Leaf {
   readonly filters: Filters;
   readonly count: number;
-  /** New people in it; the others are owned. */
+  /** New people in it; the others are owned, or in another leaf too. */
   readonly fresh: number;
 }
 
-/** What to buy so as to have everybody who is new. Nobody new is in two leaves; those in them and the unreached ones are all of them. */
+/** A part that is not bought because too many of its people are owned. */
+export interface Within {
+  readonly filters: Filters;
+  /** What buying it takes. */
+  readonly rows: number;
+}
+
+/** What to buy so as to have everybody who is new: they are in a leaf, or among the unreached. */
 export interface Descent {
   /** Those with the fewest owned people for each new one first. */
   readonly leaves: readonly Leaf[];
-  /** New people in no leaf, and why. */
-  readonly unreached: readonly { readonly where: string; readonly count: number }[];
-  /** Owned people who may be in two leaves. */
+  /** New people in no leaf, why, and the smallest parts of the segment that hold them. */
+  readonly unreached: readonly { readonly where: string; readonly count: number; readonly within: readonly Within[] }[];
+  /** People who may be in two leaves, at most: owned ones, and new ones where nothing tells others from them. */
   readonly overlap: number;
   /** New people who were not looked for, as no more rows may be bought. */
   readonly beyond: number;
@@ -60,10 +68,25 @@ interface Division {
   readonly parts: readonly Node[];
   readonly left: number;
   readonly why: string;
-  readonly byName?: boolean;
+}
+
+interface Bought {
+  readonly node: Node;
+  readonly fresh: number;
+  /** Whether it is known that nothing divides it. */
+  readonly isLast: boolean;
+}
+
+const wasteOf = ({ node, fresh }: Bought): number => node.count - fresh;
+
+interface Left extends Stuck {
+  readonly why: string;
 }
 
 const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
+
+/** Calls that looking for those in no part may take, whatever a credit is worth. */
+const LEAST_CALLS = 500;
 
 const OUT_OF_CALLS = "not told apart from people you own within the calls allowed";
 
@@ -75,9 +98,10 @@ class Search {
   readonly #byName: (owned: number, fresh: number) => boolean;
   readonly #byValue: (owned: number, fresh: number) => boolean;
   readonly #mostOwned: number;
-  readonly #leaves: Node[] = [];
-  readonly #unreached: { where: string; count: number }[] = [];
-  #rows = 0;
+  readonly #leaves: Bought[] = [];
+  readonly #stuck: Left[] = [];
+  readonly #unreached: { where: string; count: number; within: Within[] }[] = [];
+  #fresh = 0;
   #overlap = 0;
   #beyond = 0;
 
@@ -99,9 +123,10 @@ class Search {
     const root = { filters: segment, count: total, placed, floating, afloat: floating.length };
     if (newIn(root) < 0) throw unsound(`${ownedIn(root)} of ${total} people are owned`);
     await this.#place(root, false);
-    await this.#refine();
+    await this.#refine(this.#input.maxWaste);
+    await this.#settle();
     const leaves = this.#leaves
-      .map((node) => ({ filters: node.filters, count: node.count, fresh: newIn(node) }))
+      .map(({ node, fresh }) => ({ filters: node.filters, count: node.count, fresh }))
       .sort((a, b) => a.count / a.fresh - b.count / b.fresh);
     return { leaves, unreached: this.#unreached, overlap: this.#overlap, beyond: this.#beyond };
   }
@@ -112,7 +137,7 @@ class Search {
     if (fresh < 0) throw unsound(`a part of ${node.count} people has ${ownedIn(node)} who are owned`);
     if (fresh === 0) return;
     const { maxRows, maxCalls } = this.#input;
-    if (this.#rows >= maxRows) {
+    if (this.#fresh >= maxRows) {
       this.#beyond += fresh;
       return;
     }
@@ -120,15 +145,12 @@ class Search {
     const stops = known ? this.#byValue : this.#byName;
     const owned = ownedIn(node);
     if (owned === 0 || (!strict && owned <= this.#mostOwned * fresh && stops(owned, fresh))) return this.#take(node);
-    if (this.#counts.calls >= maxCalls) return this.#undivided(node, OUT_OF_CALLS);
-    // Where it is not known who is in it, names tell nothing; where they hold, they never miss anybody.
-    const parts = await this.#divided(node, known);
-    if (parts === undefined) return;
-    for (const part of parts) await this.#place(part, strict);
+    if (this.#counts.calls >= maxCalls) return void this.#stuck.push({ node, count: fresh, why: OUT_OF_CALLS });
+    for (const part of await this.#divided(node, known)) await this.#place(part, strict);
   }
 
-  /** The parts of a node that have somebody new, by whatever reaches all of them; undefined where it is settled as a whole. */
-  async #divided(node: Node, known: boolean): Promise<readonly Node[] | undefined> {
+  /** The parts of a node that have somebody new, by whatever reaches most of them; the others are looked for one by one. */
+  async #divided(node: Node, known: boolean): Promise<readonly Node[]> {
     const { calls } = this.#counts;
     const isLarge = ownedIn(node) > this.#counts.listSize;
     const ways: (() => Promise<Division>)[] = [
@@ -139,107 +161,92 @@ class Search {
     // Where it is not known who is in it, names tell nothing.
     if (known || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
     let best: Division = NONE;
-    let letters: Division = NONE;
     for (const way of ways) {
       if (this.#counts.calls >= this.#input.maxCalls) break;
       const division = await way();
       if (division.left === 0) return division.parts;
       if (division.left < best.left) best = division;
-      if (division.byName && division.left < letters.left) letters = division;
       // Of a large node all of the owned would be asked after at each step: rather name who is left.
       if (isLarge && !known && division.parts.length > 0) break;
     }
-    if (letters.parts.length > 0) {
-      const left = letters.left - (await this.#strays(loosened(node, "known"), letters.parts, letters.left));
-      if (left === 0) return letters.parts;
-      best = { ...letters, left };
-    }
+    const stuck = await this.#strays(node, best);
     const isOut = this.#counts.calls >= this.#input.maxCalls && this.#counts.calls > calls;
-    const why = isOut ? OUT_OF_CALLS : best.why;
-    if (best.parts.length === 0 || this.#waste + ownedIn(node) <= this.#input.maxWaste) {
-      this.#undivided(node, why);
-      return undefined;
-    }
-    this.#give(why, best.left);
+    for (const each of stuck) this.#stuck.push({ ...each, why: isOut ? OUT_OF_CALLS : best.why });
     return best.parts;
   }
 
-  /**
-   * New people of a node who are in none of its parts: looked for by values, with the new people of the parts told from them by counts. The cells
-   * that are bought have nobody else new, so only owned people may be in a part too.
-   * @returns how many of them were found
-   */
-  async #strays(cell: Node, parts: readonly Node[], strays: number): Promise<number> {
-    if (strays === 0) return 0;
-    const owned = ownedIn(cell);
-    const isAlone = newIn(cell) === strays;
-    const isRoom = this.#waste + owned <= this.#input.maxWaste;
-    if (isAlone && (owned === 0 || (isRoom && this.#byName(owned, strays)))) {
-      this.#take(cell);
-      this.#overlap += owned;
-      return strays;
-    }
-    for (const { left, right } of await this.#values.cuts(cell)) {
-      if (this.#counts.calls >= this.#input.maxCalls) return 0;
-      const halves = [await this.#half(cell, parts, left), await this.#half(cell, parts, right)];
-      if (halves.some(({ fresh }) => fresh < 0)) throw unsound("parts of a part have more new people than it has");
-      if (halves.reduce((sum, { fresh }) => sum + fresh, 0) !== strays) continue;
-      let found = 0;
-      for (const half of halves) found += await this.#strays(half.cell, half.parts, half.fresh);
-      return found;
-    }
-    if (!isAlone || !isRoom) return 0;
-    this.#take(cell);
-    this.#overlap += owned;
-    return strays;
-  }
-
-  /** One half of a cell, of the parts that share it, and how many new people are in none of them. */
-  async #half(
-    cell: Node,
-    parts: readonly Node[],
-    { filters, holds }: Piece,
-  ): Promise<{ readonly cell: Node; readonly parts: readonly Node[]; readonly fresh: number }> {
-    const half = await piece(cell, { filters, holds }, this.#counts);
-    const shared: Node[] = [];
-    for (const part of newIn(half) === 0 ? [] : parts) {
-      const { name, name_prefix: beginning } = part.filters;
-      const { name_prefix: _, ...others } = filters;
-      const both = name === undefined ? { ...filters, name_prefix: beginning ?? "" } : { ...others, name };
-      const node = await piece(loosened(part, "known"), { filters: both, holds }, this.#counts);
-      if (newIn(node) > 0) shared.push(node);
-    }
-    return { cell: half, parts: shared, fresh: newIn(half) - shared.reduce((sum, part) => sum + newIn(part), 0) };
+  /** New people who are in none of the parts, one by one. @returns who was not found */
+  #strays(node: Node, { parts, left }: Division): Promise<readonly Stuck[]> {
+    const { maxCalls, maxWaste, callsPerCredit } = this.#input;
+    const worth = this.#counts.calls + LEAST_CALLS + callsPerCredit * node.count;
+    const search = new Strays({
+      counts: this.#counts,
+      values: this.#values,
+      maxCalls: Math.min(maxCalls, worth),
+      room: () => maxWaste - this.#waste,
+      isCheap: this.#byName,
+      take: (cell) => {
+        this.#take(cell);
+        this.#overlap += ownedIn(cell);
+      },
+    });
+    return search.find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
   }
 
   #take(node: Node): void {
-    this.#leaves.push(node);
-    this.#rows += node.count;
+    this.#leaves.push({ node, fresh: newIn(node), isLast: false });
+    this.#fresh += newIn(node);
   }
 
-  #give(where: string, count: number): void {
+  #give({ why: where, count, node: { filters, count: rows } }: Left): void {
     const known = this.#unreached.find((group) => group.where === where);
-    if (known === undefined) this.#unreached.push({ where, count });
-    else known.count += count;
-  }
-
-  /** Bought whole where that is within the waste that was agreed to. */
-  #undivided(node: Node, why: string): void {
-    if (this.#waste + ownedIn(node) <= this.#input.maxWaste) this.#take(node);
-    else this.#give(why, newIn(node));
+    if (known === undefined) this.#unreached.push({ where, count, within: [{ filters, rows }] });
+    else {
+      known.count += count;
+      known.within.push({ filters, rows });
+    }
   }
 
   get #waste(): number {
-    return this.#leaves.reduce((sum, node) => sum + ownedIn(node), 0);
+    return this.#leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
   }
 
   /** Divides leaves further, the worst first, until no more is wasted than was agreed to. */
-  async #refine(): Promise<void> {
-    while (this.#waste > this.#input.maxWaste) {
-      const worst = this.#leaves.reduce((most, node) => (ownedIn(node) > ownedIn(most) ? node : most));
+  async #refine(most: number): Promise<void> {
+    while (this.#waste > most) {
+      const worst = this.#leaves
+        .filter(({ isLast }) => !isLast)
+        .reduce<Bought | undefined>(
+          (one, leaf) => (one === undefined || wasteOf(leaf) > wasteOf(one) ? leaf : one),
+          undefined,
+        );
+      if (worst === undefined || wasteOf(worst) === 0) return;
       this.#leaves.splice(this.#leaves.indexOf(worst), 1);
-      this.#rows -= worst.count;
-      await this.#place(worst, true);
+      this.#fresh -= worst.fresh;
+      await this.#place(worst.node, true);
+    }
+  }
+
+  /**
+   * Whoever is not told from others is bought with them, in the smallest part that holds them, where that is within the waste that was agreed
+   * to; other leaves are divided further to make room for it.
+   */
+  async #settle(): Promise<void> {
+    const { maxWaste, maxCalls } = this.#input;
+    const cost = ({ node, count }: Stuck): number => node.count - count;
+    while (this.#stuck.length > 0) {
+      const next = this.#stuck.reduce((least, each) => (cost(each) < cost(least) ? each : least));
+      this.#stuck.splice(this.#stuck.indexOf(next), 1);
+      const last = this.#leaves.reduce((sum, leaf) => sum + (leaf.isLast ? wasteOf(leaf) : 0), 0);
+      const mayFit = last + cost(next) <= maxWaste;
+      if (mayFit && this.#counts.calls < maxCalls) await this.#refine(maxWaste - cost(next));
+      if (this.#waste + cost(next) > maxWaste) {
+        this.#give(next);
+        continue;
+      }
+      this.#leaves.push({ node: next.node, fresh: next.count, isLast: true });
+      this.#fresh += next.count;
+      this.#overlap += next.node.count - next.count;
     }
   }
 
@@ -265,7 +272,7 @@ class Search {
       left -= fresh;
     }
     const so = beginning === "" ? "" : `"${beginning}" and `;
-    return { parts, left, why: `whose names begin with ${so}a character that no owned name has there`, byName: true };
+    return { parts, left, why: `whose names begin with ${so}a character that no owned name has there` };
   }
 
   /** By the values of some key. @param least how likely all of the new people have one */

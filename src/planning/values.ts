@@ -4,7 +4,7 @@ import { type Node, newIn, type Piece } from "./node.ts";
 import type { Counts, Member } from "./question.ts";
 
 type Range = "followers" | "connections";
-type List = (typeof LISTS)[number];
+type List = (typeof LISTS | typeof RARE)[number];
 
 const RANGES: readonly Range[] = ["followers", "connections"];
 const LISTS = [
@@ -16,6 +16,8 @@ const LISTS = [
   "state",
   "city",
 ] as const satisfies readonly FilterKey[];
+/** Of so many values that they leave most people out: for whom nothing else tells apart. */
+const RARE = ["seniority", "title", "location", "last_name", "first_name"] as const satisfies readonly FilterKey[];
 const FIXED: Partial<Record<List, readonly string[]>> = { department: DEPARTMENTS, seniority_level: SENIORITY_LEVELS };
 
 /** Values of one key in a question: no service is known to take fewer. */
@@ -32,12 +34,21 @@ export interface Cut {
   readonly sure: number;
 }
 
+interface Listed {
+  readonly key: List;
+  readonly values: readonly string[];
+  /** How likely somebody new has none of them. */
+  readonly unseen: number;
+}
+
 /** Ways to divide the people of a segment by what the owned ones were bought with. */
 export class Values {
   readonly #segment: Filters;
   readonly #total: number;
   readonly #counts: Counts;
-  readonly #lists: { readonly key: List; readonly values: readonly string[]; readonly unseen: number }[] = [];
+  readonly #lists: Listed[] = [];
+  /** The values that most have of keys with more than can be listed. */
+  readonly #long: Listed[] = [];
   readonly #covering = new Map<Range, Promise<boolean>>();
   readonly #unusable = new Set<string>();
 
@@ -45,7 +56,7 @@ export class Values {
     this.#segment = segment;
     this.#total = total;
     this.#counts = counts;
-    for (const key of LISTS) {
+    for (const key of [...LISTS, ...RARE]) {
       const own = segment[key];
       if (own !== undefined && !Array.isArray(own)) continue;
       const seen = new Map<string, number>();
@@ -53,8 +64,15 @@ export class Values {
         const value = values[key];
         if (typeof value === "string") seen.set(value, (seen.get(value) ?? 0) + 1);
       }
-      const values = [own ?? FIXED[key] ?? [...seen.keys()].sort()].flat();
-      if (values.length < 2 || values.length > Math.min(LONGEST, counts.listSize)) continue;
+      const often = (a: string, b: string): number => (seen.get(b) ?? 0) - (seen.get(a) ?? 0) || (a < b ? -1 : 1);
+      const all = [own ?? FIXED[key] ?? [...seen.keys()].sort(often)].flat();
+      const most = Math.min(LONGEST, counts.listSize);
+      if (all.length < 2) continue;
+      if (all.length > most || RARE.some((rare) => rare === key)) {
+        if (own === undefined) this.#long.push({ key, values: all.slice(0, most), unseen: 1 });
+        continue;
+      }
+      const values = all;
       // As many new people have a value that none of the owned has as owned ones are alone with theirs (Good and Turing).
       const alone = FIXED[key] === undefined ? [...seen.values()].filter((times) => times === 1).length : 0;
       const without = owned.length - [...seen.values()].reduce((sum, times) => sum + times, 0);
@@ -62,8 +80,8 @@ export class Values {
     }
   }
 
-  /** The ways to halve a node, the best first. */
-  async cuts(node: Node): Promise<Cut[]> {
+  /** The ways to halve a node, the best first. @param all also those that leave many out, or that the owned people do not suggest */
+  async cuts(node: Node, all = false): Promise<Cut[]> {
     const fresh = newIn(node);
     const members = [...node.placed, ...node.floating];
     const rated: { readonly score: number; readonly cut: Cut & Halves }[] = [];
@@ -82,10 +100,23 @@ export class Values {
       const sure = 1 - unseen;
       rated.push({ score: cut.balance * sure ** fresh * 0.7, cut: { ...cut, covers: false, sure } });
     }
-    return rated
+    const likely = rated
       .filter(({ cut, score }) => score > 0 && cut.balance > 0.05)
       .sort((a, b) => b.score - a.score)
       .map(({ cut }) => cut);
+    return all ? [...likely, ...this.#others(node, likely)] : likely;
+  }
+
+  #others({ filters, placed, floating }: Node, likely: readonly Cut[]): Cut[] {
+    const used = new Set(likely.map(({ key }) => key));
+    const usable = ({ key }: { readonly key: string }): boolean => !used.has(key) && !this.#unusable.has(key);
+    const members = [...placed, ...floating];
+    return [
+      ...RANGES.flatMap((key) => middleCut(filters, key) ?? []),
+      ...[...this.#lists, ...this.#long].flatMap(({ key, values }) => listCut(filters, key, values, members) ?? []),
+    ]
+      .filter(usable)
+      .map((cut) => ({ ...cut, covers: false, sure: 0 }));
   }
 
   /** Somebody has several values of it: its halves have people in common. */
@@ -130,10 +161,29 @@ function rangeCut(filters: Filters, key: Range, members: readonly Member[]): Hal
   const at = Math.max(below > above ? median - 1 : median, from);
   if (at >= to) return undefined;
   const half = numbers.filter((number) => number <= at).length / numbers.length;
+  return { ...cutAt(filters, key, { from, at, to }), balance: entropy(half), with: numbers.length / members.length };
+}
+
+/** Where nobody owned tells where to cut. */
+function middleCut(filters: Filters, key: Range): Halves | undefined {
+  const from = Number(filters[`${key}_min`] ?? 0);
+  const to = filters[`${key}_max`] === undefined ? Number.POSITIVE_INFINITY : Number(filters[`${key}_max`]);
+  const at = Number.isFinite(to) ? Math.floor((from + to) / 2) : from < 256 ? 256 : from * 2;
+  if (from >= to || at > LARGEST) return undefined;
+  return { ...cutAt(filters, key, { from, at, to }), balance: 1, with: 1 };
+}
+
+/** Nobody has more followers. */
+const LARGEST = 2 ** 31;
+
+function cutAt(
+  filters: Filters,
+  key: Range,
+  { from, at, to }: { readonly from: number; readonly at: number; readonly to: number },
+): Pick<Halves, "key" | "left" | "right"> {
+  const [lowest, highest] = [`${key}_min`, `${key}_max`] as const;
   return {
     key,
-    balance: entropy(half),
-    with: numbers.length / members.length,
     left: {
       filters: { ...filters, [lowest]: from, [highest]: at },
       holds: ({ values: { [key]: value } }) => typeof value === "number" && value >= from && value <= at,

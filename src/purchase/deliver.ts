@@ -5,7 +5,7 @@ import type { Output } from "../output/output.ts";
 import { naming } from "../output/publish.ts";
 import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
-import { companyNotFound, incomplete, notComplete, nothingLookedUp } from "./failures.ts";
+import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
 import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
@@ -63,7 +63,11 @@ export async function deliver(
   if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
     await run.writeReceipt(receipt);
     await copyReceipt(receipt);
-    throw shortfall === null ? notComplete(received, count, bound) : incomplete("incomplete", shortfall);
+    if (shortfall === null) throw notComplete(received, count, bound);
+    const { others = [] } = narrowed ?? {};
+    throw others.length > 0 && shortfall === narrowed?.shortfall
+      ? newUnreached(shortfall, others)
+      : incomplete("incomplete", shortfall);
   }
   const file = await sink.prepare(() => distinctPages(run));
   for (const notice of sink.notices) onNotice(notice);

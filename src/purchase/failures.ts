@@ -82,6 +82,12 @@ export const staleRun = (
     hint: `headcount runs export ${run} writes what it holds at 0 credits; ${anew}`,
   });
 
+export const NEW_UNREACHED = "new_unreached";
+
+/** Everything else that was agreed to is bought: going on would find no more of them. @param commands what buys them */
+export const newUnreached = (message: string, commands: readonly string[]): CliError =>
+  incomplete(NEW_UNREACHED, message).with({ details: commands.map((command) => `to buy them: ${command}`) });
+
 export const notComplete = (received: number, count: number | null, bound: string): CliError =>
   incomplete(
     "incomplete",
@@ -202,6 +208,12 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
     return failure.with({
       details: [...details, kept],
       hint: `headcount runs export ${run.id} writes it to another file`,
+    });
+  }
+  if (failure.code === NEW_UNREACHED) {
+    return failure.with({
+      details: [kept, ...details],
+      hint: `headcount runs export ${run.id} writes the others at 0 credits`,
     });
   }
   const goesOn = `headcount resume ${run.id} goes on where it stopped`;

@@ -1,4 +1,6 @@
 import type { AccountView } from "../client/types.ts";
+import { flagsOf } from "../contract/command-line.ts";
+import { formatCredits, priceOf } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import type { Output } from "../output/output.ts";
 import type { Page } from "../render/page.ts";
@@ -107,10 +109,11 @@ export async function narrowing(
 ): Promise<Narrowed | null> {
   if (!(sink instanceof OwnedOutput) || ownership === undefined) return null;
   const { bought, again } = sink.rows;
-  const unreached = unreachedText(run.plan);
   const all = quote.bound === "matches" && run.state.rows >= quote.rows;
+  const unreached = all ? unreachedText(run.plan) : undefined;
   const shortfall = unreached ?? (all ? ((await ownership.certify(run)) ?? null) : null);
-  return { new: bought - again, again, whole: all ? shortfall === null : null, shortfall };
+  const others = unreached === undefined ? [] : commandsFor(run.plan, quote);
+  return { new: bought - again, again, whole: all ? shortfall === null : null, shortfall, others };
 }
 
 /** New people in no part, in a sentence; undefined where everybody is in one. */
@@ -118,5 +121,16 @@ function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | un
   const people = rowsOf(unreached.map(({ count }) => count));
   if (people === 0) return undefined;
   const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
-  return `${grouped(people)} of the new people were not bought: ${who.join(", ")}; without --new-only they are bought with those you own`;
+  return `${people === 1 ? "1 new person was" : `${grouped(people)} new people were`} not bought, as more of those you own would be bought again than was agreed to: ${who.join(", ")}`;
+}
+
+/** What buys them with those who are owned, and writes only them. */
+function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }: Quote): string[] {
+  return unreached
+    .flatMap(({ within = [] }) => within)
+    .map(({ filters, rows }, index) => {
+      const cap = formatCredits(priceOf(rows, unitPrice));
+      const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
+      return `headcount search ${flagsOf(filters)} --new-only --calls-per-credit 0 --max-credits ${cap} -o ${file}`;
+    });
 }

@@ -51,4 +51,6 @@ export interface Narrowed {
   /** Whether free counts said at the end that everybody of the segment is owned; null where a limit or cap left some out. */
   readonly whole: boolean | null;
   readonly shortfall: string | null;
+  /** What buys new people who were told from nobody owned: commands that can be copied. */
+  readonly others?: readonly string[];
 }

@@ -19,7 +19,7 @@ import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
 import { earlierRun } from "./earlier.ts";
-import { ending, fileExists, staleRun } from "./failures.ts";
+import { ending, fileExists, NEW_UNREACHED, staleRun } from "./failures.ts";
 import { planOf } from "./new-plan.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import { openOutput } from "./open-output.ts";
@@ -298,7 +298,8 @@ async function buyAndWrite(
   } catch (error) {
     await written?.abort().catch(() => undefined);
     // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
-    if (error instanceof CliError && error.code === TOO_FEW && run.state.rows > 0) {
+    const isOver = error instanceof CliError && (error.code === TOO_FEW || error.code === NEW_UNREACHED);
+    if (isOver && run.state.rows > 0) {
       await store.finish(run, deps.now()).catch(() => undefined);
     }
     const interrupted = deps.interrupted.aborted;

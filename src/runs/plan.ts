@@ -79,8 +79,12 @@ export interface Plan {
   readonly overlap?: number;
   /** What was drawn of the parts, in the order of the output: see `pagesText` of `planning/draw.ts`. */
   readonly draw?: { readonly seed: number; readonly pages: string };
-  /** People of such a segment whom no part holds: in words, and how many. */
-  readonly unreached?: readonly { readonly where: string; readonly count: number }[];
+  /** People of such a segment whom no part holds: in words, how many, and the smallest parts that hold them with people who are owned. */
+  readonly unreached?: readonly {
+    readonly where: string;
+    readonly count: number;
+    readonly within?: readonly { readonly filters: Filters; readonly rows: number }[];
+  }[];
   readonly paging: Dialect["paging"];
   /** Where pages are counted from 0. */
   readonly first_page?: 0;

@@ -1,0 +1,102 @@
+import { meet, type Segment } from "./algebra.ts";
+import { loosened, type Node, newIn, ownedIn, type Piece, piece, unsound } from "./node.ts";
+import type { Counts } from "./question.ts";
+import type { Values } from "./values.ts";
+
+/** New people whom no filter tells from others, and the smallest part of the segment that was found to hold them. */
+export interface Stuck {
+  readonly node: Node;
+  readonly count: number;
+}
+
+const isApart = ({ node, count }: Stuck): boolean => newIn(node) === count;
+
+const peopleOf = (stuck: readonly Stuck[]): number => stuck.reduce((sum, { count }) => sum + count, 0);
+
+export interface StraysDeps {
+  readonly counts: Counts;
+  readonly values: Values;
+  /** Calls in all, after which nobody is looked for any more. */
+  readonly maxCalls: number;
+  /** Owned people that may still be bought again. */
+  readonly room: () => number;
+  /** Whether buying so many owned people again costs less than parting them. */
+  readonly isCheap: (owned: number, fresh: number) => boolean;
+  readonly take: (cell: Node) => void;
+}
+
+/**
+ * Looks for new people of a node who are in none of its parts (names that go on with a character that no owned name has, values that are missing): by
+ * values, with the new people of the parts told from them by counts. The cells that are taken have nobody else new, so only owned people may be in a part too.
+ */
+export class Strays {
+  readonly #deps: StraysDeps;
+  readonly #taken: Node[] = [];
+
+  constructor(deps: StraysDeps) {
+    this.#deps = deps;
+  }
+
+  /** @param parts have no new person in common @param strays new people of the cell in none of them @returns who of them was not found */
+  async find(cell: Node, parts: readonly Node[], strays: number): Promise<readonly Stuck[]> {
+    if (strays === 0) return [];
+    const { counts, values, isCheap, room, maxCalls } = this.#deps;
+    const owned = ownedIn(cell);
+    const isAlone = newIn(cell) === strays;
+    if (isAlone && (owned === 0 || (owned <= room() && isCheap(owned, strays)))) return this.#take(cell);
+    const before = this.#taken.length;
+    let left = strays;
+    const given: Stuck[] = [];
+    for (const { key, left: lower, right: upper } of await values.cuts(cell, true)) {
+      if (left === 0 || counts.calls >= maxCalls) break;
+      const known = [...parts, ...this.#taken.slice(before), ...given.map(({ node }) => node)];
+      const halves = [await this.#half(cell, known, lower), await this.#half(cell, known, upper)];
+      if (halves.reduce((sum, half) => sum + half.cell.count, 0) > cell.count) {
+        values.refuse(key);
+        continue;
+      }
+      const there = halves.reduce((sum, { fresh }) => sum + fresh, 0);
+      if (halves.some(({ fresh }) => fresh < 0)) throw unsound("parts of a part have more new people than it has");
+      // Owned people without an address are taken for new ones where values are all that tells.
+      if (there > left) continue;
+      const stuck: Stuck[] = [];
+      for (const half of halves) stuck.push(...(await this.find(half.cell, half.parts, half.fresh)));
+      // All of them have a value of it: whoever is in a half is not found by another way that leads there.
+      if (there === left) return [...given, ...stuck];
+      // Who is in a cell with others who are new may be told from them by another key.
+      given.push(...stuck.filter(isApart));
+      left -= there - peopleOf(stuck.filter((each) => !isApart(each)));
+    }
+    if (left === 0) return given;
+    if (isAlone && left === strays && owned <= room()) return this.#take(cell);
+    return [...given, { node: cell, count: left }];
+  }
+
+  #take(cell: Node): readonly Stuck[] {
+    this.#taken.push(cell);
+    this.#deps.take(cell);
+    return [];
+  }
+
+  /** One half of a cell, of the parts that share it, and how many new people are in none of them. */
+  async #half(
+    cell: Node,
+    parts: readonly Node[],
+    { filters, holds }: Piece,
+  ): Promise<{ readonly cell: Node; readonly parts: readonly Node[]; readonly fresh: number }> {
+    const { counts } = this.#deps;
+    const half = await piece(cell, { filters, holds }, counts);
+    const shared: Node[] = [];
+    let fresh = newIn(half);
+    for (const part of fresh === 0 ? [] : parts) {
+      const both = meet(part.filters as Segment, filters as Segment);
+      if (both === undefined) continue;
+      const node = await piece(loosened(part, "known"), { filters: both, holds }, counts);
+      fresh -= newIn(node);
+      if (newIn(node) > 0) shared.push(node);
+      // Parts share nobody new: the others have nobody here.
+      if (fresh === 0) break;
+    }
+    return { cell: half, parts: shared, fresh };
+  }
+}
