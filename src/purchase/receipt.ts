@@ -182,8 +182,11 @@ function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bough
   return `${grouped(bought.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
 }
 
-function uncertainCap({ state }: Run, quote: Quote, bought: Doubled): string | null {
+function uncertainCap({ id, state }: Run, quote: Quote, bought: Doubled): string | null {
   const wanted = quote.rowsIfNothingLost;
   if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
-  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came`;
+  // A cap below that would leave rows out once more.
+  const missing = (quote.rowsUncapped ?? wanted) - state.rows;
+  const cap = formatCredits(credits(state.settled + state.uncertain + priceOf(missing, bought.price)));
+  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; headcount resume ${id} --max-credits ${cap} buys the other ${grouped(missing)}`;
 }
