@@ -43,9 +43,19 @@ export async function listedValues(
   return values;
 }
 
+/** A value of a line that may be a text of JSON, as jq prints it without -r, or a quoted cell of CSV: no value has the quotes. */
+function unquoted(line: string): string {
+  if (!/^"(?:[^"\\]|""|\\.)*"$/.test(line)) return line;
+  try {
+    return String(JSON.parse(line)).trim();
+  } catch {
+    return line.slice(1, -1).replaceAll('""', '"').trim();
+  }
+}
+
 async function linesOf(context: Context, flag: string, file: string): Promise<readonly string[]> {
   const text = await readInput(context, file, "values", MAX_BODY_BYTES);
-  const lines = text.split(/\r\n|\n|\r/).map((line) => line.trim());
+  const lines = text.split(/\r\n|\n|\r/).map((line) => unquoted(line.trim()));
   const values = [...new Set(lines.filter((line) => line !== ""))];
   if (values.length > 0) return values;
   // A filter without values would be no filter: the segment would grow.

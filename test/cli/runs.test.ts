@@ -110,6 +110,7 @@ describe("runs list and show", () => {
       account_id: "acme",
       key_mode: "live",
       target: { department: "Sales" },
+      sample: null,
       matches: 4,
       expected: 4,
       rows: 3,

@@ -233,6 +233,11 @@ describe("so many of each value", () => {
     expect(JSON.parse(quote.stdout)).toMatchObject({ rows: listed.length, bound: "sample" });
     expect(quote.stderr).toContain(`drawn of each country that the service lists: ${listed.length} values`);
     const more = await u.run([...argv, "--max-credits", "300"]);
+    const [run] = JSON.parse((await u.run(["runs", "--json"])).stdout) as {
+      sample: { spread: { values: string[] } };
+    }[];
+    expect(run?.sample).toMatchObject({ rows: 1, seed: 1, spread: { key: "country" } });
+    expect(run?.sample.spread.values.length).toBe(listed.length);
     expect(more).toMatchObject({ code: 0, stderr: expect.stringContaining(`Exported ${listed.length} `) });
     expect(new Set(readCsv(u.read("c.csv")).map(({ country }) => country))).toEqual(new Set(listed));
   });

@@ -112,6 +112,11 @@ describe("values and files", () => {
     expect((await u.run(["count", "--country", "@-"], { stdin: "germany\nfrance" })).stdout).toBe(two);
     const three = await u.run(["count", "--country", "@countries.txt", "--country", "spain", "--json"]);
     expect(JSON.parse(three.stdout).filters).toEqual({ country: ["france", "germany", "spain"] });
+    writeFileSync(u.file("quoted.txt"), '"france"\n"Cote d\\u0027Ivoire"\n"the ""old"" one"\n"a" and "b"\n""\n');
+    const quoted = await u.run(["count", "--title", "@quoted.txt", "--json"]);
+    expect(JSON.parse(quoted.stdout).filters).toEqual({
+      title: ["france", "Cote d'Ivoire", 'the "old" one', '"a" and "b"'],
+    });
     const literal = await u.run(["count", "--title", "@@home", "--json"]);
     expect(JSON.parse(literal.stdout).filters).toEqual({ title: "@home" });
   });

@@ -78,6 +78,7 @@ export function runDocument(run: RunSummary) {
     account_id: plan.account_id,
     key_mode: plan.key_mode,
     target: plan.target.kind === "search" ? plan.target.filters : plan.target.companies,
+    sample: sampleOf(plan),
     matches: plan.matches,
     expected: run.expected,
     rows: run.rows,
@@ -92,6 +93,13 @@ export function runDocument(run: RunSummary) {
     last_at: new Date(run.lastAt).toISOString(),
     problem: run.problem ?? null,
   };
+}
+
+/** What was drawn, where people were drawn by chance. */
+function sampleOf({ target, draw }: RunSummary["plan"]) {
+  if (target.kind !== "search" || target.sample === undefined) return null;
+  const { rows, seed, spread } = target.sample;
+  return { rows, seed: draw?.seed ?? seed, spread };
 }
 
 const COLUMNS = [
