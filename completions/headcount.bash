@@ -76,8 +76,8 @@ __headcount_tree() {
     many='' ;;
   'mcp')
     commands='install'
-    flags='--max-credits --per --budget --ask-over --out -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --per --budget --ask-over --out -c --connection --base-url --paging --max-wait'
+    flags='--max-credits --per --budget --ask-over --out --http -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--max-credits --per --budget --ask-over --out --http -c --connection --base-url --paging --max-wait'
     many='' ;;
   'mcp install')
     commands=''

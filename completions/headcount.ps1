@@ -464,6 +464,7 @@ $headcountTree = @{
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
       '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
+      '--http' = @{ Text = 'serve on this machine''s loopback instead (0 picks a port); prints URL and token'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

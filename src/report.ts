@@ -8,7 +8,8 @@ export function report(error: unknown, argv: readonly string[], context: Context
   const failure = failureOf(error);
   if (failure.exitCode === EXIT.pipeClosed) return EXIT.pipeClosed;
   const json = `${JSON.stringify({ error: errorObject(failure) })}\n`;
-  if (argv.includes("--json")) context.stderr.write(context.stderr.isTTY === true ? harmlessJson(json) : json);
+  const wanted = argv.includes("--json") || context.env.HEADCOUNT_JSON === "1";
+  if (wanted) context.stderr.write(context.stderr.isTTY === true ? harmlessJson(json) : json);
   else context.stderr.write(errorText(failure));
   if (failure.exitCode === EXIT.bug && context.env.HEADCOUNT_DEBUG && error instanceof Error) {
     context.stderr.write(`${error.stack ?? ""}\n`);

@@ -10,6 +10,22 @@ async function run(...argv: string[]): Promise<{ code: number; stdout: string; s
   return { code, stdout: tested.stdout(), stderr: tested.stderr() };
 }
 
+test("HEADCOUNT_JSON=1 makes errors JSON as --json does, and nothing else of it", async () => {
+  const told = async (argv: readonly string[], env: Readonly<Record<string, string>>) => {
+    const tested = testContext({ env, argv });
+    return { code: await main(argv, tested.context), stdout: tested.stdout(), stderr: tested.stderr() };
+  };
+  const [plain, asked, set] = [
+    await told(["filters", "contry"], { HEADCOUNT_JSON: "0" }),
+    await told(["filters", "contry", "--json"], {}),
+    await told(["filters", "contry"], { HEADCOUNT_JSON: "1" }),
+  ];
+  expect(plain.stderr).toMatch(/^error: /);
+  expect(set).toEqual(asked);
+  expect(JSON.parse(set.stderr)).toMatchObject({ error: { code: "unknown_filter", exit_code: 2 } });
+  expect((await told(["filters", "country"], { HEADCOUNT_JSON: "1" })).stdout).toMatch(/^key\tcountry/);
+});
+
 describe("a word with no place", () => {
   test.each([
     [

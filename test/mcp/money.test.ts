@@ -1,7 +1,7 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { type Agent, type AgentOptions, type Reply, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
+import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
 import { BIN, charged, spentBy, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -32,9 +32,6 @@ async function start(argv: readonly string[], options: AgentOptions = { answer: 
 const quoted = async (agent: Agent, profiles: number, filters: object = FRENCH.filters) =>
   agent.call("quote", { kind: "people", filters, profiles });
 const idOf = ({ data }: { readonly data: Readonly<Record<string, unknown>> }) => String(data.quote_id);
-
-const quoteOf = ({ result }: Reply) =>
-  (result as { structuredContent: { quote_id: string } }).structuredContent.quote_id;
 
 test("without a cap the paid tools do not exist", async () => {
   const agent = await start([]);

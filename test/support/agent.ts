@@ -69,6 +69,8 @@ export async function startAgent(of: User, argv: readonly string[], options: Age
       return { action, ...(content === undefined ? {} : { content: { ...content } }) };
     });
   await client.connect(transport);
+  // From here on the library holds every result against its outputSchema.
+  await client.listTools();
   return {
     client,
     questions,
@@ -157,3 +159,7 @@ export function rawAgent(
 /** The sentences of a reply's result, or its error. */
 export const textOf = ({ result, error }: Reply): string =>
   error?.message ?? ((result?.content ?? []) as { text?: string }[]).map((each) => each.text ?? "").join("\n");
+
+/** The id in a reply of `quote`. */
+export const quoteOf = ({ result }: Reply): string =>
+  (result as { readonly structuredContent: { readonly quote_id: string } }).structuredContent.quote_id;

@@ -5,7 +5,7 @@ import type { Context } from "../../context.ts";
 import { type Credits, parseCredits, ZERO } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import { type GlobalOptions, offering } from "../../options.ts";
+import { type GlobalOptions, offering, wholeNumber } from "../../options.ts";
 import { optional } from "../../output/optional.ts";
 import { creditAmount } from "../export-options.ts";
 import { CLIENTS, type Client, configFor } from "./install.ts";
@@ -19,6 +19,7 @@ interface McpOptions extends GlobalOptions {
   readonly budget?: string;
   readonly askOver?: Credits;
   readonly out?: string;
+  readonly http?: number;
 }
 
 const name = (text: string): string => {
@@ -55,6 +56,12 @@ export function register(program: Command, context: Context, run = serve): void 
       "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin and stdout. It counts and quotes for free; it buys only where a cap is given here, and asks a person first. The cap holds whatever the agent does with these tools; against one that has a shell the wall is a key with a cap of its own.",
     );
   addCapOptions(command)
+    .addOption(
+      new Option(
+        "--http <port>",
+        "serve on this machine's loopback instead (0 picks a port); prints URL and token",
+      ).argParser(wholeNumber("--http", 0, 65_535)),
+    )
     .addHelpText(
       "after",
       `
@@ -129,18 +136,28 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     positions: new RowPositions(),
   };
   const work = new AtWork();
+  const factory = serverFactory(sdk, validators, world, work);
+  const ended = new Promise<void>((done) => {
+    if (options.http === undefined) context.stdin.once("end", done).once("close", done);
+    closing.signal.addEventListener("abort", () => done(), { once: true });
+    if (closing.signal.aborted) done();
+  });
+  if (options.http !== undefined) {
+    const { openHttp } = await import("./http.ts");
+    const door = await openHttp(sdk, factory, { port: options.http, token: context.env.HEADCOUNT_MCP_TOKEN });
+    context.stdout.write(`${JSON.stringify({ url: door.url, token: door.token })}\n`);
+    await ended;
+    await work.ended();
+    return await door.close();
+  }
   const transport = new stdio.StdioServerTransport(context.stdin, context.stdout);
-  const handle = stdio.serveStdio(serverFactory(sdk, validators, world, work), {
+  const handle = stdio.serveStdio(factory, {
     transport,
     onerror: (error) => {
       if (options.verbose === true) context.stderr.write(`mcp: ${error.name}\n`);
     },
   });
-  await new Promise<void>((done) => {
-    context.stdin.once("end", done).once("close", done);
-    closing.signal.addEventListener("abort", () => done(), { once: true });
-    if (closing.signal.aborted) done();
-  });
+  await ended;
   stop();
   await work.ended();
   await handle.close();
