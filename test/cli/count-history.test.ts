@@ -101,6 +101,8 @@ describe("count --history", () => {
     expect(again).toMatchObject({ code: 2 });
     expect(again.stderr).toContain("--overwrite replaces it");
     expect((await u.run([...argv, "--overwrite"])).code).toBe(0);
+    const nowhere = await u.run([...argv.slice(0, -1), "none/trend.svg"]);
+    expect(nowhere).toMatchObject({ code: 2, stderr: expect.stringContaining(`none does not exist\nhint: mkdir -p `) });
   });
 
   test("bounded: the newest thousand and room for as many, and the segments that were counted last", () => {

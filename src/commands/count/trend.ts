@@ -82,8 +82,10 @@ async function writePlot(
 ): Promise<void> {
   const title = name === "" || name === "-" ? spokenFilters(filters) : name;
   const svg = trendSvg(history, { title, description: canonicalJson(canonical) });
+  const { checkOutput } = await import("../../output/output.ts");
+  const path = await checkOutput(resolve(context.cwd, file));
   try {
-    await new Disk().replaceFile(resolve(context.cwd, file), svg, "plot", overwrite === true);
+    await new Disk().replaceFile(path, svg, "plot", overwrite === true);
   } catch (error) {
     if (errorCode(error) !== "EEXIST") throw error;
     throw usageError(`${file} is there already`, "--overwrite replaces it, or choose another name", "file_exists");
