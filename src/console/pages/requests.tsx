@@ -64,6 +64,7 @@ export function RequestsPage() {
       {rows.value?.length === 0 ? (
         <p class="soft">None since the service was started. The console's own calls are left out.</p>
       ) : null}
+      <Refused rows={rows.value ?? []} />
       <Scroll name="Requests">
         <table hidden={(rows.value ?? []).length === 0}>
           <thead>
@@ -98,6 +99,35 @@ export function RequestsPage() {
         </table>
       </Scroll>
     </>
+  );
+}
+
+/** What was refused or failed, by status and call, the most frequent first. */
+function Refused({ rows }: { readonly rows: readonly Request[] }) {
+  const groups = new Map<string, { readonly row: Request; count: number }>();
+  for (const row of rows.filter(({ status }) => status >= 400)) {
+    const name = `${row.status} ${row.method} ${row.route ?? "(no such route)"}`;
+    const group = groups.get(name) ?? { row, count: 0 };
+    group.count += 1;
+    groups.set(name, group);
+  }
+  if (groups.size === 0) return null;
+  return (
+    <section class="card" aria-labelledby="refused">
+      <h2 id="refused">Refused and failed</h2>
+      <ul class="plain" data-testid="refused">
+        {[...groups]
+          .sort(([, a], [, b]) => b.count - a.count)
+          .map(([name, { count, row }]) => (
+            <li key={name} class="line">
+              <b>{grouped(count)}</b> {name}
+              <span class="soft">
+                last {new Date(row.at).toLocaleTimeString()} · {row.request_id}
+              </span>
+            </li>
+          ))}
+      </ul>
+    </section>
   );
 }
 

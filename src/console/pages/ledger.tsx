@@ -1,0 +1,181 @@
+import { useSignal } from "@preact/signals";
+import { useEffect } from "preact/hooks";
+import { api } from "../api.ts";
+import { grouped } from "../segment.ts";
+import { fail, mode } from "../state.ts";
+import { Scroll } from "./scroll.tsx";
+
+interface Entry {
+  readonly id: string;
+  readonly at: string;
+  readonly kind: string;
+  readonly call: string | null;
+  readonly key: string | null;
+  readonly actor: string | null;
+  readonly rows: number | null;
+  readonly price: number | null;
+  readonly amount: number;
+  readonly balance_after: number;
+  readonly request_id: string | null;
+  readonly note: string;
+}
+
+/** Every movement of credits, newest first. */
+export function Ledger() {
+  const entries = useSignal<readonly Entry[]>([]);
+  const next = useSignal<string | null>(null);
+  const [call, key, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
+  const chosen = { mode: mode.value, call: call.value, key: key.value };
+  const load = (after: string | null): void => {
+    entriesOf(chosen, after, 50)
+      .then((found) => {
+        entries.value = after === null ? found.entries : [...entries.value, ...found.entries];
+        next.value = found.next;
+      })
+      .catch(fail);
+  };
+  useEffect(() => load(null), [mode.value, call.value, key.value]);
+  const save = (): void => {
+    isBusy.value = true;
+    saveCsv(chosen)
+      .catch(fail)
+      .finally(() => (isBusy.value = false));
+  };
+  return (
+    <section class="card" aria-labelledby="ledger">
+      <div class="head">
+        <h2 id="ledger">Ledger</h2>
+        <label>
+          call{" "}
+          <select value={call.value} onChange={(event) => (call.value = event.currentTarget.value)}>
+            <option value="">all</option>
+            <option value="person_search">person search</option>
+            <option value="company_enrich">company enrich</option>
+            <option value="company_employees">company employees</option>
+          </select>
+        </label>
+        <KeyFilter value={key.value} onChange={(id) => (key.value = id)} />
+        <button type="button" class="quiet" disabled={isBusy.value} onClick={save}>
+          Download CSV
+        </button>
+      </div>
+      {entries.value.length === 0 ? <p class="soft">Nothing yet.</p> : null}
+      <Entries entries={entries.value} />
+      {next.value === null ? null : (
+        <button type="button" onClick={() => load(next.value)}>
+          Older entries
+        </button>
+      )}
+    </section>
+  );
+}
+
+const Entries = ({ entries }: { readonly entries: readonly Entry[] }) => (
+  <Scroll name="Entries">
+    <table data-testid="ledger" hidden={entries.length === 0}>
+      <thead>
+        <tr>
+          {["Time", "Entry", "Key"].map((name) => (
+            <th key={name} scope="col">
+              {name}
+            </th>
+          ))}
+          {["Rows", "Credits", "Balance after"].map((name) => (
+            <th key={name} scope="col" class="n">
+              {name}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {entries.map((entry) => (
+          <tr key={entry.id}>
+            <td class="tight">{new Date(entry.at).toLocaleString()}</td>
+            <td>
+              {entry.call?.replaceAll("_", " ") ?? entry.kind}
+              {entry.note === "" || entry.note === entry.call ? null : <span class="soft"> · {entry.note}</span>}
+            </td>
+            <td class="tight">{entry.key ?? ""}</td>
+            <td class="n">{entry.rows === null ? "" : grouped(entry.rows)}</td>
+            <td class="n">{grouped(entry.amount)}</td>
+            <td class="n">{grouped(entry.balance_after)}</td>
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  </Scroll>
+);
+
+/** All keys there are, and all console sessions that charged lately. */
+function KeyFilter({ onChange, value }: { readonly value: string; readonly onChange: (id: string) => void }) {
+  const names = useSignal<ReadonlyMap<string, string>>(new Map());
+  useEffect(() => {
+    const turn = new AbortController();
+    const keys = api<{ keys: readonly { id: string; name: string }[] }>("GET", "/keys", undefined, turn.signal);
+    const path = `/usage?by=key&days=90&mode=${mode.value}`;
+    const used = api<{ rows: readonly { key: string | null }[] }>("GET", path, undefined, turn.signal);
+    Promise.all([keys, used])
+      .then(([made, usage]) => {
+        const found = new Map(made.keys.map(({ id, name }) => [id, `${name} (${id})`]));
+        for (const { key } of usage.rows) if (key !== null && !found.has(key)) found.set(key, key);
+        names.value = found;
+      })
+      .catch(fail);
+    return () => turn.abort();
+  }, [mode.value]);
+  return (
+    <label>
+      key{" "}
+      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
+        <option value="">all</option>
+        {[...names.value].map(([id, name]) => (
+          <option key={id} value={id}>
+            {name}
+          </option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
+interface Chosen {
+  readonly mode: string;
+  readonly call: string;
+  readonly key: string;
+}
+
+function entriesOf({ call, key, mode: of }: Chosen, after: string | null, limit: number) {
+  const query = new URLSearchParams({ mode: of, limit: String(limit) });
+  if (after !== null) query.set("after", after);
+  if (call !== "") query.set("call", call);
+  if (key !== "") query.set("key", key);
+  return api<{ entries: readonly Entry[]; next: string | null }>("GET", `/entries?${query}`);
+}
+
+const COLUMNS = [
+  ...(["id", "at", "kind", "call", "key", "actor", "rows", "price"] as const),
+  ...(["amount", "balance_after", "request_id", "note"] as const),
+];
+
+/** Every entry that is chosen, the newest first, to its end: a ledger that is cut says nothing. */
+async function saveCsv(chosen: Chosen): Promise<void> {
+  const lines = [COLUMNS.join(",")];
+  let after: string | null = null;
+  do {
+    const page: Awaited<ReturnType<typeof entriesOf>> = await entriesOf(chosen, after, 200);
+    for (const entry of page.entries) lines.push(COLUMNS.map((column) => cell(entry[column])).join(","));
+    after = page.next;
+  } while (after !== null);
+  const url = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
+  const link = document.createElement("a");
+  [link.href, link.download] = [url, `ledger-${chosen.mode}.csv`];
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(url), 60_000);
+}
+
+/** A cell of CSV. A note that begins like a formula is text to a spreadsheet too. */
+export function cell(value: string | number | null): string {
+  if (typeof value !== "string") return value === null ? "" : String(value);
+  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+}

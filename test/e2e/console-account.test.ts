@@ -1,0 +1,75 @@
+import { readFileSync } from "node:fs";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { parseCredits } from "../../src/contract/money.ts";
+import { makeLink } from "../../src/service/console/sessions.ts";
+import { type Browser, HAS_CHROMIUM, launchBrowser, violations, watch } from "../support/browser.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
+  let service: TestService;
+  let browser: Browser;
+  beforeAll(async () => {
+    [service, browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
+  }, 60_000);
+  afterAll(async () => {
+    await browser.close();
+    await service.close();
+  });
+
+  test("what it says, plots and saves is the ledger, to the credit", async () => {
+    const search = (rows: number) =>
+      service.call("/v1/person/search", { method: "POST", body: { filters: {}, per_page: rows } });
+    for (let bought = 1; bought <= 60; bought++) expect((await search(bought % 7 === 0 ? 3 : 1)).status).toBe(200);
+    expect((await service.call("/v1/person/nothing")).status).toBe(404);
+    expect((await service.call("/v1/person/nothing")).status).toBe(404);
+    await service.store.grant("default", "live", parseCredits("0.25") as never, '=HYPERLINK("x","y"),\u202eβ');
+    const { balance } = await service.store.balance("default", "live");
+    const context = await browser.newContext({ viewport: { width: 1360, height: 900 } });
+    const page = await context.newPage();
+    const wrong = watch(page, service.url);
+    const token = await makeLink(service.store, {
+      accountId: "default",
+      role: "operator",
+      now: Date.now(),
+      by: "test",
+    });
+    await page.goto(`${service.url}/console/enter#t=${token}`);
+    await page.getByRole("link", { name: "Account", exact: true }).click();
+    const legend = page.locator(".legend li");
+    await expect.poll(() => legend.allInnerTexts()).toEqual([`${service.keyId} 76`]);
+    await page.getByRole("button", { name: "by call" }).click();
+    await expect.poll(() => legend.allInnerTexts()).toEqual(["person search 76"]);
+    expect(await page.locator(".plot").getAttribute("aria-label")).toContain("76 credits in 30 days");
+    expect(await violations(page)).toEqual([]);
+    const save = async (): Promise<readonly string[]> => {
+      const [download] = await Promise.all([
+        page.waitForEvent("download"),
+        page.getByRole("button", { name: "Download CSV" }).click(),
+      ]);
+      expect(download.suggestedFilename()).toBe("ledger-live.csv");
+      return readFileSync(await download.path(), "utf8")
+        .split("\r\n")
+        .slice(1, -1);
+    };
+    // The page shows fifty; the file has all of them.
+    await expect.poll(() => page.locator("[data-testid=ledger] tbody tr").count()).toBe(50);
+    const lines = await save();
+    const entries = await service.store.entries({ accountId: "default", mode: "live", limit: 200 });
+    expect(lines.map((line) => line.split(",")[0])).toEqual(entries.map(({ id }) => String(id)));
+    const amounts = lines.map((line) => parseCredits(line.split(",")[8] ?? "") ?? 0n);
+    expect(amounts.reduce<bigint>((sum, each) => sum + each, 0n)).toBe(balance);
+    // A note is text, for a spreadsheet too.
+    expect(lines[0]).toContain(`"'=HYPERLINK(""x"",""y""),\u202eβ"`);
+    await page.locator("section[aria-labelledby=ledger] select").nth(1).selectOption(service.keyId);
+    await expect.poll(() => page.locator("[data-testid=ledger]").textContent()).not.toContain("grant");
+    expect((await save()).length).toBe(60);
+    expect(await service.store.verify()).toEqual([]);
+    await page.getByRole("link", { name: "Requests" }).click();
+    await expect
+      .poll(() => page.locator("[data-testid=refused] li").allTextContents())
+      .toEqual([expect.stringMatching(/^2 404 GET/)]);
+    expect(await violations(page)).toEqual([]);
+    expect(wrong).toEqual([]);
+    await context.close();
+  }, 60_000);
+});
