@@ -27,8 +27,7 @@ export function RequestsPage() {
   useEffect(() => {
     const turn = new AbortController();
     const load = (): void => {
-      const query = status.value === "" ? "" : `?status=${status.value}`;
-      api<{ requests: readonly Request[] }>("GET", `/requests${query}`, undefined, turn.signal)
+      api<{ requests: readonly Request[] }>("GET", `/requests?status=${status.value}`, undefined, turn.signal)
         .then((found) => (rows.value = found.requests))
         .catch(fail);
     };

@@ -50,7 +50,9 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
           {counting.value || found === undefined ? "" : `${counted(found.count, "person", "people")} match`}
         </p>
       </div>
-      {found === undefined ? null : (
+      {found === undefined ? (
+        <div class="price" />
+      ) : (
         <div class="price">
           {isEmpty ? (
             <p>Nobody matches. Take a filter away: suggestions show how many each value has.</p>
@@ -127,7 +129,7 @@ function Breakdown() {
         </p>
       ) : null}
       {facets === undefined ? (
-        <p class="soft">…</p>
+        <p class="soft bars waiting">…</p>
       ) : facets.reason !== undefined ? (
         <p class="soft">Not counted: {facets.reason}</p>
       ) : asTable.value ? (
