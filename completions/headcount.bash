@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress jobs login logout connections doctor serve service completion help'
+    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget jobs login logout connections doctor serve service completion help'
     flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
@@ -193,6 +193,11 @@ __headcount_tree() {
     commands=''
     flags='--kind -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--kind -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'forget')
+    commands=''
+    flags='--dry-run -y --yes -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
     many='' ;;
   'jobs')
     commands='run status list show systemd cron schema'
@@ -548,7 +553,7 @@ __headcount_values() {
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'forget' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

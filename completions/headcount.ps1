@@ -19,6 +19,7 @@ $headcountTree = @{
       'owned' = 'what you own: everybody ever bought, once (offline)'
       'sql' = 'ask the people you own with SQL (offline)'
       'suppress' = 'leave people out of every output from now on (offline)'
+      'forget' = 'delete a person from all that is kept (offline)'
       'jobs' = 'run exports on a schedule, within a budget'
       'login' = 'store a key for a connection'
       'logout' = 'remove a connection''s key'
@@ -852,6 +853,20 @@ $headcountTree = @{
     Arguments = @(@{ Kind = 'text' })
     Many = $true
   }
+  'forget' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--dry-run' = @{ Text = 'only list what would be deleted'; Value = $null }
+      '-y' = @{ Text = 'do not ask'; Value = $null }
+      '--yes' = @{ Text = 'do not ask'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
   'jobs' = @{
     Commands = [ordered]@{
       'run' = 'Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure''s. A job that is at work already ends with 9; under a budget jobs wait for each other.'
@@ -1641,7 +1656,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'forget', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -40,6 +40,12 @@ export const COMMANDS: readonly CommandEntry[] = [
     "leave people out of every output (offline)",
     () => import("./commands/suppress/suppress.ts"),
   ),
+  entry(
+    "Keep",
+    "forget",
+    "delete a person from all that is kept (offline)",
+    () => import("./commands/forget/forget.ts"),
+  ),
   entry("Keep", "jobs", "run exports on a schedule, within a budget", async () => {
     const { register } = await import("./commands/jobs/jobs.ts");
     return { register: (program, context) => register(program, context, buildProgram) };

@@ -7,6 +7,7 @@ import { canonicalAddress, isSlug, normalForm } from "../contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../contract/suppression.ts";
 import { type CliError, usageError } from "../errors.ts";
 import { type Answer, askViews } from "./ask.ts";
+import { type Body, bodiesOf, forgetPeople, forgetTargets, keepForgotten, wipe } from "./forget.ts";
 import { Hidden } from "./hidden.ts";
 import { fieldsOf, type Purchase } from "./history.ts";
 import { Lists } from "./lists.ts";
@@ -60,6 +61,8 @@ export interface PaidPage {
   /** Epoch milliseconds. */
   readonly at: number;
   readonly rows: readonly NewRow[];
+  /** What the rows cost that came too and are forgotten since, in millionths. */
+  readonly forgotten?: readonly bigint[];
 }
 
 export interface BoughtRun {
@@ -111,8 +114,10 @@ export class Library {
     return this.#statement("SELECT 1 FROM page WHERE run = ? AND unit = ?").get(run, unit) !== undefined;
   }
 
-  hasRun(id: string): boolean {
-    return this.#statement("SELECT 1 FROM run WHERE id = ? AND finished_at IS NOT NULL").get(id) !== undefined;
+  /** Whether all of a run is in. @param finishedAt when it finished, in epoch milliseconds: one that went on since has more */
+  hasRun(id: string, finishedAt: number | undefined): boolean {
+    if (finishedAt === undefined) return false;
+    return this.#statement("SELECT 1 FROM run WHERE id = ? AND finished_at = ?").get(id, finishedAt) !== undefined;
   }
 
   /** Whether a run brought anybody, also one that was removed since. */
@@ -126,6 +131,7 @@ export class Library {
       for (const page of pages) {
         if (this.hasPage(page.run, page.unit)) continue;
         for (const row of page.rows) this.#add(page, row);
+        keepForgotten(this.#database, page);
         this.#statement("INSERT INTO page VALUES (?, ?)").run(page.run, page.unit);
       }
       this.#hidden.look();
@@ -137,8 +143,13 @@ export class Library {
     const list = JSON.stringify(runs);
     this.#transaction(() => {
       const stale = "(SELECT value FROM json_each(?))";
-      const people = this.#statement(`SELECT DISTINCT person FROM purchase WHERE run IN ${stale}`).all(list);
-      for (const table of ["purchase", "page"]) this.#statement(`DELETE FROM ${table} WHERE run IN ${stale}`).run(list);
+      const people = this.#statement(`SELECT DISTINCT person FROM purchase WHERE person > 0 AND run IN ${stale}`).all(
+        list,
+      );
+      for (const table of ["purchase", "page"])
+        this.#statement(
+          `DELETE FROM ${table} WHERE run IN ${stale}${table === "purchase" ? " AND person > 0" : ""}`,
+        ).run(list);
       this.#statement(`DELETE FROM run WHERE id IN ${stale}`).run(list);
       for (const { person } of people as { person: number }[]) this.#settleOn(person);
       this.#hidden.look();
@@ -213,6 +224,18 @@ export class Library {
       : undefined;
     if (same !== undefined) return same.r;
     return Number(this.#statement("INSERT INTO record (person, body) VALUES (?, ?)").run(person, text).lastInsertRowid);
+  }
+
+  /** Every record that came of everybody, suppressed ones too, as JSON text. */
+  bodies(): Iterable<Body> {
+    return bodiesOf(this.#database);
+  }
+
+  /** Deletes the people of some records so that no byte of them is left. @param named whether the text of what a run was bought by names them */
+  forget(is: (body: string) => boolean, named: (target: string) => boolean): void {
+    forgetPeople(this.#database, is);
+    forgetTargets(this.#database, named);
+    wipe(this.#database, this.path);
   }
 
   /** How many people are in it, suppressed ones too. */

@@ -57,6 +57,12 @@ export class Lists {
     return { ...row, filters: JSON.parse(row.filters) as Filters, view: JSON.parse(row.view) as SavedView };
   }
 
+  /** The files of all lists, as absolute paths. */
+  outputs(): string[] {
+    const rows = this.#database.prepare("SELECT output FROM list ORDER BY n").all() as { output: string }[];
+    return rows.map(({ output }) => output);
+  }
+
   /** Who is in a list now. */
   members(list: number): string[] {
     const rows = this.#database.prepare("SELECT person FROM member WHERE list = ? AND until IS NULL").all(list);

@@ -81,7 +81,7 @@ CREATE TEMP VIEW people AS SELECT ${PERSON_FIELDS.map((field) => `body ->> '$.${
   (SELECT sum(price) ${CREDITS} FROM purchase WHERE purchase.person = n) AS credits
   FROM person JOIN record ON r = person.record;
 CREATE TEMP VIEW purchases AS SELECT body ->> '$.id' AS id, body ->> '$.name' AS name, ${ISO("at")} AS at, run, price ${CREDITS} AS credits
-  FROM purchase JOIN record ON r = purchase.record;
+  FROM purchase LEFT JOIN record ON r = purchase.record;
 CREATE TEMP VIEW lists AS SELECT output AS list, canonical AS filters, ${ISO("at")} AS at,
   (SELECT count(*) FROM member WHERE member.list = n AND until IS NULL) AS people FROM list;
 CREATE TEMP VIEW refreshes AS SELECT output AS list, refresh, ${ISO("refresh.at")} AS at, dataset_version, count, added, removed, changed, calls,

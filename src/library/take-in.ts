@@ -49,7 +49,7 @@ export async function openLibrary(
     let pages = 0;
     // Oldest first, so that a person's newest record comes last.
     for (const id of [...plans.keys()].sort()) {
-      if (library.hasRun(id)) continue;
+      if (library.hasRun(id, store.finishedAt(id))) continue;
       try {
         pages += await takeIn(library, await store.open(id));
       } catch (error) {
@@ -129,7 +129,10 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
     const { n } = unit.intent;
     if (library.hasPage(run.id, n)) continue;
     const page = Page.read(body, "person");
-    group.push({ run: run.id, unit: n, at: settled.at, rows: rowsOf(page, creditsOf(settled.used)) });
+    const used = creditsOf(settled.used);
+    const paid = Math.max(settled.rows, page.length);
+    const forgotten = Array.from({ length: paid - page.length }, (_, index) => share(used, paid, page.length + index));
+    group.push({ run: run.id, unit: n, at: settled.at, rows: rowsOf(page, used, paid), forgotten });
     rows += page.length;
     if (rows >= GROUP_ROWS) put();
   }
@@ -138,14 +141,16 @@ async function takeIn(library: Library, run: RunReader): Promise<number> {
   return taken;
 }
 
+const share = (used: bigint, rows: number, position: number): bigint =>
+  used / BigInt(rows) + (BigInt(position) < used % BigInt(rows) ? 1n : 0n);
+
 /** The rows of a page with what each of them cost; what does not divide is on the first ones, so that the sum is what was charged. */
-function rowsOf(page: Page, used: bigint): NewRow[] {
-  const length = BigInt(page.length);
+function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
   return Array.from({ length: page.length }, (_, position) => {
     const record = page.text(position);
     // A row that names nobody is known again where it comes again as it was.
     const identity = identityOf(page, position, "person") ?? `#${createHash("sha256").update(record).digest("hex")}`;
-    const price = used / length + (BigInt(position) < used % length ? 1n : 0n);
+    const price = share(used, paid, position);
     return { position, identity, values: filterValues(page.row(position)), price, record };
   });
 }

@@ -10,6 +10,7 @@ import { type Disk, errorCode, remove } from "./disk.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
 import { type Plan, type RunIdentity, targetText } from "./plan.ts";
+import { removeDrafts, rewriteReplies } from "./rewrite.ts";
 import {
   finishedSums,
   knownPlan,
@@ -133,6 +134,11 @@ export class RunStore {
     return readFile(join(this.#path(id), "input"), "utf8");
   }
 
+  /** When a run finished, in epoch milliseconds, by the end of its journal alone; undefined where that does not tell. */
+  finishedAt(id: string): number | undefined {
+    return finishedSums(this.#path(id), id)?.at;
+  }
+
   receipt(id: string): Promise<unknown> {
     return receiptOf(this.#path(id)).catch(() => undefined);
   }
@@ -248,6 +254,28 @@ export class RunStore {
       const gone = join(this.folder, `.gone-${plan.id}`);
       await this.#disk.rename(this.#path(plan.id), gone, "remove");
       await remove(gone);
+    } finally {
+      await held.release();
+    }
+  }
+
+  /** Writes a run's receipt and its replies again, each whole or not at all. @param change see {@link rewriteReplies} */
+  async rewrite(
+    id: string,
+    clock: Pick<LockOptions, "now" | "sleep">,
+    receipt: unknown,
+    change?: (body: Buffer) => Buffer | undefined,
+  ): Promise<void> {
+    const path = this.#path(id);
+    const { now, sleep } = clock;
+    const held = await acquireLock(join(path, "lock"), { now, sleep, what: `run ${id}` });
+    try {
+      await removeDrafts(path);
+      if (receipt !== undefined) {
+        const text = `${JSON.stringify(receipt, null, 2)}\n`;
+        await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
+      }
+      if (change !== undefined) await rewriteReplies(this.#disk, join(path, "journal.ndjson"), change);
     } finally {
       await held.release();
     }

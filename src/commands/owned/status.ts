@@ -9,6 +9,7 @@ import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 const NOTHING: LibraryTotals = {
   people: 0,
   suppressed: 0,
+  forgotten: 0,
   purchases: 0,
   credits: 0n,
   repeatCredits: 0n,
@@ -37,8 +38,9 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
     const document = {
       people: totals.people,
       suppressed: totals.suppressed,
+      forgotten: totals.forgotten,
       rows_paid: totals.purchases,
-      rows_repeated: totals.purchases - totals.people - totals.suppressed,
+      rows_repeated: totals.purchases - totals.people - totals.suppressed - totals.forgotten,
       credits: creditsToNumber(credits(totals.credits)),
       credits_for_repeated: creditsToNumber(credits(totals.repeatCredits)),
       runs: totals.runs,
@@ -55,6 +57,7 @@ async function printStatus(options: ShelfOptions, context: Context): Promise<voi
         "suppressed",
         totals.suppressed === 0 ? undefined : `${grouped(totals.suppressed)} more, left out of every answer`,
       ],
+      ["forgotten", totals.forgotten === 0 ? undefined : grouped(totals.forgotten)],
       ["paid for", `${counted(totals.purchases, "row")}, ${formatCreditsGrouped(credits(totals.credits))} credits`],
       [
         "bought again",

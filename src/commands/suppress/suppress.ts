@@ -22,7 +22,8 @@ Examples:
   $ headcount suppress remove northwind.example
 
 An address has a slash, a domain a dot and no slash; any other word is an id or the last part of an address. A domain stands for
-everybody who works there. People who are named in a search are not bought; people who merely match are paid for, and left out.`,
+everybody who works there. People who are named in a search are not bought; people who merely match are paid for, and left out.
+See also: headcount forget`,
     );
   addListCommands(suppress, context, {
     name: "headcount suppress",

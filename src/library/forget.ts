@@ -1,0 +1,86 @@
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { CliError, EXIT } from "../errors.ts";
+
+export interface Body {
+  /** The person's number. */
+  readonly n: number;
+  readonly body: string;
+}
+
+export const bodiesOf = (database: DatabaseSyncInstance): Iterable<Body> =>
+  database.prepare("SELECT person AS n, body FROM record ORDER BY person").iterate() as Iterable<Body>;
+
+/**
+ * Takes people out of a library with every record, list and change of theirs. What they cost stays, as purchases of nobody: under the
+ * negative of the number that they had.
+ */
+export function forgetPeople(database: DatabaseSyncInstance, is: (body: string) => boolean): void {
+  const people = new Set<number>();
+  for (const { n, body } of bodiesOf(database)) if (is(body)) people.add(n);
+  const list = JSON.stringify([...people]);
+  const these = "(SELECT value FROM json_each(?))";
+  const named = `(SELECT identity FROM person WHERE n IN ${these})`;
+  database.exec("PRAGMA secure_delete = ON; BEGIN IMMEDIATE");
+  try {
+    for (const table of ["member", "changed"]) {
+      database.prepare(`DELETE FROM ${table} WHERE person IN ${named}`).run(list);
+    }
+    database.prepare(`UPDATE purchase SET person = -person, record = 0 WHERE person IN ${these}`).run(list);
+    database.prepare(`DELETE FROM record WHERE person IN ${these}`).run(list);
+    database.prepare(`DELETE FROM suppressed WHERE person IN ${these}`).run(list);
+    database.prepare(`DELETE FROM person WHERE n IN ${these}`).run(list);
+    database.exec("COMMIT");
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/** Whoever was forgotten before the library knew of it. */
+const NOBODY = -(2 ** 40);
+
+/** Keeps what was paid for rows that are gone, where the library does not know it yet. */
+export function keepForgotten(
+  database: DatabaseSyncInstance,
+  page: {
+    readonly run: string;
+    readonly unit: number;
+    readonly at: number;
+    readonly rows: readonly unknown[];
+    readonly forgotten?: readonly bigint[];
+  },
+): void {
+  const { run, unit, at, rows, forgotten = [] } = page;
+  if (forgotten.length === 0) return;
+  const sql = "SELECT count(*) AS known FROM purchase WHERE person < 0 AND run = ? AND unit = ?";
+  const { known } = database.prepare(sql).get(run, unit) as { known: number };
+  const add = database.prepare("INSERT OR IGNORE INTO purchase VALUES (?, ?, ?, ?, ?, ?, 0)");
+  for (const [index, price] of forgotten.slice(known).entries()) {
+    add.run(NOBODY, at, run, unit, rows.length + index, price);
+  }
+}
+
+/** What a library's runs were bought by is text: those that name somebody lose it. */
+export function forgetTargets(database: DatabaseSyncInstance, names: (target: string) => boolean): void {
+  const rows = database.prepare("SELECT id, target FROM run").all() as { id: string; target: string }[];
+  const blank = database.prepare("UPDATE run SET target = 'forgotten' WHERE id = ?");
+  for (const { id, target } of rows) if (names(target)) blank.run(id);
+}
+
+/** Overwrites what was deleted: the log beside the file and free pages of it still have it. @throws CliError exit 9 where the file is open elsewhere */
+export function wipe(database: DatabaseSyncInstance, path: string): void {
+  database.exec("PRAGMA secure_delete = ON");
+  const busy = (): boolean =>
+    (database.prepare("PRAGMA wal_checkpoint(TRUNCATE)").get() as { busy: number }).busy !== 0;
+  if (!busy()) {
+    database.exec("VACUUM");
+    if (!busy()) return;
+  }
+  throw new CliError({
+    code: "locked",
+    category: "locked",
+    exitCode: EXIT.locked,
+    message: `${path} is open in another process: what was deleted is still in its log`,
+    hint: "stop it, then the same command again",
+  });
+}

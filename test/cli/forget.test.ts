@@ -1,0 +1,243 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import fc from "fast-check";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { Person } from "../../src/commands/forget/person.ts";
+import { spentBy, type User, user } from "../support/export.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
+
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 400, credits: 1_000_000 });
+});
+afterAll(() => service.close());
+
+type Row = Readonly<Record<"id" | "name" | "network_url", string>>;
+const rows = (text: string): Row[] =>
+  text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Row]));
+
+const ok = async (me: User, argv: readonly string[]): Promise<string> => {
+  const { code, stdout, stderr } = await me.run(argv);
+  expect(code, `${argv.join(" ")}: ${stderr}`).toBe(0);
+  return stdout;
+};
+
+const filesIn = (folder: string): string[] =>
+  readdirSync(folder, { recursive: true, encoding: "utf8" })
+    .map((name) => join(folder, name))
+    .filter((path) => statSync(path).isFile());
+
+/** Files of a folder in which somebody is to be found by a search for bytes. */
+function holding(folder: string, { id, network_url }: Row): string[] {
+  const slug = network_url.slice(network_url.lastIndexOf("/") + 1);
+  return filesIn(folder).filter((path) => {
+    const bytes = readFileSync(path);
+    return [id, slug].some((name) => bytes.includes(name));
+  });
+}
+
+const search = ["search", "--department", "Sales", "--yes", "--fresh"];
+
+/** Somebody with runs, a library, files in several forms and a list that is followed. */
+async function history(): Promise<{ me: User; all: Row[]; canary: Row }> {
+  const me = user(service.url, service.key);
+  const all = rows(await ok(me, [...search, "--format", "ndjson"]));
+  const canary = all[2] as Row;
+  await ok(me, [...search, "-o", "sales.csv", "--receipt", "receipt.json"]);
+  await ok(me, [...search, "-o", "sales.ndjson"]);
+  await ok(me, [...search, "-o", "sales.parquet"]);
+  await ok(me, ["search", "--network-url", canary.network_url, "--yes", "--format", "ndjson"]);
+  await ok(me, [...search, "--limit", "7", "--per-page", "3", "--format", "csv"]);
+  await ok(me, ["owned"]);
+  return { me, all, canary };
+}
+
+const spent = spentBy;
+
+describe("headcount forget", () => {
+  test("no file has the person any more, and what was spent is as it was", async () => {
+    const { me, all, canary } = await history();
+    const state = join(me.dir, "state");
+    expect(holding(state, canary).length).toBeGreaterThan(6);
+    const before = { spend: await spent(me), owned: JSON.parse(await ok(me, ["owned", "--json"])) };
+    const planned = JSON.parse(await ok(me, ["forget", canary.id, "--dry-run", "--json"]));
+    expect(planned.would_forget).toMatchObject({ owned: 1 });
+    expect(holding(me.dir, canary).length).toBeGreaterThan(8);
+    const done = JSON.parse(await ok(me, ["forget", canary.id, "--yes", "--json"]));
+    expect(done.forgot).toEqual(planned.would_forget);
+    expect(done.forgot.outputs.map(({ how }: { how: string }) => how)).toEqual(["again", "again", "again"]);
+    expect(holding(me.dir, canary)).toEqual([]);
+    expect(await spent(me)).toEqual(before.spend);
+    expect(JSON.parse(await ok(me, ["owned", "--json"]))).toMatchObject({
+      people: all.length - 1,
+      forgotten: 1,
+      rows_paid: before.owned.rows_paid,
+      rows_repeated: before.owned.rows_repeated,
+      credits: before.owned.credits,
+    });
+    const left = all.filter(({ id }) => id !== canary.id);
+    expect(rows(me.read("sales.ndjson"))).toEqual(left);
+    const parquet = `select count(*) as n from '${me.file("sales.parquet")}'`;
+    const { startDuckDb } = await import("../../src/dataset/duckdb.ts");
+    const instance = await startDuckDb({ threads: 1, memoryBytes: 2 ** 28 });
+    const reader = await (await instance.connect()).runAndReadAll(parquet);
+    expect(Number(reader.getRowsJS()[0]?.[0])).toBe(left.length);
+    instance.closeSync();
+    for (const { id } of JSON.parse(await ok(me, ["runs", "--json"])) as { id: string }[]) {
+      const shown = JSON.parse(await ok(me, ["runs", "show", id, "--json"])) as { status?: string };
+      expect(shown.status ?? "finished").not.toBe("damaged");
+      expect(await ok(me, ["runs", "export", id, "--format", "ndjson"])).not.toContain(canary.id);
+    }
+    // Bought again the person is in no output, and can be forgotten again.
+    expect(rows(await ok(me, [...search, "--format", "ndjson"]))).toEqual(left);
+    await ok(me, ["forget", canary.network_url, "--yes"]);
+    expect(holding(me.dir, canary)).toEqual([]);
+    await ok(me, ["owned", "rebuild"]);
+    expect(JSON.parse(await ok(me, ["owned", "--json"]))).toMatchObject({ people: all.length - 1 });
+    expect(await me.run(["forget", "nobody-at-all", "--yes"])).toMatchObject({ code: 6 });
+  });
+
+  test("asks first, names what it leaves, and says so with exit 5", async () => {
+    const { me, canary } = await history();
+    writeFileSync(me.file("sales.csv"), `${me.read("sales.csv")}mine\n`);
+    await ok(me, [...search, "-o", "duckdb:crm.duckdb#people"]);
+    expect((await me.run(["forget", canary.id])).code).toBe(2);
+    const asked = await me.run(["forget", canary.id], { tty: true, answers: ["n"] });
+    expect([asked.code, asked.stderr]).toEqual([10, expect.stringContaining("look yourself")]);
+    expect(holding(join(me.dir, "state"), canary).length).toBeGreaterThan(6);
+    const { code, stderr } = await me.run(["forget", canary.id, "--yes"]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("sales.csv")]);
+    expect(stderr).toContain("crm.duckdb#people");
+    expect(holding(join(me.dir, "state"), canary)).toEqual([]);
+    expect(me.read("sales.csv")).toContain("mine");
+  });
+
+  test("a list is named, and a refresh writes it again without the person at 0 credits", async () => {
+    const { me, all, canary } = await history();
+    await ok(me, ["refresh", "--department", "Sales", "-o", "list.ndjson", "--yes"]);
+    const { code, stderr } = await me.run(["forget", canary.id, "--yes"]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("list.ndjson")]);
+    expect(holding(join(me.dir, "state"), canary)).toEqual([]);
+    expect(rows(me.read("list.ndjson"))).toHaveLength(all.length);
+    await ok(me, ["refresh", "list.ndjson", "--yes", "--max-credits", "1"]);
+    expect(rows(me.read("list.ndjson"))).toHaveLength(all.length - 1);
+  });
+
+  test("killed at every step, the same command again does the rest", async () => {
+    const { me, canary, all } = await history();
+    const kept = join(me.dir, "kept");
+    const parts = ["state", "sales.csv", "sales.ndjson", "sales.parquet"];
+    for (const part of parts) cpSync(me.file(part), join(kept, part), { recursive: true });
+    const spend = await spent(me);
+    let step = 0;
+    for (let code: number | null = null; code !== 0; ) {
+      step += process.env.HEADCOUNT_LONG === undefined ? 5 : 1;
+      for (const part of parts) {
+        rmSync(me.file(part), { recursive: true, force: true });
+        cpSync(join(kept, part), me.file(part), { recursive: true });
+      }
+      const env = { ...process.env, ...me.env, HEADCOUNT_FAILPOINT: String(step) };
+      const killed = spawnSync(process.execPath, [BIN, "forget", canary.id, "--yes"], { cwd: me.dir, env });
+      code = killed.status;
+      expect([0, null], String(killed.stderr)).toContain(code);
+      // The person is known by one name only, as to somebody who tries again.
+      const again = await me.run(["forget", canary.id, "--yes"]);
+      expect([step, again.code, again.stderr]).toEqual([step, 0, ""]);
+      const found = parts
+        .filter((part) => part !== "kept")
+        .flatMap((part) =>
+          statSync(me.file(part)).isFile()
+            ? [me.file(part)].filter((path) => readFileSync(path).includes(canary.id))
+            : holding(me.file(part), canary),
+        );
+      expect([step, found]).toEqual([step, []]);
+      expect(await spent(me)).toEqual(spend);
+      expect(rows(me.read("sales.ndjson"))).toHaveLength(all.length - 1);
+    }
+    expect(step).toBeGreaterThan(20);
+  }, 240_000);
+
+  test("whatever happened before and happens then, nobody who was forgotten or suppressed comes out again", async () => {
+    const action = fc.oneof(
+      fc.record({ kind: fc.constant("buy" as const), limit: fc.integer({ min: 1, max: 30 }) }),
+      fc.record({ kind: fc.constant("resume" as const), limit: fc.integer({ min: 1, max: 40 }) }),
+      fc.record({ kind: fc.constantFrom("forget" as const, "suppress" as const), who: fc.nat(30) }),
+      fc.record({ kind: fc.constantFrom("refresh" as const, "rebuild" as const), who: fc.constant(0) }),
+    );
+    await fc.assert(
+      fc.asyncProperty(fc.array(action, { minLength: 4, maxLength: 10 }), async (actions) => {
+        const me = user(service.url, service.key);
+        const all = rows(await ok(me, [...search, "--format", "ndjson"]));
+        await ok(me, [...search, "-o", "list.ndjson"]);
+        const gone: Row[] = [];
+        const check = async (text: string): Promise<void> => {
+          const seen = rows(text).filter(({ id }) => gone.some((one) => one.id === id));
+          expect(seen).toEqual([]);
+        };
+        for (const step of actions) {
+          if (step.kind === "buy") {
+            await check(await ok(me, [...search, "--limit", String(step.limit), "--format", "ndjson"]));
+          } else if (step.kind === "resume") {
+            const { code, stdout } = await me.run([
+              "resume",
+              "last",
+              "--limit",
+              String(step.limit),
+              "--max-credits",
+              "900",
+            ]);
+            expect([0, 2]).toContain(code);
+            if (code === 0 && stdout.startsWith("{")) await check(stdout);
+          } else if (step.kind === "refresh") {
+            await ok(me, ["refresh", "list.ndjson", "--yes"]);
+          } else if (step.kind === "rebuild") await ok(me, ["owned", "rebuild"]);
+          else {
+            const who = all[step.who] as Row;
+            const { code } = await me.run(
+              step.kind === "forget" ? ["forget", who.id, "--yes"] : ["suppress", "add", who.network_url],
+            );
+            expect([0, 5, 6]).toContain(code);
+            gone.push(who);
+            if (step.kind === "forget") expect(holding(join(me.dir, "state"), who)).toEqual([]);
+          }
+          await check(await ok(me, ["owned", "export", "--format", "ndjson"]));
+          for (const { id } of JSON.parse(await ok(me, ["runs", "--json"])) as { id: string }[]) {
+            await check(await ok(me, ["runs", "export", id, "--format", "ndjson"]));
+          }
+          const total = Number((JSON.parse(await ok(me, ["owned", "--json"])) as { credits: number }).credits);
+          expect(total).toBe((await spentBy(me)).settled);
+        }
+      }),
+      { numRuns: 6, seed: 5 },
+    );
+  }, 240_000);
+});
+
+describe("who is meant", () => {
+  test("records are taken out of replies in any form, and other people stay", () => {
+    const person = new Person("network.example/in/ada");
+    const ada = { network_url: "https://www.network.example/in/Ada/", id: 7 };
+    const bob = { network_url: "network.example/in/bob", id: 8, big: "12345678901234567890" };
+    for (const [reply, left] of [
+      [{ result: [ada, bob] }, { result: [bob] }],
+      [{ result: { people: [{ person: ada }, { person: bob }] } }, { result: { people: [{ person: bob }] } }],
+      [[ada, ada], []],
+    ]) {
+      const after = person.without(Buffer.from(JSON.stringify(reply)), "");
+      expect(JSON.parse(String(after))).toEqual(left);
+    }
+    expect(person.without(Buffer.from(JSON.stringify({ result: [bob] })), "")).toBeUndefined();
+    expect(existsSync(BIN)).toBe(true);
+  });
+
+  test("an id is somebody's at one service only, an address everywhere", () => {
+    const person = new Person("network.example/in/ada");
+    person.add({ id: "7", address: "network.example/in/ada" }, "one");
+    expect(person.is({ id: "7", address: undefined }, "one")).toBe(true);
+    expect(person.is({ id: "7", address: undefined }, "other")).toBe(false);
+    expect(person.is({ id: "9", address: "network.example/in/ada" }, "other")).toBe(true);
+  });
+});
