@@ -1,0 +1,27 @@
+import { expect, test } from "vitest";
+import { QUOTE_MS, QuoteBook } from "../../src/commands/mcp/quotes.ts";
+
+const offered = {} as Parameters<QuoteBook["keep"]>[0];
+
+test("a quote is good for ten minutes and one use", () => {
+  let now = 1_000;
+  const book = new QuoteBook(() => now);
+  const [a, b] = [book.keep(offered), book.keep(offered)];
+  now += QUOTE_MS - 1;
+  expect(book.take(a.id).id).toBe(a.id);
+  expect(() => book.take(a.id)).toThrow("nothing was spent");
+  now += 1;
+  expect(() => book.find(b.id)).toThrow("older than ten minutes");
+});
+
+test("a question is answered once, by its own answer, and the last one counts", () => {
+  const book = new QuoteBook(() => 0);
+  const [a, b] = [book.keep(offered), book.keep(offered)];
+  const [first, second, other] = [book.ask(a.id), book.ask(a.id), book.ask(b.id)];
+  expect(book.answers(a.id, first)).toBe(false);
+  expect(book.answers(a.id, other)).toBe(false);
+  expect(book.answers(a.id, second)).toBe(true);
+  expect(book.answers(a.id, second)).toBe(false);
+  book.drop(b.id);
+  expect(book.answers(b.id, other)).toBe(false);
+});
