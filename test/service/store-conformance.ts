@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type Credits, credits } from "../../src/contract/money.ts";
+import type { ConsoleExport } from "../../src/service/console-store.ts";
 import { makeApiKey } from "../../src/service/keys.ts";
 import {
   HoldResolvedError,
@@ -719,6 +720,30 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         expect(await other.recover(0)).toBe(0);
         expect(await store.recover(0)).toBe(0);
         await store.settle({ holdId: id, amount: c(60), reply: answer() });
+      });
+
+      it("stop each other's exports of the console, keep what was bought, and take no page back", async () => {
+        const other = await backend.another(now);
+        const item: ConsoleExport = {
+          ...{ id: "e1", accountId: ACCOUNT, mode: "live", keyId: "console:1", filters: "{}", version: "v1" },
+          ...{ profiles: 3_000, perPage: 1_000, price: c(1), createdAt: time, state: "buying", why: "" },
+          ...{ pages: 0, rows: 0, credits: c(0), seenAt: time },
+        };
+        expect([await store.console.addExport(item), await other.console.addExport(item)]).toEqual([true, false]);
+        const first = { ...item, pages: 1, rows: 1_000, credits: c(1_000) };
+        expect(await store.console.advanceExport(first)).toBe(true);
+        expect(await other.console.stopExport("nobody", "e1")).toBe(false);
+        expect(await other.console.stopExport(ACCOUNT, "e1")).toBe(true);
+        expect(await other.console.stopExport(ACCOUNT, "e1")).toBe(false);
+        const second = { ...first, pages: 2, rows: 2_000, credits: c(2_000) };
+        expect(await store.console.advanceExport(second)).toBe(false);
+        await store.console.updateExport(first);
+        expect(await other.console.export(ACCOUNT, "e1")).toEqual({
+          ...second,
+          state: "stopped",
+          why: "you stopped it",
+        });
+        expect(await other.console.export("nobody", "e1")).toBeUndefined();
       });
 
       it("race for the same money without overdrawing it", async () => {
