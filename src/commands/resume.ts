@@ -4,6 +4,7 @@ import { counted } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
 import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
+import { spokenTarget } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { shellWord } from "../usage.ts";
 import { buy, type Purchase } from "./buy.ts";
@@ -90,7 +91,10 @@ async function theUnfinished(store: RunStore): Promise<string | undefined> {
   if (open.length <= 1) return open[0]?.id;
   const lines = open
     .slice(0, 10)
-    .map(({ id, rows, plan }) => `${id}  ${counted(rows, "row")}  ${plan.output ?? "stdout"}`);
+    .map(
+      ({ id, rows, plan }) =>
+        `${id}  ${counted(rows, "row")}  ${plan.output ?? "stdout"}  ${spokenTarget(plan.target)}`,
+    );
   if (open.length > lines.length) lines.push(`and ${open.length - lines.length} more`);
   throw usageError(
     `${open.length} runs are unfinished: ${lines.join("; ")}`,

@@ -70,6 +70,28 @@ export class Lists {
   }
 
   /**
+   * Makes a list of a file that is about to be written for the first time: the files beside it are its own from then on, also after a kill.
+   * @param at when those who were in the list were known to be
+   */
+  begin(list: Pick<List, "output" | "filters" | "canonical" | "view" | "at">, before: readonly string[]): void {
+    if (this.at(list.output) !== undefined) return;
+    this.#database.exec("BEGIN IMMEDIATE");
+    try {
+      const { filters, view } = list;
+      this.#database
+        .prepare("INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?)")
+        .run(list.output, JSON.stringify(filters), list.canonical, JSON.stringify(view), list.at);
+      const { n } = this.at(list.output) ?? { n: 0 };
+      const join = this.#database.prepare("INSERT INTO member (list, person, since) VALUES (?, ?, 0)");
+      for (const person of before) join.run(n, person);
+      this.#database.exec("COMMIT");
+    } catch (error) {
+      this.#database.exec("ROLLBACK");
+      throw error;
+    }
+  }
+
+  /**
    * Puts a refresh into the history of the list that a file is; the list is made where there is none. All of it or nothing.
    * @param before who was in the list when the refresh began
    */

@@ -135,8 +135,7 @@ export function spokenTarget(target: Target): string {
   if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
   const { filters, union = [filters], except = [] } = target;
   const without = except.length === 0 ? "" : ` without ${except.map(spokenFilters).join(" or ")}`;
-  const sample = target.sample === undefined ? "" : sampleText(target.sample);
-  return `${sample}${union.map(spokenFilters).join(" or ")}${without}`;
+  return `${selectionText(target)}${union.map(spokenFilters).join(" or ")}${without}`;
 }
 
 /** Filters as people speak: their values, where those say what they are. */
@@ -151,6 +150,12 @@ export function spokenFilters(filters: Filters): string {
   return parts.join(" · ") || EVERYBODY;
 }
 
+/** Which people of a segment, where it is not all of them. */
+function selectionText({ sample, owned }: Target & { readonly kind: "search" }): string {
+  const whose = { without: "new people of ", with: "new people, and those owned, of " };
+  return `${owned === undefined ? "" : whose[owned]}${sample === undefined ? "" : sampleText(sample)}`;
+}
+
 function sampleText({ rows, spread }: Sampling): string {
   if (spread === null) return `sample of ${grouped(rows)} of `;
   return `${grouped(rows)} of each ${spread.key.replaceAll("_", " ")} of `;
@@ -158,8 +163,7 @@ function sampleText({ rows, spread }: Sampling): string {
 
 export function describeTarget(target: Target): string {
   if (target.kind === "search") {
-    const sample = target.sample === undefined ? "" : sampleText(target.sample);
-    return `${sample}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
+    return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
   }
   const [first] = target.companies;
   const more = target.companies.length - 1;

@@ -117,6 +117,8 @@ describe("--new-only", () => {
     expect(credits).toBe(receipt.credits);
     expect(credits).toBeLessThanOrEqual(Math.ceil(fresh.length * 1.1) + 2);
     expect(ran.stderr).toContain(`Exported ${fresh.length} new profiles for ${credits} credits to new.csv`);
+    const listed = await me.run(["runs", "list"]);
+    expect(listed.stdout).toContain("new people of {");
     // Once more: nobody is new.
     const [again, nothing] = await spent(() =>
       me.run(["search", ...SEGMENT, "--new-only", "--yes", "-o", "none.csv", "--allow-empty"]),

@@ -75,6 +75,8 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
   const columns = AS_THEY_CAME.includes(view.format)
     ? undefined
     : await collectColumns(pages([...now, ...removed])(), "person");
+  const kept = { output, filters: list.filters, canonical: canonicalJson(list.canonical), view: savedView(view) };
+  library.lists.begin({ ...kept, at: list.at }, before);
   const facts = await writeTogether(
     [
       { path: output, pages: pages(people.list), guard: { ...readGuard(order.flags), overwrite: true } },
@@ -95,11 +97,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     credits: found.spent,
     run: found.runs[0] ?? null,
   };
-  library.lists.record(
-    { output, filters: list.filters, canonical: canonicalJson(list.canonical), view: savedView(view) },
-    before,
-    refreshed,
-  );
+  library.lists.record(kept, before, refreshed);
   return {
     list: output,
     filters: list.filters,
