@@ -50,8 +50,10 @@ export async function runExport(
   const output = await placeOf(options.output);
   await checkBeside(options, output);
   const outputLock = output === undefined || options.dryRun ? undefined : await lockOutput(output, options.wait, deps);
+  let ownedLock: Lock | undefined;
   try {
     const { seller } = deps;
+    ownedLock = options.dryRun ? undefined : await lockOwned(asked, options.wait, deps);
     await checkSink({ ...options, output }, kindOf({ plan: { command } }), deps.disk);
     const store = new RunStore(deps.stateDir, deps.disk);
     const target = withoutSuppressed(asked, await store.suppression(), deps.onNotice);
@@ -102,6 +104,7 @@ export async function runExport(
     await takeOver(run, owned, deps.now);
     return await buyAndWrite(run, store, agreed, { ...options, output }, account, deps);
   } finally {
+    await ownedLock?.release();
     await outputLock?.release();
   }
 }
@@ -119,7 +122,9 @@ export async function resumeExport(
   const plan = await store.readPlan(id);
   const output = await placeOf(plan.output ?? undefined);
   const outputLock = output === undefined ? undefined : await lockOutput(output, options.wait, deps);
+  let ownedLock: Lock | undefined;
   try {
+    ownedLock = await lockOwned(plan.target, options.wait, deps);
     const whole: ExportOptions = {
       ...options,
       perPage: options.perPage ?? plan.per_page ?? undefined,
@@ -148,6 +153,7 @@ export async function resumeExport(
     }
     return await continueRun(run, store, whole, account, deps, true);
   } finally {
+    await ownedLock?.release();
     await outputLock?.release();
   }
 }
@@ -378,6 +384,10 @@ export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): Lock
   signal: deps.interrupted,
   onWait: (holder) => deps.onNotice(`waiting for process ${holder?.pid ?? "?"}, which is at work on ${what}`),
 });
+
+/** Only one looks for new people of a service at a time: two would find the same ones, and both would buy them. */
+const lockOwned = async (target: Target, wait: boolean, deps: ExportDeps): Promise<Lock | undefined> =>
+  isNarrowed(target) ? lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps) : undefined;
 
 /** One run for one output at a time, wherever its state folder keeps the runs. */
 export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {

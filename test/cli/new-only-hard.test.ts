@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { readCsv, seeded, type User, user } from "../support/export.ts";
+import { readCsv, seeded, spawnUser, type User, user } from "../support/export.ts";
 import {
   Crowd,
   type Human,
@@ -189,4 +189,16 @@ describe("a service that moves, rounds or remembers", () => {
     expect(ids(me, "late.csv")).toEqual(["late"]);
     expect(service.sold.get("late")).toBe(1);
   });
+});
+
+test("two at once do not buy the same new people: one waits, or says so", async () => {
+  const { me, service } = await owner();
+  const owned = new Set(ids(me, "own.csv"));
+  const both = ["a.csv", "b.csv"].map((name) =>
+    spawnUser(me, argv("-o", name, "--wait", "--allow-empty", "--base-url", service.url)),
+  );
+  for (const { code, stderr } of await Promise.all(both)) expect(code, stderr).toBe(0);
+  const fresh = keysOf(service.options.people).filter((id) => !owned.has(id));
+  expect([...ids(me, "a.csv"), ...ids(me, "b.csv")].sort()).toEqual(fresh);
+  expect(fresh.filter((id) => service.sold.get(id) !== 1)).toEqual([]);
 });
