@@ -162,6 +162,21 @@ describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
       await page.keyboard.press("Enter");
       await expect.poll(counted).toBe(0);
       expect(await violations(page)).toEqual([]);
+      // A filter that is refused, a key that is shown, and a link that was used.
+      await page.getByText("Reach").click();
+      await page.getByLabel("Connections at least").fill("9");
+      await page.getByLabel("Connections at most").fill("3");
+      await page.locator(".problem", { hasText: "connections" }).first().waitFor();
+      expect((await violations(page)).join("\n")).toBe("");
+      await page.goto(`${service.url}/console/#/keys`);
+      await page.getByLabel("Name").fill(`shown ${colorScheme}`);
+      await page.getByRole("button", { name: "Create key" }).click();
+      await page.locator("[data-testid=new-key]").waitFor();
+      expect((await violations(page)).join("\n")).toBe("");
+      await page.getByRole("button", { name: "I have kept it" }).click();
+      await page.goto(`${service.url}/console/enter#t=used`);
+      await page.getByText("prints a new one").first().waitFor();
+      expect((await violations(page)).join("\n")).toBe("");
     },
     240_000,
   );
