@@ -340,7 +340,12 @@ test("interrupted while it buys: resume names the list, and the same command pay
   service.options.before = () => undefined;
   expect(stopped.code, stopped.stderr).toBe(130);
   expect(keysIn(me, "sales.ndjson")).toEqual(keysOf(before));
-  const resumed = await me.run(["resume"]);
+  // The run is let go of a moment after the command has said how it ended.
+  let resumed = await me.run(["resume"]);
+  for (let tries = 0; resumed.code !== 2 && tries < 50; tries++) {
+    await new Promise((again) => setTimeout(again, 50));
+    resumed = await me.run(["resume"]);
+  }
   expect(resumed.code, resumed.stderr).toBe(2);
   expect(resumed.stderr).toContain(`headcount refresh ${me.file("sales.ndjson")} goes on with it`);
   const { code, stderr } = await me.run(argv);
