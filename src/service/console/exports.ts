@@ -35,7 +35,7 @@ export interface ExportsOptions {
 /** Purchases that go on without their tab, page by page; each page under a key of its own, so that none is paid twice. */
 export class Exports {
   readonly #options: ExportsOptions;
-  readonly #working = new Map<string, { stop: boolean; readonly done: Promise<void> }>();
+  readonly #working = new Map<string, { stop: boolean; done: Promise<void> }>();
   #closed = false;
 
   constructor(options: ExportsOptions) {
@@ -53,10 +53,9 @@ export class Exports {
     }
     const turn = { stop: false, done: Promise.resolve() };
     this.#working.set(item.id, turn);
-    const done = this.#buy(item, account, key, () => turn.stop)
+    turn.done = this.#buy(item, account, key, () => turn.stop)
       .catch((error: unknown) => this.#options.onFault(item.id, error))
       .finally(() => this.#working.delete(item.id));
-    this.#working.set(item.id, Object.assign(turn, { done }));
   }
 
   /** Ends with the page in flight, whichever process is buying it. */
@@ -166,7 +165,7 @@ export class Exports {
   }
 }
 
-export const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-${page}`;
+const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-${page}`;
 
 /** Epoch milliseconds: so long the replies of its first pages can be had again. */
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
