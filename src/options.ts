@@ -1,7 +1,35 @@
-import type { Argument, Command, Option } from "commander";
+import { type Argument, Command as Commander, type Option } from "commander";
 import type { Context } from "./context.ts";
 import { echo, whole } from "./contract/text.ts";
 import { usageError } from "./errors.ts";
+
+export { Argument, Option } from "commander";
+
+/** A command as every one of them is declared: examples and what it does are said in one way. */
+export class Command extends Commander {
+  declare readonly commands: readonly Command[];
+
+  override createCommand(name?: string): Command {
+    return new Command(name);
+  }
+
+  /** @param text a line each, begun with `import { type Argument, Command as Commander, type Option } from "commander";
+import type { Context } from "./context.ts";
+import { echo, whole } from "./contract/text.ts";
+import { usageError } from "./errors.ts";
+
+; paragraphs after an empty line are notes */
+  examples(text: string): this {
+    return this.addHelpText("after", `\nExamples:${text}`);
+  }
+
+  /** What it does: gets its own options with the program's, then its arguments. */
+  does<Options extends object, Args extends unknown[]>(
+    work: (options: Options, ...args: Args) => void | Promise<void>,
+  ): this {
+    return this.action((...all: unknown[]) => work(this.optsWithGlobals<Options>(), ...(all.slice(0, -2) as Args)));
+  }
+}
 
 export interface CommandModule {
   register(program: Command, context: Context): void;

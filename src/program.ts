@@ -1,8 +1,7 @@
-import { Command, Option } from "commander";
 import type { Context } from "./context.ts";
 import { usageError } from "./errors.ts";
 import { examplesFirst } from "./help.ts";
-import { type CommandModule, offering } from "./options.ts";
+import { Command, type CommandModule, Option, offering } from "./options.ts";
 import { packageVersion } from "./version.ts";
 
 interface CommandEntry {
@@ -149,7 +148,7 @@ export async function buildProgram(
     .version(packageVersion(), "-V, --version", "print the version")
     .helpOption("-h, --help", "show help")
     .helpCommand("help [command...]", "help for a command, or on exit-codes, environment, filters, cron")
-    .addHelpText("after", EXAMPLES)
+    .examples(EXAMPLES)
     .showSuggestionAfterError(true);
   const wanted = commandName(argv);
   const helpFor = wanted === "help" ? commandName(argv.slice(argv.indexOf("help") + 1)) : undefined;
@@ -171,7 +170,6 @@ export async function buildProgram(
 }
 
 const EXAMPLES = `
-Examples:
   $ headcount -c sample count --department Sales --country "united states"
   $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
   $ headcount serve                                          the API itself, on a synthetic sample

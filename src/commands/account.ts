@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import type { AccountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { type Credits, creditsToNumber, formatCreditsGrouped } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
-import type { GlobalOptions } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { type Session, withSession } from "./session.ts";
 
@@ -12,19 +11,13 @@ export function register(program: Command, context: Context, run = runAccount): 
     .command("account")
     .summary("show balance, plan, limits and prices (free)")
     .description("Show the balance, the plan with its limits and prices, and the dataset behind a connection. Free.")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample account                     the sample's account, no key needed
   $ headcount -c sample account --json | jq .credits.remaining
   $ headcount -c sample account | cut -f2           piped: one name and value a line
 
-A terminal gets a card, a pipe gets tab-separated lines, --json one document.`,
-    )
-    .action(async (_: unknown, command: Command) => {
-      await run(command.optsWithGlobals<GlobalOptions>(), context);
-    });
+A terminal gets a card, a pipe gets tab-separated lines, --json one document.`)
+    .does((options: GlobalOptions) => run(options, context));
 }
 
 async function runAccount(options: GlobalOptions, context: Context): Promise<void> {

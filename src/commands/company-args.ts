@@ -1,9 +1,9 @@
-import type { Command } from "commander";
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { canonicalAddress, canonicalDomain } from "../contract/normalise.ts";
 import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
+import type { Command } from "../options.ts";
 import { companyKey } from "../runs/plan.ts";
 import { inputName, readInput } from "./input.ts";
 

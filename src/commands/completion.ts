@@ -1,10 +1,10 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { Writable } from "node:stream";
-import { Argument, type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { FACET_KEYS, type FacetKey, isFacetKey } from "../contract/facets.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
+import { Argument, type Command, Option } from "../options.ts";
 
 const FILES = {
   bash: "headcount.bash",
@@ -35,15 +35,11 @@ export function register(program: Command, context: Context): void {
       new Option("--list <what>", "names for the scripts, one a line").choices([...LISTS, ...FACET_KEYS]).hideHelp(),
     )
     .addOption(new Option("--like <text>", "with --list of a key: values that begin with this").hideHelp())
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount completion bash >> ~/.bashrc
   $ headcount completion zsh > _headcount              put it into a folder of your $fpath
   $ headcount completion fish > headcount.fish         put it into ~/.config/fish/completions
-  $ headcount completion powershell > headcount.ps1    and dot-source it in your $PROFILE`,
-    )
+  $ headcount completion powershell > headcount.ps1    and dot-source it in your $PROFILE`)
     .action(async (shell: Shell | undefined, options: { readonly list?: List; readonly like?: string }) => {
       if (options.list !== undefined) await printList(options.list, options.like ?? "", context);
       else await printScript(shell, context);

@@ -1,4 +1,3 @@
-import { Argument, type Command } from "commander";
 import { DEFAULT_DIALECT, type Dialect, PAGINGS, pagingName, pagingOf } from "../client/types.ts";
 import {
   type Config,
@@ -12,7 +11,7 @@ import { configDir, findFolder } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
 import { echo, harmless, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import { type GlobalOptions, offering } from "../options.ts";
+import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { removeStoredKey } from "./logout.ts";
 
@@ -23,44 +22,34 @@ export function register(program: Command, context: Context): void {
     .description(
       "List connections, say where each key lives and what the environment overrides; choose one, say how it pages, or remove it.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount connections                           all of them, and which is used
   $ headcount connections use work                  use "work" where none is named
   $ headcount connections set work paging=offset    by rows to skip (or page, page0, cursor)
   $ headcount connections set work per-page-max=50 paging=auto
   $ headcount connections remove work               forget address and key
-  $ headcount connections --json`,
-    );
-  const action =
-    (run: (name: string, options: GlobalOptions, context: Context) => Promise<void>) =>
-    (name: string, _: unknown, command: Command) =>
-      run(name, command.optsWithGlobals<GlobalOptions>(), context);
+  $ headcount connections --json`);
   const named = (): Argument => offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
   connections
     .command("list", { isDefault: true })
     .description("list connections and where their keys live (no key is read or shown)")
-    .action((_: unknown, command: Command) => list(command.optsWithGlobals<GlobalOptions>(), context));
+    .does((options: GlobalOptions) => list(options, context));
   connections
     .command("use")
     .description("make a connection the one that is used where none is named")
     .addArgument(named())
-    .action(action(use));
+    .does((options: GlobalOptions, name: string) => use(name, options, context));
   connections
     .command("set")
     .description("say how a service pages, where doctor cannot find it out")
     .addArgument(named())
     .addArgument(new Argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known"))
-    .action((name: string, settings: readonly string[], _: unknown, command: Command) =>
-      set(name, settings, command.optsWithGlobals<GlobalOptions>(), context),
-    );
+    .does((options: GlobalOptions, name: string, settings: readonly string[]) => set(name, settings, options, context));
   connections
     .command("remove")
     .description("forget a connection: its address and its key")
     .addArgument(named())
-    .action(action(remove));
+    .does((options: GlobalOptions, name: string) => remove(name, options, context));
 }
 
 const KEY_PLACES = { keychain: "keychain", file: "credentials file", none: "none", built_in: "built in" } as const;

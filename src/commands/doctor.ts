@@ -1,7 +1,6 @@
-import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { CliError, type ErrorCategory, EXIT, type ExitCode } from "../errors.ts";
-import type { GlobalOptions } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { wrap } from "../terminal/width.ts";
 import { type Check, checkMachine } from "./doctor-machine.ts";
@@ -16,10 +15,7 @@ export function register(program: Command, context: Context): void {
       "Check Node, optional parts, config, key and proxy, reach the service, and find out how it speaks. Only free calls are made; what is learned is saved to the connection.",
     )
     .option("--offline", "check this machine alone, make no call")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount doctor                                the connection in use
   $ headcount doctor -c sample                      the built-in service
   $ headcount doctor --offline                      nothing leaves this machine
@@ -29,9 +25,8 @@ How a service pages is found out by searches that are certain to be refused, whi
 is free. Where that tells nothing, say it: headcount connections set NAME
 paging=offset, or --paging, or HEADCOUNT_PAGING.
 
-Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`,
-    )
-    .action((_: unknown, command: Command) => run(command.optsWithGlobals<DoctorFlags>(), context));
+Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`)
+    .does((options: DoctorFlags) => run(options, context));
 }
 
 const CODES: Readonly<Record<Check["area"], readonly [ExitCode, ErrorCategory]>> = {

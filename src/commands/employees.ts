@@ -1,9 +1,8 @@
-import { type Command, Option } from "commander";
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { checkFilters } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
-import { wholeNumber } from "../options.ts";
+import { type Command, wholeNumber } from "../options.ts";
 import { searchTarget } from "../purchase/joined.ts";
 import { type ExportOptions, runExport } from "../purchase/purchase.ts";
 import type { Target } from "../runs/plan.ts";
@@ -27,25 +26,20 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .description(
       "Buy the people of companies. Where a company is named by its profile address or slug the price is known beforehand, by a free count; otherwise --max-credits, --limit or --per-company bounds it.",
     );
-  addCompanyOptions(command).addOption(
-    new Option("--per-company <n>", "at most so many people of each company").argParser(
-      wholeNumber("--per-company", 1, 1e9),
-    ),
+  addCompanyOptions(command).option(
+    "--per-company <n>",
+    "at most so many people of each company",
+    wholeNumber("--per-company", 1, 1e9),
   );
   addNewOnlyOptions(addExportOptions(command, "person"))
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
   $ headcount -c sample employees zephyr-pulse-co --limit 10 --yes
   $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
-  $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`,
-    )
-    .action(async (companies: readonly string[], _: unknown, self: Command) => {
-      const flags = self.optsWithGlobals<EmployeesOptions>();
-      await buyParsed("employees", flags, context, () => parse(companies, flags, context), run);
-    });
+  $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)
+    .does((flags: EmployeesOptions, companies: readonly string[]) =>
+      buyParsed("employees", flags, context, () => parse(companies, flags, context), run),
+    );
 }
 
 async function parse(names: readonly string[], flags: EmployeesOptions, context: Context): Promise<Purchase> {

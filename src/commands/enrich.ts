@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { echo, harmlessJson } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
+import type { Command } from "../options.ts";
 import { JOINED } from "../output/join.ts";
 import { spokenValue } from "../output/table.ts";
 import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purchase.ts";
@@ -35,28 +35,22 @@ export function register(program: Command, context: Context, run: typeof buy = b
     );
   addCompanyOptions(command)
     .option("--keep-input", "write the file's own rows and columns, with the companies beside them")
-    .addOption(
-      new Option(
-        "--prefix <text>",
-        `with --keep-input: what the names of our columns begin with (${DEFAULT_PREFIX})`,
-      ).argParser(checkPrefix),
+    .option(
+      "--prefix <text>",
+      `with --keep-input: what the names of our columns begin with (${DEFAULT_PREFIX})`,
+      checkPrefix,
     );
   addExportOptions(command, "company")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample enrich zephyr-pulse-co.example
   $ headcount -c sample enrich zephyr-pulse-co --json
   $ echo zephyr-pulse-co.example | headcount -c sample enrich --input - --max-credits 5 -o companies.csv --overwrite
   $ printf 'Account,Website\\nZephyr,zephyr-pulse.example\\nNobody,\\n' > crm.csv
   $ headcount -c sample enrich crm.csv --keep-input --max-credits 5 --fields name,employee_count
-  $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite`,
-    )
-    .action(async (companies: readonly string[], _: unknown, self: Command) => {
-      const flags = self.optsWithGlobals<EnrichOptions>();
-      await buyParsed("enrich", flags, context, () => parse(companies, flags, context), run);
-    });
+  $ headcount -c sample enrich crm.csv --column Website --keep-input --max-credits 5 -o crm-enriched.csv --overwrite`)
+    .does((flags: EnrichOptions, companies: readonly string[]) =>
+      buyParsed("enrich", flags, context, () => parse(companies, flags, context), run),
+    );
 }
 
 async function parse(names: readonly string[], flags: EnrichOptions, context: Context): Promise<Purchase> {

@@ -1,11 +1,10 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { type Credits, parseCredits } from "../contract/money.ts";
 import { echo, spanMs, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
+import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../options.ts";
 import { chooseForm, FORMATS, type Form } from "../output/formats.ts";
 import type { Guard } from "../output/publish.ts";
 import { engineOf, resolveOutput } from "../output/tables/target.ts";
@@ -82,14 +81,12 @@ export const addGuardOptions = (command: Command): Command =>
   command
     .option("--overwrite", "replace an existing file, once the new one is whole")
     .option("--allow-empty", "let 0 rows replace a file that has some")
-    .addOption(
-      new Option("--min-rows <n>", "exit 5 and leave the file as it is where fewer rows come").argParser(
-        wholeNumber("--min-rows", 0, 1e12),
-      ),
+    .option(
+      "--min-rows <n>",
+      "exit 5 and leave the file as it is where fewer rows come",
+      wholeNumber("--min-rows", 0, 1e12),
     )
-    .addOption(
-      new Option("--max-shrink <n%>", "exit 5 and leave the file as it is where it would lose more").argParser(share),
-    );
+    .option("--max-shrink <n%>", "exit 5 and leave the file as it is where it would lose more", share);
 
 export const readGuard = (flags: GuardFlags): Guard => ({
   overwrite: flags.overwrite === true,
@@ -101,14 +98,10 @@ export const readGuard = (flags: GuardFlags): Guard => ({
 /** Options of buying alone: what `resume` takes too. */
 export function addBuyingOptions(command: Command, unit: string): Command {
   return addGuardOptions(command)
-    .addOption(
-      new Option("--max-credits <n>", "spend at most this, all told (decimals allowed)").argParser(creditAmount),
-    )
-    .addOption(new Option("--limit <n>", `buy at most so many ${unit}`).argParser(wholeNumber("--limit", 1, 1e12)))
-    .addOption(new Option("--per-page <n>", "rows a request").argParser(wholeNumber("--per-page", 1, 100_000)))
-    .addOption(
-      new Option("--concurrency <n>", "pages in flight").argParser(wholeNumber("--concurrency", 1, 16)).default(4),
-    )
+    .option("--max-credits <n>", "spend at most this, all told (decimals allowed)", creditAmount)
+    .option("--limit <n>", `buy at most so many ${unit}`, wholeNumber("--limit", 1, 1e12))
+    .option("--per-page <n>", "rows a request", wholeNumber("--per-page", 1, 100_000))
+    .option("--concurrency <n>", "pages in flight", wholeNumber("--concurrency", 1, 16), 4)
     .option("-y, --yes", "buy without asking")
     .option("--require-complete", "exit 5 where a limit or cap left something out")
     .option("--wait", "wait for another run at the same output instead of ending with exit 9");
@@ -165,11 +158,7 @@ export const addExportOptions = (command: Command, kind: RecordKind): Command =>
 /** What an export that nobody watches tells, and whether it has to run at all. */
 export const addUnattendedOptions = (command: Command): Command =>
   command
-    .addOption(
-      new Option("--if-older-than <span>", "do nothing where the file is younger than 12h, 6d, 8w").argParser(
-        span("--if-older-than"),
-      ),
-    )
+    .option("--if-older-than <span>", "do nothing where the file is younger than 12h, 6d, 8w", span("--if-older-than"))
     .option("--log <file>", "append one JSON line about how it went")
     .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin");
 

@@ -1,6 +1,6 @@
-import type { Command } from "commander";
 import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
+import type { Command } from "../options.ts";
 import { pathOf } from "../usage.ts";
 
 export interface CallSite {

@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { isFacetKey } from "../contract/facets.ts";
 import { knownValues } from "../contract/filter-schema.ts";
@@ -11,7 +10,7 @@ import {
 } from "../contract/filters.ts";
 import { echo, whole } from "../contract/text.ts";
 import { type CliError, usageError } from "../errors.ts";
-import { collect, offering } from "../options.ts";
+import { type Command, collect, Option, offering } from "../options.ts";
 import { inputName } from "./input.ts";
 
 /** What commander leaves: each key's values in the order given, under its camel-case name. */
@@ -50,11 +49,10 @@ export function addFilterOptions(command: Command): Command {
     const listed = isFacetKey(key) ? offering(option, { kind: "listed", values: [key] }) : option;
     command.addOption(values.length === 0 ? listed : offering(option, { kind: "list", values }));
   }
-  command.addOption(
-    new Option(
-      "-f, --filters <file>",
-      "filters as JSON from a file (- for stdin, or a pattern); flags replace its values",
-    ).argParser(collect),
+  command.option(
+    "-f, --filters <file>",
+    "filters as JSON from a file (- for stdin, or a pattern); flags replace its values",
+    collect,
   );
   command.addOption(
     offering(

@@ -1,4 +1,3 @@
-import { Argument, type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { exampleValue, filterFileSchema, knownValues } from "../contract/filter-schema.ts";
 import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../contract/filters.ts";
@@ -6,7 +5,7 @@ import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
 import { echo, grouped } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import { type GlobalOptions, offering, wholeNumber } from "../options.ts";
+import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import { Printer, type TsvValue } from "../terminal/printer.ts";
 
 interface FiltersOptions extends GlobalOptions {
@@ -29,14 +28,9 @@ export function register(program: Command, context: Context, run = runFilters): 
       }),
     )
     .option("--like <text>", "values of the key that begin with this, in any case, with their people")
-    .addOption(
-      new Option("--top <n>", "so many values, the most frequent first (20)").argParser(wholeNumber("--top", 1, 1_000)),
-    )
+    .option("--top <n>", "so many values, the most frequent first (20)", wholeNumber("--top", 1, 1_000))
     .option("--schema", "print a JSON Schema for filter files, for editors")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount filters                               every key, with an example
   $ headcount filters department                    the 20 departments
   $ headcount -c sample filters country --like uni  values of a key, with their people
@@ -44,11 +38,8 @@ Examples:
   $ headcount filters --json                        the same for programs
   $ headcount filters --schema > filters.schema.json
 
-See also: headcount help filters`,
-    )
-    .action(async (key: string | undefined, _: unknown, command: Command) => {
-      await run(key, command.optsWithGlobals<FiltersOptions>(), context);
-    });
+See also: headcount help filters`)
+    .does((options: FiltersOptions, key: string | undefined) => run(key, options, context));
 }
 
 async function runFilters(key: string | undefined, options: FiltersOptions, context: Context): Promise<void> {

@@ -1,5 +1,3 @@
-import type { Command } from "commander";
-import { Option } from "commander";
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
 import { createClient } from "../client/http-client.ts";
 import { retryCall } from "../client/retry.ts";
@@ -20,7 +18,7 @@ import { type Context, canPrompt } from "../context.ts";
 import { formatCreditsGrouped } from "../contract/money.ts";
 import { harmless } from "../contract/text.ts";
 import { CliError, usageError } from "../errors.ts";
-import type { GlobalOptions } from "../options.ts";
+import { type Command, type GlobalOptions, Option } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { mapError } from "./failures.ts";
 import { requestLog } from "./session.ts";
@@ -45,17 +43,13 @@ export function register(program: Command, context: Context): void {
     .addOption(new Option("--key <key>").hideHelp())
     .addOption(new Option("--api-key <key>").hideHelp())
     .allowExcessArguments(true)
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount login --base-url https://api.example.com
   $ pass show headcount | headcount login work --key-stdin --base-url https://api.example.com
   $ headcount login work --insecure-storage         where no keychain works
 
 In cron, containers and CI: set HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL instead; nothing is stored then.
-To try things without an account: headcount -c sample account`,
-    )
+To try things without an account: headcount -c sample account`)
     .action(async (name: string | undefined, _: unknown, command: Command) => {
       const options = command.optsWithGlobals<LoginOptions>();
       refuseKeyArgument([name, options.key, options.apiKey, ...command.args.slice(1)], options);

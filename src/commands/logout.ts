@@ -1,4 +1,3 @@
-import type { Command } from "commander";
 import {
   type Connection,
   existingConnection,
@@ -10,7 +9,7 @@ import {
 import { configDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
-import type { GlobalOptions } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 
 export function register(program: Command, context: Context): void {
@@ -19,19 +18,13 @@ export function register(program: Command, context: Context): void {
     .summary("remove a connection's key")
     .description("Remove a connection's key from where login put it. The connection's address stays.")
     .argument("[name]", "name of the connection (default: the one in use)")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount logout                                the key of the default connection
   $ headcount logout work
   $ headcount connections remove work               key and address
 
-The key itself goes on working until it is revoked at the service.`,
-    )
-    .action((name: string | undefined, _: unknown, command: Command) =>
-      run(name, command.optsWithGlobals<GlobalOptions>(), context),
-    );
+The key itself goes on working until it is revoked at the service.`)
+    .does((options: GlobalOptions, name: string | undefined) => run(name, options, context));
 }
 
 async function run(nameGiven: string | undefined, options: GlobalOptions, context: Context): Promise<void> {

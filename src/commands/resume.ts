@@ -1,7 +1,7 @@
-import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { counted } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
+import type { Command } from "../options.ts";
 import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
 import { spokenTarget } from "../runs/plan.ts";
@@ -24,17 +24,13 @@ export function register(program: Command, context: Context, run = buy): void {
       "Continue an export where it stopped. What it bought is read from its run and not bought again; the output is written as if nothing had happened. --limit and --max-credits count from the run's beginning.",
     );
   addBuyingOptions(command, "rows")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample resume
   $ headcount -c sample resume --max-credits 50 --yes
 
-Where several runs are unfinished, name one: headcount runs lists them.`,
-    )
-    .action(async (named: string | undefined, _: unknown, self: Command) => {
-      const purchase = await parse(named, self.optsWithGlobals<ResumeOptions>(), context);
+Where several runs are unfinished, name one: headcount runs lists them.`)
+    .does(async (options: ResumeOptions, named: string | undefined) => {
+      const purchase = await parse(named, options, context);
       if (purchase !== undefined) await run(purchase, context);
     });
 }

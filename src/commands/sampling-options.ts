@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import { isFacetKey } from "../contract/facets.ts";
 import { knownValues } from "../contract/filter-schema.ts";
 import { checkFilters, FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../contract/filters.ts";
@@ -6,7 +5,7 @@ import { normalForm } from "../contract/normalise.ts";
 import { nearest } from "../contract/suggest.ts";
 import { counted, echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
-import { collect, wholeNumber } from "../options.ts";
+import { type Command, collect, wholeNumber } from "../options.ts";
 import type { ExportDeps } from "../purchase/order.ts";
 import type { Sampling, Target } from "../runs/plan.ts";
 import { invalidFilter } from "./filter-options.ts";
@@ -36,24 +35,17 @@ const SPREADABLE = FILTER_SPECS.filter(({ match }) => match === "exact" || match
 
 export const addSamplingOptions = (command: Command): Command =>
   command
-    .addOption(
-      new Option("--sample <n>", "buy so many people by chance instead of the first ones").argParser(
-        wholeNumber("--sample", 1, MOST_ROWS),
-      ),
+    .option(
+      "--sample <n>",
+      "buy so many people by chance instead of the first ones",
+      wholeNumber("--sample", 1, MOST_ROWS),
     )
-    .addOption(
-      new Option("--spread <key:n>", "buy so many people by chance of each value of a key").argParser(readSpread),
-    )
-    .addOption(
-      new Option(
-        "--values <value>",
-        "with --spread: a value of the key, or @FILE with one a line; again for more",
-      ).argParser(collect),
-    )
-    .addOption(
-      new Option("--seed <n>", "draw a sample again (default: another each time)").argParser(
-        wholeNumber("--seed", 0, Number.MAX_SAFE_INTEGER),
-      ),
+    .option("--spread <key:n>", "buy so many people by chance of each value of a key", readSpread)
+    .option("--values <value>", "with --spread: a value of the key, or @FILE with one a line; again for more", collect)
+    .option(
+      "--seed <n>",
+      "draw a sample again (default: another each time)",
+      wholeNumber("--seed", 0, Number.MAX_SAFE_INTEGER),
     );
 
 function readSpread(text: string): Spread {

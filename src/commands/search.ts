@@ -1,7 +1,7 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import { isUnfiltered } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
+import { type Command, Option } from "../options.ts";
 import { searchTarget } from "../purchase/joined.ts";
 import { runExport } from "../purchase/purchase.ts";
 import { buy, type Purchase } from "./buy.ts";
@@ -39,10 +39,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
     .option("--owned", "write who you own of the segment instead: offline, 0 credits")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }))
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
   $ headcount -c sample search --department Legal --limit 20 --yes -o duckdb:crm.duckdb#people
   $ headcount -c sample search --department Sales --seniority-level vp --dry-run
@@ -55,10 +52,8 @@ Examples:
   $ echo '{"department": "Legal"}' > legal.json
   $ headcount -c sample search -f fr.json --except legal.json --dry-run
 
-Of several segments (-s, -f) everybody is bought once.`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      const flags = self.optsWithGlobals<SearchOptions & FilterOptions>();
+Of several segments (-s, -f) everybody is bought once.`)
+    .does(async (flags: SearchOptions & FilterOptions) => {
       if (flags.owned === true) await searchOwned(flags, context);
       else await buyParsed("search", flags, context, () => parse(flags, context), run);
     });

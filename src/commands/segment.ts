@@ -1,8 +1,7 @@
-import { Argument, type Command } from "commander";
 import type { Context } from "../context.ts";
 import { isUnfiltered } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
-import { type GlobalOptions, offering } from "../options.ts";
+import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
 import { spokenFilters } from "../runs/plan.ts";
 import { timeText } from "../terminal/numbers.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -20,45 +19,37 @@ export function register(program: Command, context: Context): void {
     .description(
       "Keep filters under a name, and use them with -s NAME wherever filters go. Each is a filter file of its own in the config folder. Offline and free.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount segment save eu-legal --department Legal --country france --country germany --overwrite
   $ headcount segment list
   $ headcount segment show eu-legal
   $ headcount -c sample count -s eu-legal --seniority-level vp
   $ headcount segment remove eu-legal
 
-See also: headcount help filters`,
-    );
+See also: headcount help filters`);
   const named = (label: string): Argument =>
     offering(new Argument(label, "name of the segment (or a pattern: 'eu-*')"), { kind: "segments" });
   segment
     .command("list", { isDefault: true })
     .description("list the saved segments")
-    .action((_: unknown, self: Command) => list(self.optsWithGlobals<GlobalOptions>(), context));
+    .does((options: GlobalOptions) => list(options, context));
   addFilterOptions(
     segment
       .command("save")
       .description("keep filters under a name")
       .addArgument(new Argument("<name>", "lower-case letters, digits, - and _"))
       .option("--overwrite", "replace the segment of this name"),
-  ).action(async (name: string, _: unknown, self: Command) => {
-    await save(name, self.optsWithGlobals<SaveOptions & FilterOptions>(), context);
-  });
+  ).does((options: SaveOptions & FilterOptions, name: string) => save(name, options, context));
   segment
     .command("show")
     .description("print a segment's filters, as -f reads them")
     .addArgument(named("<name>"))
-    .action((name: string, _: unknown, self: Command) => show(name, self.optsWithGlobals<GlobalOptions>(), context));
+    .does((options: GlobalOptions, name: string) => show(name, options, context));
   segment
     .command("remove")
     .description("forget segments")
     .addArgument(named("<name...>"))
-    .action((names: readonly string[], _: unknown, self: Command) =>
-      remove(names, self.optsWithGlobals<GlobalOptions>(), context),
-    );
+    .does((options: GlobalOptions, names: readonly string[]) => remove(names, options, context));
 }
 
 async function save(name: string, options: SaveOptions & FilterOptions, context: Context): Promise<void> {

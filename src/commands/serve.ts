@@ -1,7 +1,7 @@
-import type { Command } from "commander";
 import { type Context, written } from "../context.ts";
 import { echo, withoutPassword } from "../contract/text.ts";
 import { CliError, EXIT, usageError } from "../errors.ts";
+import type { Command } from "../options.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 import type { Fault } from "../service/faults.ts";
 import type { Store } from "../service/ledger/ledger.ts";
@@ -59,17 +59,13 @@ export function register(program: Command, context: Context): void {
       "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
     )
     .option("--latency <ms>", "for tests of clients: delay every call")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount serve
   $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
   $ headcount serve --data ./data --metrics-port 9090 --log
   $ headcount serve --host 0.0.0.0 --public-url https://people.example
-  $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`,
-    )
-    .action((_: unknown, command: Command) => run(command.optsWithGlobals<ServeOptions>(), context));
+  $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`)
+    .does((options: ServeOptions) => run(options, context));
 }
 
 async function run(options: ServeOptions, context: Context): Promise<void> {

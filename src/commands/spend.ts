@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../context.ts";
 import {
   addCredits,
@@ -9,7 +8,7 @@ import {
   ZERO,
 } from "../contract/money.ts";
 import { grouped, spanMs } from "../contract/text.ts";
-import type { GlobalOptions } from "../options.ts";
+import { type Command, type GlobalOptions, Option } from "../options.ts";
 import { csvDocument } from "../render/csv.ts";
 import { creditsOf, type DaySpend } from "../runs/journal.ts";
 import { type RunSpend, readSpend } from "../runs/spend.ts";
@@ -36,10 +35,7 @@ export function register(program: Command, context: Context): void {
     .addOption(new Option("--by <what>", "one line for each").choices(GROUPINGS).default("day"))
     .option("--test", "the simulated credits of test keys instead")
     .addOption(new Option("--format <format>", "table, csv or json").choices(["table", "csv", "json"]))
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount spend                                  30 days, a line a day (UTC)
   $ headcount -c sample spend --by run --since all   of one connection
   $ headcount spend --by connection --format csv
@@ -49,11 +45,8 @@ settled:   charged, and the rows are kept.
 uncertain: a lost reply may have cost this.
 refunded:  uncertain credits that turned out not to be lost.
 foreign:   others spent them from the same balance while an export ran.
-A pipe gets CSV.`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      await spend(self.optsWithGlobals<SpendOptions>(), context);
-    });
+A pipe gets CSV.`)
+    .does((options: SpendOptions) => spend(options, context));
 }
 
 interface Sums {

@@ -1,6 +1,6 @@
-import type { Command } from "commander";
 import type { Context } from "../context.ts";
 import { usageError } from "../errors.ts";
+import type { Command } from "../options.ts";
 import { type JsonValue, stringifyExact } from "../render/values.ts";
 import { Printer } from "../terminal/printer.ts";
 import { readInput } from "./input.ts";
@@ -23,20 +23,15 @@ export function register(program: Command, context: Context, run = query): void 
       .option("-f, --file <file>", "read the query from a file, or from stdin (-)")
       .option("--format <format>", "table, csv or json"),
   )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample sql "select country, count(*) from people group by 1"
   $ headcount -c sample sql "select sum(credits) from purchases" --json
 
 people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
 purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.
 What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added,
-removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`,
-    )
-    .action(async (text: string | undefined, _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<SqlOptions>();
+removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`)
+    .does(async (options: SqlOptions, text: string | undefined) => {
       if ((text === undefined) === (options.file === undefined)) {
         throw usageError(
           "give one query, as an argument or with --file",

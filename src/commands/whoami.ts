@@ -1,9 +1,8 @@
-import type { Command } from "commander";
 import { ServiceError } from "../client/errors.ts";
 import type { AccountView, KeyView, ServiceClient } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { type Credits, creditsToNumber, formatCreditsGrouped } from "../contract/money.ts";
-import type { GlobalOptions } from "../options.ts";
+import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { type Session, withSession } from "./session.ts";
 
@@ -14,19 +13,13 @@ export function register(program: Command, context: Context, run = whoami): void
     .description(
       "Show which key is in use, where it comes from, whose it is, what it may call, until when, and what is left of its cap and of the balance. Free.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample whoami
   $ headcount -c sample whoami --json | jq .cap.left
   $ headcount -c sample whoami | cut -f2             piped: one name and value a line
 
-A service that does not tell a key about itself says "told": false: then scopes, cap and end are not known.`,
-    )
-    .action(async (_: unknown, command: Command) => {
-      await run(command.optsWithGlobals<GlobalOptions>(), context);
-    });
+A service that does not tell a key about itself says "told": false: then scopes, cap and end are not known.`)
+    .does((options: GlobalOptions) => run(options, context));
 }
 
 async function whoami(options: GlobalOptions, context: Context): Promise<void> {

@@ -1,7 +1,6 @@
 import { execFileSync, spawn } from "node:child_process";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import {
   addFilterOptions,
@@ -12,6 +11,7 @@ import {
 import type { Context } from "../../src/context.ts";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
 import { CliError } from "../../src/errors.ts";
+import { Command } from "../../src/options.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 
 function parse(...argv: string[]): FilterOptions {

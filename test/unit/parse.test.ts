@@ -1,4 +1,3 @@
-import { Command } from "commander";
 import { describe, expect, test } from "vitest";
 import type { Purchase } from "../../src/commands/buy.ts";
 import * as count from "../../src/commands/count/count.ts";
@@ -6,6 +5,7 @@ import * as employees from "../../src/commands/employees.ts";
 import * as enrich from "../../src/commands/enrich.ts";
 import * as search from "../../src/commands/search.ts";
 import type { Context } from "../../src/context.ts";
+import { Command } from "../../src/options.ts";
 import { testContext } from "../support/client.ts";
 
 type Register<Request, Result> = (

@@ -1,8 +1,7 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { FILTER_KEYS } from "../../contract/filters.ts";
 import { usageError } from "../../errors.ts";
-import { collect, offering, wholeNumber } from "../../options.ts";
+import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import {
   addExceptOption,
@@ -27,21 +26,16 @@ export function register(program: Command, context: Context, run = runCount): vo
       "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
     )
     .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
-    .addOption(
-      new Option(
-        "--values <value>",
-        "a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)",
-      ).argParser(collect),
-    )
+    .option("--values <value>", "a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)", collect)
     .addOption(
       new Option("--format <format>", "of a breakdown or of several segments: table, csv or json").choices(
         COUNT_FORMATS,
       ),
     )
-    .addOption(
-      new Option("--top <n>", "with --by: the n most frequent values (20); with --history: the last n").argParser(
-        wholeNumber("--top", 1, 1_000),
-      ),
+    .option(
+      "--top <n>",
+      "with --by: the n most frequent values (20); with --history: the last n",
+      wholeNumber("--top", 1, 1_000),
     )
     .option("--history", "show how often this segment was counted before, offline, and how it changed")
     .option("--plot <file>", "with --history: write it as an SVG")
@@ -50,10 +44,7 @@ export function register(program: Command, context: Context, run = runCount): vo
     .option("--owned", "count who you own instead: offline, and --by needs no values")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }));
   addExceptOption(addFilterOptions(command))
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample count --department Sales
   $ headcount -c sample count --department Sales --department Marketing --connections-min 500 --json
   $ headcount -c sample count --seniority-level director --by department
@@ -64,11 +55,8 @@ Examples:
   $ echo '{"department": "Legal"}' | headcount -c sample count -f -
   $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
 
-A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union or --except one number.`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      await run(await parse(self.optsWithGlobals<CountOptions & FilterOptions>(), context), context);
-    });
+A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union or --except one number.`)
+    .does(async (options: CountOptions & FilterOptions) => run(await parse(options, context), context));
 }
 
 async function parse(options: CountOptions & FilterOptions, context: Context): Promise<CountRequest> {

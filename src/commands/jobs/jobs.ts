@@ -1,9 +1,8 @@
 import { mkdir } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { usageError } from "../../errors.ts";
-import { type GlobalOptions, offering } from "../../options.ts";
+import { type Command, type GlobalOptions, Option, offering } from "../../options.ts";
 import { Disk } from "../../runs/disk.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addUnattendedOptions } from "../export-options.ts";
@@ -32,7 +31,7 @@ export function register(program: Command, context: Context, build: BuildProgram
     .description(
       "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. Keys of a job are the flags of `headcount search`, or of `refresh`.",
     )
-    .addHelpText("after", EXAMPLE);
+    .examples(EXAMPLE);
   const keysOf = async (command: JobCommand): Promise<readonly JobKey[]> => {
     const found = (await build(context, [command])).commands.find((one) => one.name() === command);
     return found === undefined ? [] : jobKeys(found);
@@ -44,16 +43,13 @@ export function register(program: Command, context: Context, build: BuildProgram
   jobs
     .command("schema")
     .description("Print a JSON Schema for files of jobs: an editor completes and checks by it.")
-    .addHelpText("after", "\nExamples:\n  $ headcount jobs schema > jobs.schema.json")
-    .action(async (_: unknown, self: Command) => {
-      new Printer(context, self.optsWithGlobals<GlobalOptions>()).text(
-        `${JSON.stringify(await jobsSchema(keysOf), undefined, 2)}\n`,
-      );
-    });
+    .examples("\n  $ headcount jobs schema > jobs.schema.json")
+    .does(async (options: GlobalOptions) =>
+      new Printer(context, options).text(`${JSON.stringify(await jobsSchema(keysOf), undefined, 2)}\n`),
+    );
 }
 
 const EXAMPLE = `
-Examples:
   $ headcount jobs schema > jobs.schema.json
   $ headcount jobs list --file jobs.jsonc
   $ headcount -c sample jobs run legal --file jobs.jsonc --if-older-than 6d
@@ -102,19 +98,14 @@ function registerRun(jobs: Command, context: Context, read: Read, build: BuildPr
     .option("--dry-run", "show the quotes and buy nothing")
     .addOption(budgetOption());
   addUnattendedOptions(command)
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample jobs run --file jobs.jsonc --dry-run
   $ headcount -c sample jobs run legal --file jobs.jsonc --budget 500/month --log runs.ndjson
   $ headcount -c sample jobs run --file jobs.jsonc --notify 'cat > changed.json' --json
 
 Due is a job whose time has come since it was last done, and one that never was.
-An unfinished run of a job goes on where it stopped and buys nothing twice.`,
-    )
-    .action(async (names: readonly string[], _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<RunJobsOptions>();
+An unfinished run of a job goes on where it stopped and buys nothing twice.`)
+    .does(async (options: RunJobsOptions, names: readonly string[]) => {
       const log = options.log === undefined ? {} : { log: resolve(context.cwd, options.log) };
       await runJobs(names, await read(options), { ...options, ...log }, context, build);
     });
@@ -124,30 +115,21 @@ function registerLooking(jobs: Command, context: Context, read: Read): void {
   withFile(jobs.command("status").argument(jobArgument, "names of jobs (default: all)"))
     .description("How each job went, what it changed and cost, when it comes next, and what the month has cost.")
     .addOption(budgetOption())
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount jobs status --file jobs.jsonc
-  $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`,
-    )
-    .action(async (names: readonly string[], _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<JobsOptions>();
+  $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`)
+    .does(async (options: JobsOptions, names: readonly string[]) => {
       const file = await read(options);
       await showStatus(file, await jobsNamed(file, names), options, context);
     });
   withFile(jobs.command("list"))
     .description("List the jobs of the file, and what is wrong with it.")
-    .addHelpText("after", "\nExamples:\n  $ headcount jobs list --file jobs.jsonc")
-    .action(async (_: unknown, self: Command) => {
-      const options = self.optsWithGlobals<JobsOptions>();
-      await listJobs(await read(options), options, context);
-    });
+    .examples("\n  $ headcount jobs list --file jobs.jsonc")
+    .does(async (options: JobsOptions) => listJobs(await read(options), options, context));
   withFile(jobs.command("show").argument("<job>", "name of a job"))
     .description("The command line that a job stands for, and its schedule.")
-    .addHelpText("after", "\nExamples:\n  $ headcount jobs show legal --file jobs.jsonc")
-    .action(async (name: string, _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<JobsOptions>();
+    .examples("\n  $ headcount jobs show legal --file jobs.jsonc")
+    .does(async (options: JobsOptions, name: string) => {
       const file = await read(options);
       for (const job of await jobsNamed(file, [name])) await showJob(job, file, options, context);
     });
@@ -181,15 +163,10 @@ function registerUnits(jobs: Command, context: Context, read: Read): void {
         kind: "directory",
       }),
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount jobs systemd --file jobs.jsonc
-  $ headcount jobs systemd --file jobs.jsonc -o units`,
-    )
-    .action(async (names: readonly string[], _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<UnitOptions>();
+  $ headcount jobs systemd --file jobs.jsonc -o units`)
+    .does(async (options: UnitOptions, names: readonly string[]) => {
       const file = await read(options);
       const units = systemdUnits(await timedJobs(file, names), file, keyFile(options.keys, context), context);
       const printer = new Printer(context, options);
@@ -205,9 +182,8 @@ Examples:
   const cron = jobs.command("cron").argument(jobArgument, "names of jobs (default: all with a schedule)");
   withKeys(withFile(cron))
     .description("Print a line of a crontab for each job: absolute paths, no key in them.")
-    .addHelpText("after", "\nExamples:\n  $ headcount jobs cron --file jobs.jsonc")
-    .action(async (names: readonly string[], _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<UnitOptions>();
+    .examples("\n  $ headcount jobs cron --file jobs.jsonc")
+    .does(async (options: UnitOptions, names: readonly string[]) => {
       const file = await read(options);
       const timed = await timedJobs(file, names);
       new Printer(context, options).text(cronLines(timed, file, keyFile(options.keys, context), context));

@@ -1,6 +1,5 @@
-import { Command, type Option } from "commander";
 import { FILTER_KEYS } from "../../contract/filters.ts";
-import { collect, offersOf, type Values } from "../../options.ts";
+import { Command, collect, type Option, offersOf, type Values } from "../../options.ts";
 import { addUnattendedOptions } from "../export-options.ts";
 
 /** One key of a job: a flag of its command. */

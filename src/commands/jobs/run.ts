@@ -1,10 +1,9 @@
 import { Writable } from "node:stream";
-import type { Command } from "commander";
 import type { Context, OutputStream } from "../../context.ts";
 import { type Credits, formatCredits } from "../../contract/money.ts";
 import { counted, harmless } from "../../contract/text.ts";
 import { type CliError, EXIT } from "../../errors.ts";
-import type { GlobalOptions } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import type { Receipt } from "../../purchase/receipt.ts";
 import { acquireLock, type Lock, type LockOptions } from "../../runs/lock.ts";
 import type { RunSpend } from "../../runs/spend.ts";

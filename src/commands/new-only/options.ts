@@ -1,6 +1,5 @@
-import { type Command, Option } from "commander";
 import { usageError } from "../../errors.ts";
-import { wholeNumber } from "../../options.ts";
+import { type Command, wholeNumber } from "../../options.ts";
 import type { Target } from "../../runs/plan.ts";
 import type { Bounds } from "./ownership.ts";
 
@@ -18,16 +17,15 @@ export const addNewOnlyOptions = (command: Command): Command =>
   command
     .option("--new-only", "buy only whom you do not own: finds them by free counts, after you agreed")
     .option("--with-owned", "the same, and write those you own beside them at 0 credits")
-    .addOption(
-      new Option("--max-calls <n>", `free counts that --new-only may make (default: ${DEFAULTS.maxCalls})`).argParser(
-        wholeNumber("--max-calls", 1, 10_000_000),
-      ),
+    .option(
+      "--max-calls <n>",
+      `free counts that --new-only may make (default: ${DEFAULTS.maxCalls})`,
+      wholeNumber("--max-calls", 1, 10_000_000),
     )
-    .addOption(
-      new Option(
-        "--calls-per-credit <n>",
-        `free counts that saving one credit may take (default: ${DEFAULTS.callsPerCredit}); 0 buys without looking`,
-      ).argParser(wholeNumber("--calls-per-credit", 0, 1_000)),
+    .option(
+      "--calls-per-credit <n>",
+      `free counts that saving one credit may take (default: ${DEFAULTS.callsPerCredit}); 0 buys without looking`,
+      wholeNumber("--calls-per-credit", 0, 1_000),
     );
 
 export const boundsOf = ({ maxCalls, callsPerCredit }: NewOnlyFlags): Bounds => ({

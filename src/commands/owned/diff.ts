@@ -1,9 +1,9 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import { changedFields, fieldsOf } from "../../library/history.ts";
 import type { Library } from "../../library/library.ts";
+import type { Command } from "../../options.ts";
 import { type JsonRecord, type JsonValue, stringifyExact } from "../../render/values.ts";
 import type { RunStore } from "../../runs/run-store.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -14,16 +14,10 @@ export function register(owned: Command, context: Context, run = diff): void {
     .description(
       "Say who is in one run and not in another, and whose record differs. RUN is an id, its beginning or its end, or `last`.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount owned diff 20260105-060000-a1b2c3 last
-  $ headcount owned diff 20260105-060000-a1b2c3 last --json | jq '.[].name'`,
-    )
-    .action(async (older: string, newer: string, _: unknown, self: Command) => {
-      await run(older, newer, self.optsWithGlobals<ShelfOptions>(), context);
-    });
+  $ headcount owned diff 20260105-060000-a1b2c3 last --json | jq '.[].name'`)
+    .does((options: ShelfOptions, older: string, newer: string) => run(older, newer, options, context));
 }
 
 interface Difference {

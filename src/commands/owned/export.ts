@@ -1,8 +1,8 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import type { CanonicalFilters } from "../../contract/filters.ts";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
+import type { Command } from "../../options.ts";
 import { writtenAs } from "../../output/sinks/sink.ts";
 import { Page } from "../../render/page.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -19,17 +19,12 @@ export function register(owned: Command, context: Context, run = exportOwned): v
     .command("export")
     .description("Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.");
   addShelfOption(addGuardOptions(addViewOptions(addFilterOptions(command), PERSON_FIELDS)))
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample owned export --department Legal -o legal.parquet --overwrite
-  $ headcount -c sample owned export --fields name,title | head -3`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      const options = self.optsWithGlobals<ExportOwnedOptions & FilterOptions>();
-      await run((await readFilters(context, options)).canonical, options, context);
-    });
+  $ headcount -c sample owned export --fields name,title | head -3`)
+    .does(async (options: ExportOwnedOptions & FilterOptions) =>
+      run((await readFilters(context, options)).canonical, options, context),
+    );
 }
 
 const PAGE_ROWS = 1_000;

@@ -1,11 +1,11 @@
 import { stat } from "node:fs/promises";
 import { basename, resolve } from "node:path";
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { counted, echo, grouped, whole } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import { importRecords } from "../../library/take-in.ts";
+import type { Command } from "../../options.ts";
 import { isNested, type JsonRecord, parseExact } from "../../render/values.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { parseCsv } from "../company-args.ts";
@@ -25,16 +25,10 @@ export function register(owned: Command, context: Context, run = importFiles): v
       "Take in people that you own already: earlier exports as NDJSON, JSON or CSV with a column `id` or `network_url`. From then on they count as owned, at no price.",
     )
     .option("--at <date>", "when the records were true (default: when the file was last written)")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount owned import people.csv --at 2025-12-31
-  $ headcount owned import people.ndjson people.csv`,
-    )
-    .action(async (files: readonly string[], _: unknown, self: Command) => {
-      await run(files, self.optsWithGlobals<ImportOptions>(), context);
-    });
+  $ headcount owned import people.ndjson people.csv`)
+    .does((options: ImportOptions, files: readonly string[]) => run(files, options, context));
 }
 
 async function importFiles(files: readonly string[], options: ImportOptions, context: Context): Promise<void> {

@@ -1,5 +1,5 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import type { Command } from "../../options.ts";
 import * as diff from "./diff.ts";
 import * as exporting from "./export.ts";
 import * as importing from "./import.ts";
@@ -14,13 +14,9 @@ export function register(program: Command, context: Context): void {
     .description(
       "Everybody ever bought from a service, once, with every purchase and every record that came. Made from the runs by itself; asks nobody, costs nothing.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample owned
   $ headcount -c sample owned export --department Legal --fields name,title | head -3
-  $ headcount -c sample count --owned --department Sales`,
-    );
+  $ headcount -c sample count --owned --department Sales`);
   for (const part of [status, show, exporting, importing, diff, rebuild]) part.register(owned, context);
 }

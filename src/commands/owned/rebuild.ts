@@ -1,7 +1,7 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { counted } from "../../contract/text.ts";
 import { rebuildLibrary } from "../../library/take-in.ts";
+import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { openStore } from "../runs/store.ts";
 import { addShelfOption, type ShelfOptions, shelfOf } from "./shelf.ts";
@@ -10,10 +10,8 @@ import { addShelfOption, type ShelfOptions, shelfOf } from "./shelf.ts";
 export function register(owned: Command, context: Context, run = rebuild): void {
   addShelfOption(owned.command("rebuild"))
     .description("Make the library again from the runs. What came from removed runs and from files stays.")
-    .addHelpText("after", "\nExamples:\n  $ headcount -c sample owned rebuild")
-    .action(async (_: unknown, self: Command) => {
-      await run(self.optsWithGlobals<ShelfOptions>(), context);
-    });
+    .examples("\n  $ headcount -c sample owned rebuild")
+    .does((options: ShelfOptions) => run(options, context));
 }
 
 async function rebuild(options: ShelfOptions, context: Context): Promise<void> {

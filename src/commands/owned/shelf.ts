@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import { baseUrlText, parseBaseUrl } from "../../client/addresses.ts";
 import { existingConnection, readConfig, SAMPLE } from "../../connections/config.ts";
 import { findFolder, stateDir } from "../../connections/paths.ts";
@@ -7,7 +6,7 @@ import type { Context } from "../../context.ts";
 import { usageError } from "../../errors.ts";
 import { Library, libraryPath } from "../../library/library.ts";
 import { openLibrary, type Shelf } from "../../library/take-in.ts";
-import type { GlobalOptions } from "../../options.ts";
+import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import type { RunStore } from "../../runs/run-store.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { openStore } from "../runs/store.ts";

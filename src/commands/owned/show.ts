@@ -1,9 +1,9 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { echo, grouped } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
 import { changedFields, fieldsOf, type Purchase, statesOf } from "../../library/history.ts";
+import type { Command } from "../../options.ts";
 import { type JsonValue, stringifyExact } from "../../render/values.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
@@ -13,16 +13,10 @@ export function register(owned: Command, context: Context, run = show): void {
     .description(
       "Show what is owned of a person, named by id, profile address or its slug, or whole name: the record, every purchase, what changed.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount owned show "$(headcount sql 'select id from people limit 1' | tail -1)"
-  $ headcount owned show "$(headcount sql 'select network_url from people limit 1' | tail -1)" --json | jq .purchases`,
-    )
-    .action(async (person: string, _: unknown, self: Command) => {
-      await run(person, self.optsWithGlobals<ShelfOptions>(), context);
-    });
+  $ headcount owned show "$(headcount sql 'select network_url from people limit 1' | tail -1)" --json | jq .purchases`)
+    .does((options: ShelfOptions, person: string) => run(person, options, context));
 }
 
 const iso = (at: number): string => new Date(at).toISOString();

@@ -1,8 +1,8 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import type { LibraryTotals } from "../../library/totals.ts";
+import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
 
@@ -21,13 +21,8 @@ const NOTHING: LibraryTotals = {
 export function register(owned: Command, context: Context, run = printStatus): void {
   addShelfOption(owned.command("status", { isDefault: true }))
     .description("Say how many people are owned, what they cost, and what was paid for somebody who was owned already.")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people",
-    )
-    .action(async (_: unknown, self: Command) => {
-      await run(self.optsWithGlobals<ShelfOptions>(), context);
-    });
+    .examples("\n  $ headcount -c sample owned status\n  $ headcount -c sample owned --json | jq .people")
+    .does((options: ShelfOptions) => run(options, context));
 }
 
 async function printStatus(options: ShelfOptions, context: Context): Promise<void> {

@@ -1,9 +1,8 @@
-import { Argument, type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { isUnfiltered } from "../../contract/filters.ts";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { usageError } from "../../errors.ts";
-import { offering, wholeNumber } from "../../options.ts";
+import { Argument, type Command, Option, offering, wholeNumber } from "../../options.ts";
 import { engineOf } from "../../output/tables/target.ts";
 import { checkFields } from "../../render/columns.ts";
 import { addGuardOptions, addJobOptions, addViewOptions, creditAmount, readView } from "../export-options.ts";
@@ -23,16 +22,13 @@ export function register(program: Command, context: Context, run = bringUpToDate
     );
   addFilterOptions(command);
   addGuardOptions(addViewOptions(command, PERSON_FIELDS, "write the list there (default: to the file that is named)"))
-    .addOption(new Option("--max-credits <n>", "spend at most this (decimals allowed)").argParser(creditAmount))
-    .addOption(
-      new Option("--max-calls <n>", "make at most so many free calls")
-        .argParser(wholeNumber("--max-calls", 1, 1e9))
-        .default(5_000),
-    )
-    .addOption(
-      new Option("--calls-per-credit <n>", "free calls that saving a credit may take; 0 buys all again")
-        .argParser(wholeNumber("--calls-per-credit", 0, 1_000))
-        .default(5),
+    .option("--max-credits <n>", "spend at most this (decimals allowed)", creditAmount)
+    .option("--max-calls <n>", "make at most so many free calls", wholeNumber("--max-calls", 1, 1e9), 5_000)
+    .option(
+      "--calls-per-credit <n>",
+      "free calls that saving a credit may take; 0 buys all again",
+      wholeNumber("--calls-per-credit", 0, 1_000),
+      5,
     )
     .addOption(
       offering(new Option("--verify-fields <a,b,c>", "find who no longer has these values, by free counts"), {
@@ -41,26 +37,22 @@ export function register(program: Command, context: Context, run = bringUpToDate
       }),
     )
     .option("--buy-changed", "buy those again whose verified fields changed")
-    .addOption(new Option("--per-page <n>", "rows a request").argParser(wholeNumber("--per-page", 1, 100_000)))
+    .option("--per-page <n>", "rows a request", wholeNumber("--per-page", 1, 100_000))
     .option("-y, --yes", "buy without asking")
     .option("--dry-run", "show what there is to do and buy nothing")
     .option("--wait", "wait for another command at the same list instead of ending with exit 9");
   addJobOptions(command)
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample search --department Legal --country germany --yes -o legal.csv --overwrite
   $ headcount -c sample refresh legal.csv --max-credits 10
   $ headcount -c sample refresh legal.csv --verify-fields title,seniority_level --max-credits 10 --json
   $ headcount -c sample refresh --department Legal --country france --dry-run
 
 A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv,
-legal.removed.csv and legal.changed.csv: all of them or none.`,
-    )
-    .action(async (word: string | undefined, _: unknown, self: Command) => {
-      await run(await parse(word, self.optsWithGlobals<RefreshFlags & FilterOptions>(), context), context);
-    });
+legal.removed.csv and legal.changed.csv: all of them or none.`)
+    .does(async (options: RefreshFlags & FilterOptions, word: string | undefined) =>
+      run(await parse(word, options, context), context),
+    );
 }
 
 async function parse(

@@ -1,8 +1,8 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
 import { CliError, EXIT } from "../../errors.ts";
+import type { Command } from "../../options.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
 import { writtenAs } from "../../output/sinks/sink.ts";
 import type { Page } from "../../render/page.ts";
@@ -24,10 +24,7 @@ export function register(runs: Command, context: Context): void {
   addGuardOptions(addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])]))
     .option("--require-complete", "exit 5 and write nothing where the run is not finished")
     .option("--salvage", "leave out what was damaged on the disk, and say how much")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount runs export last --format csv --fields id,name,location | head -3
   $ headcount runs export last -o again.xlsx --overwrite
   $ headcount runs export last --format csv.gz > again.csv.gz
@@ -35,11 +32,8 @@ Examples:
   $ headcount runs export last --template '{{name}}, {{title}}' | head -3
   $ headcount runs export last --json | jq length
 
-A run that is not finished gives what it has so far, and says so.`,
-    )
-    .action(async (run: string, _: unknown, self: Command) => {
-      await exportRun(run, self.optsWithGlobals<ExportRunOptions>(), context);
-    });
+A run that is not finished gives what it has so far, and says so.`)
+    .does((options: ExportRunOptions, run: string) => exportRun(run, options, context));
 }
 
 /** The run's rows, every one once, in another form. Reads what was kept; asks no service. */

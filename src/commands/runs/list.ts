@@ -1,9 +1,8 @@
 import { isAbsolute, relative } from "node:path";
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
-import { type GlobalOptions, wholeNumber } from "../../options.ts";
+import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
 import { engineOf } from "../../output/tables/target.ts";
 import { csvDocument } from "../../render/csv.ts";
 import { describeTarget, spokenTarget } from "../../runs/plan.ts";
@@ -29,19 +28,13 @@ export function register(runs: Command, context: Context): void {
     .option("--unfinished", "only those that stopped before their end")
     .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
     .option("--since <when>", "those at work since then: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount runs list
   $ headcount -c sample runs list --unfinished --since 7d
   $ headcount runs list --json | jq -r '.[] | select(.rows > 1000) | .id'
 
--c lists the runs of one connection.`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      await list(self.optsWithGlobals<ListOptions>(), context);
-    });
+-c lists the runs of one connection.`)
+    .does((options: ListOptions) => list(options, context));
 }
 
 async function list(options: ListOptions, context: Context): Promise<void> {

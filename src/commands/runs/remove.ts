@@ -1,10 +1,9 @@
-import type { Command } from "commander";
 import { stateDir } from "../../connections/paths.ts";
 import { type Context, canPrompt } from "../../context.ts";
 import { counted, echo, spanMs } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
 import { openLibrary, shelfOfPlan } from "../../library/take-in.ts";
-import type { GlobalOptions } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { isOver, type RunStore, type RunSummary } from "../../runs/run-store.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { sameCommand } from "../export-options.ts";
@@ -28,21 +27,17 @@ export function registerRemove(runs: Command, context: Context): void {
     .description(
       "Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount runs remove last --yes
-  $ headcount runs remove last --force --yes --json`,
-    )
-    .action(async (names: readonly string[], _: unknown, self: Command) => {
+  $ headcount runs remove last --force --yes --json`)
+    .does(async (options: RemoveOptions, names: readonly string[]) => {
       const store = openStore(context);
       const found = new Map<string, RunSummary>();
       for (const name of names) {
         const run = await store.find(name);
         found.set(run.id, run);
       }
-      await removeAll(store, [...found.values()], self.optsWithGlobals<RemoveOptions>(), context);
+      await removeAll(store, [...found.values()], options, context);
     });
 }
 
@@ -54,16 +49,10 @@ export function registerPrune(runs: Command, context: Context): void {
       .requiredOption("--older-than <span>", "such as 90d, 12h, 8w")
       .option("--dry-run", "only say which"),
   )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount runs prune --older-than 90d --dry-run
-  $ headcount runs prune --older-than 26w --yes`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      await prune(self.optsWithGlobals<PruneOptions>(), context);
-    });
+  $ headcount runs prune --older-than 26w --yes`)
+    .does((options: PruneOptions) => prune(options, context));
 }
 
 async function prune(options: PruneOptions, context: Context): Promise<void> {

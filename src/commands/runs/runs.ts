@@ -1,5 +1,5 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import type { Command } from "../../options.ts";
 import { register as registerResume } from "../resume.ts";
 import { register as registerExport } from "./export.ts";
 import { register as registerList } from "./list.ts";
@@ -13,15 +13,11 @@ export function register(program: Command, context: Context): void {
     .description(
       "Every paid export is a run that keeps what was bought: continue it, or write it again in another form at 0 credits.\nRUN is an id of `runs list`, its beginning or its end, or `last`.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount runs                                   every run, the newest first
   $ headcount runs show last
   $ headcount runs export last --fields name,location -o people.parquet
-  $ headcount runs prune --older-than 90d --dry-run`,
-    );
+  $ headcount runs prune --older-than 90d --dry-run`);
   registerList(runs, context);
   registerShow(runs, context);
   registerRemove(runs, context);

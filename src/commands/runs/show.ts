@@ -1,8 +1,7 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { creditsToNumber, formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
 import { grouped } from "../../contract/text.ts";
-import type { GlobalOptions } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { describeTarget } from "../../runs/plan.ts";
 import { timeText } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -13,16 +12,10 @@ export function register(runs: Command, context: Context): void {
   runs
     .command("show <run>")
     .description("Show one run: what it buys, what it cost, where it stands.")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount runs show last
-  $ headcount runs show last --json | jq .receipt`,
-    )
-    .action(async (run: string, _: unknown, self: Command) => {
-      await show(run, self.optsWithGlobals<GlobalOptions>(), context);
-    });
+  $ headcount runs show last --json | jq .receipt`)
+    .does((options: GlobalOptions, run: string) => show(run, options, context));
 }
 
 /** A card, `name<TAB>value` lines in a pipe, or one document. */

@@ -1,8 +1,8 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { credits, formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
+import type { Command } from "../../options.ts";
 import type { AccountSummary } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
@@ -29,21 +29,15 @@ export function register(service: Command, context: Context): void {
     .description("Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.")
     .option("--name <name>", "what it is called (default: its id)")
     .option("--credits <n>", "live credits to begin with")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service accounts create acme --name "Acme Ltd" --credits 5000
-  $ headcount service keys create --account acme --name first`,
-    )
-    .action((id: string, _: unknown, command: Command) =>
-      create(id, command.optsWithGlobals<CreateOptions>(), context),
-    );
+  $ headcount service keys create --account acme --name first`)
+    .does((options: CreateOptions, id: string) => create(id, options, context));
   addFolderOptions(accounts.command("list", { isDefault: true }))
     .summary("list the accounts")
     .description("List the accounts with their balances and keys. A pipe gets CSV.")
-    .addHelpText("after", "\nExamples:\n  $ headcount service accounts\n  $ headcount service accounts list --json")
-    .action((_: unknown, command: Command) => list(command.optsWithGlobals<FolderOptions>(), context));
+    .examples("\n  $ headcount service accounts\n  $ headcount service accounts list --json")
+    .does((options: FolderOptions) => list(options, context));
   for (const [verb, suspended, what] of [
     [
       "suspend",
@@ -55,10 +49,8 @@ Examples:
     addFolderOptions(accounts.command(verb).argument("<id>", "as `service accounts list` shows it"))
       .summary(suspended ? "refuse the keys of an account" : "take the keys of an account again")
       .description(what)
-      .addHelpText("after", `\nExamples:\n  $ headcount service accounts ${verb} acme`)
-      .action((id: string, _: unknown, command: Command) =>
-        suspend(id, suspended, command.optsWithGlobals<FolderOptions>(), context),
-      );
+      .examples(`\n  $ headcount service accounts ${verb} acme`)
+      .does((options: FolderOptions, id: string) => suspend(id, suspended, options, context));
   }
 }
 

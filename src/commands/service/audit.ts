@@ -1,6 +1,5 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
-import { wholeNumber } from "../../options.ts";
+import { type Command, wholeNumber } from "../../options.ts";
 import type { AuditRow } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { sinceMs } from "../since.ts";
@@ -23,8 +22,8 @@ export function register(service: Command, context: Context): void {
     .option("--account <id>", "only what concerns one account")
     .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "all")
     .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
-    .addHelpText("after", "\nExamples:\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
-    .action((_: unknown, command: Command) => audit(command.optsWithGlobals<AuditOptions>(), context));
+    .examples("\n  $ headcount service audit\n  $ headcount service audit --since 30d --json")
+    .does((options: AuditOptions) => audit(options, context));
 }
 
 async function audit(options: AuditOptions, context: Context): Promise<void> {

@@ -1,9 +1,8 @@
-import { type Command, Option } from "commander";
 import { type Credits, parseCredits } from "../../contract/money.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { echo, spanMs } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import { offering } from "../../options.ts";
+import { type Command, Option, offering } from "../../options.ts";
 import type { KeyChanges, Scope } from "../../service/ledger/ledger.ts";
 
 /** What a key may be bound to, as it is typed. */

@@ -1,8 +1,7 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { grouped } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
-import type { GlobalOptions } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { type FolderOptions, folderOf, serviceError, wholeNumber } from "./folder.ts";
 
 interface Progress {

@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import {
   type Credits,
@@ -9,6 +8,7 @@ import {
 } from "../../contract/money.ts";
 import { echo, harmless } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
+import { type Command, Option } from "../../options.ts";
 import type { Adjusted, Adjustment, Balance } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
 import {
@@ -56,32 +56,21 @@ export function register(service: Command, context: Context): void {
     .description(
       "Add credits to the balance of an account. With --reference it can be repeated after a doubt: it adds once.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service credits add 10000
-  $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`,
-    )
-    .action((text: string, _: unknown, command: Command) =>
-      adjust("add", text, command.optsWithGlobals<AdjustOptions>(), context),
-    );
+  $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
+    .does((options: AdjustOptions, text: string) => adjust("add", text, options, context));
   addAdjust(addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")))
     .summary("take credits away")
     .description("Take credits away from an account, as an entry of its own: never what calls in flight hold.")
-    .addHelpText(
-      "after",
-      `\nExamples:\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`,
-    )
-    .action((text: string, _: unknown, command: Command) =>
-      adjust("remove", text, command.optsWithGlobals<AdjustOptions>(), context),
-    );
+    .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
+    .does((options: AdjustOptions, text: string) => adjust("remove", text, options, context));
   registerRefund(credits, context);
   addMode(credits.command("show", { isDefault: true }))
     .summary("show the balance")
     .description("Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).")
-    .addHelpText("after", "\nExamples:\n  $ headcount service credits\n  $ headcount service credits show --json")
-    .action((_: unknown, command: Command) => show(command.optsWithGlobals<CreditsOptions>(), context));
+    .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
+    .does((options: CreditsOptions) => show(options, context));
 }
 
 function registerRefund(credits: Command, context: Context): void {
@@ -92,15 +81,11 @@ function registerRefund(credits: Command, context: Context): void {
   addAdjust(addAccountOptions(refunding))
     .summary("give a charge back, or a part of it")
     .description("Give a charge back, or a part of it: to the balance, and to the cap of the key that was charged.")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service credits refund 17 --note "stale records"
-  $ headcount service credits refund 17 2.5 --reference ticket-88`,
-    )
-    .action((id: string, text: string | undefined, _: unknown, command: Command) =>
-      refund(id, text, command.optsWithGlobals<AccountOptions & AdjustOptions>(), context),
+  $ headcount service credits refund 17 2.5 --reference ticket-88`)
+    .does((options: AccountOptions & AdjustOptions, id: string, text: string | undefined) =>
+      refund(id, text, options, context),
     );
 }
 

@@ -1,7 +1,6 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
-import { wholeNumber } from "../../options.ts";
+import { type Command, Option, wholeNumber } from "../../options.ts";
 import type { EntryKind, EntryQuery, LedgerEntry } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { sinceMs } from "../since.ts";
@@ -40,15 +39,11 @@ export function register(service: Command, context: Context): void {
       wholeNumber("--before", 1, Number.MAX_SAFE_INTEGER),
     )
     .option("--limit <n>", "so many at most", wholeNumber("--limit", 1, 1e9))
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service entries
   $ headcount service entries --kind charge --since 7d > charges.csv
-  $ headcount service entries --account default --limit 5 --json`,
-    )
-    .action((_: unknown, command: Command) => entries(command.optsWithGlobals<EntriesOptions>(), context));
+  $ headcount service entries --account default --limit 5 --json`)
+    .does((options: EntriesOptions) => entries(options, context));
 }
 
 async function entries(options: EntriesOptions, context: Context): Promise<void> {

@@ -1,12 +1,11 @@
 import { existsSync } from "node:fs";
 import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
-import type { Command } from "commander";
 import { dataDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
 import { echo, harmless, whole, withoutPassword } from "../../contract/text.ts";
 import { CliError, EXIT, usageError } from "../../errors.ts";
-import type { GlobalOptions } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 
 /** Options of every command that works on a data folder. */

@@ -1,7 +1,7 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
+import type { Command } from "../../options.ts";
 import { withBuild } from "./build.ts";
 import { type FolderOptions, wholeNumber } from "./folder.ts";
 
@@ -20,14 +20,10 @@ export function register(service: Command, context: Context): void {
     .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
     .option("--people <n>", "how many people, 1 to 4000000000")
     .option("--seed <s>", "another seed gives other people, 0 to 4294967295", "1")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service generate --people 1000 --data ./demo
-  $ headcount service generate --people 100000 --seed 7 --data ./demo --json`,
-    )
-    .action((_: unknown, command: Command) => run(command.optsWithGlobals<GenerateOptions>(), context));
+  $ headcount service generate --people 100000 --seed 7 --data ./demo --json`)
+    .does((options: GenerateOptions) => run(options, context));
 }
 
 async function run(options: GenerateOptions, context: Context): Promise<void> {

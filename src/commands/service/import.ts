@@ -1,9 +1,9 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { counted, grouped, harmless, harmlessLine } from "../../contract/text.ts";
 import type { ImportReport } from "../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../dataset/build/import-stage.ts";
 import { usageError } from "../../errors.ts";
+import type { Command } from "../../options.ts";
 import { addTextFlags, type TextFlags, textOptions, withBuild } from "./build.ts";
 import { type FolderOptions, folderOf } from "./folder.ts";
 
@@ -35,19 +35,15 @@ export function register(service: Command, context: Context): void {
   addTextFlags(command)
     .option("--dataset <url>", "load into clickhouse://... instead of the data folder")
     .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample search --all --limit 1000 --yes -o people.csv --overwrite
   $ headcount service import --people people.csv --data ./demo
   $ headcount service import --people 'people-*.parquet' --companies companies.csv.gz --map map.json --data ./demo
   $ headcount service import --people people.csv --max-refused 1% --data ./demo
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
 
-"headcount service map --suggest FILE" proposes a map.`,
-    )
-    .action((_: unknown, command: Command) => run(command.optsWithGlobals<ImportOptions>(), context));
+"headcount service map --suggest FILE" proposes a map.`)
+    .does((options: ImportOptions) => run(options, context));
 }
 
 /** `1%` as a share, `100` as rows. */

@@ -1,7 +1,7 @@
-import { type Command, Option } from "commander";
 import { type Context, written } from "../../context.ts";
 import { echo } from "../../contract/text.ts";
 import { CliError, EXIT, systemFailure, usageError } from "../../errors.ts";
+import { type Command, Option } from "../../options.ts";
 import type { KeyDetail, Store } from "../../service/ledger/ledger.ts";
 import { ago } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -32,28 +32,25 @@ export function register(service: Command, context: Context): void {
     .description(
       "List the keys of an account, revoked ones too: what they may do, spent, and when each was last used. Secrets are not kept, so they cannot be shown. A pipe gets CSV.",
     )
-    .addHelpText("after", "\nExamples:\n  $ headcount service keys\n  $ headcount service keys list --json")
-    .action((_: unknown, command: Command) => list(command.optsWithGlobals<AccountOptions>(), context));
+    .examples("\n  $ headcount service keys\n  $ headcount service keys list --json")
+    .does((options: AccountOptions) => list(options, context));
   addBoundOptions(addAccountOptions(keys.command("set").argument(...KEY_ID)))
     .summary("change what a key may do")
     .description(
       "Change the name, end, cap or scopes of a key; what is not given stays. A cap counts all that the key was ever charged, and cannot be below what it spent and holds.",
     )
     .option("--name <name>", "what the key is for")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount service keys set k_0a1b2c3d4e5f --expires never --scope all",
+    .examples(
+      "\n  $ headcount service keys set k_0a1b2c3d4e5f --max-credits 1000\n  $ headcount service keys set k_0a1b2c3d4e5f --expires never --scope all",
     )
-    .action((id: string, _: unknown, command: Command) => set(id, command.optsWithGlobals<SetOptions>(), context));
+    .does((options: SetOptions, id: string) => set(id, options, context));
   addAccountOptions(keys.command("revoke").argument(...KEY_ID))
     .summary("revoke a key")
     .description(
       "Revoke a key; it cannot be brought back. Calls with it are refused from then on; by services on PostgreSQL within 10 seconds, or 60 where the database does not answer, and nothing is sold to it from then on.",
     )
-    .addHelpText("after", "\nExamples:\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
-    .action((id: string, _: unknown, command: Command) =>
-      revoke(id, command.optsWithGlobals<AccountOptions>(), context),
-    );
+    .examples("\n  $ headcount service keys revoke k_0a1b2c3d4e5f")
+    .does((options: AccountOptions, id: string) => revoke(id, options, context));
 }
 
 function registerMaking(keys: Command, context: Context): void {
@@ -68,28 +65,21 @@ function registerMaking(keys: Command, context: Context): void {
         .choices(["live", "test"])
         .default("live"),
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
-  $ headcount service keys create --mode test --json`,
-    )
-    .action((_: unknown, command: Command) => create(command.optsWithGlobals<CreateOptions>(), context));
+  $ headcount service keys create --mode test --json`)
+    .does((options: CreateOptions) => create(options, context));
   addAccountOptions(keys.command("rotate").argument(...KEY_ID))
     .summary("make the key that follows another, and end that one later")
     .description(
       "Make a key with the name, end, scopes and mode of another and show it once. Both work until the overlap is over; then the old one ends. They share one cap.",
     )
     .option("--overlap <time>", "how long the old key goes on: 0, 12h, 7d, 4w", "24h")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount service keys rotate k_0a1b2c3d4e5f --overlap 7d --json",
+    .examples(
+      "\n  $ headcount service keys rotate k_0a1b2c3d4e5f\n  $ headcount service keys rotate k_0a1b2c3d4e5f --overlap 7d --json",
     )
-    .action((id: string, _: unknown, command: Command) =>
-      rotate(id, command.optsWithGlobals<RotateOptions>(), context),
-    );
+    .does((options: RotateOptions, id: string) => rotate(id, options, context));
 }
 
 async function create(options: CreateOptions, context: Context): Promise<void> {

@@ -1,6 +1,6 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { usageError } from "../../errors.ts";
+import { type Command, Option } from "../../options.ts";
 import { type AccountOptions, addAccountOptions, withStore } from "./folder.ts";
 
 /** Of `headcount serve` where nothing says otherwise. */
@@ -23,14 +23,10 @@ export function register(service: Command, context: Context): void {
       new Option("--role <role>", "what the link allows (default: operator; with --account: owner)").choices(ROLES),
     )
     .option("--url <url>", "where the service is (default: where it was last started)")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service link
   $ headcount service link --account default              as its owner, and not as operator of all
-  $ headcount service link --role viewer --url https://people.example`,
-    )
+  $ headcount service link --role viewer --url https://people.example`)
     .action((_: unknown, command: Command) => {
       // A link for somebody else's account must not be one to all accounts because a word was left out.
       const isNamed = command.getOptionValueSource("account") !== "default";

@@ -1,9 +1,8 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { harmless } from "../../contract/text.ts";
 import type { Suggestion } from "../../dataset/build/suggest.ts";
 import { usageError } from "../../errors.ts";
-import { type GlobalOptions, offering } from "../../options.ts";
+import { type Command, type GlobalOptions, Option, offering } from "../../options.ts";
 import { addTextFlags, inputError, type TextFlags, textOptions } from "./build.ts";
 import { serviceError } from "./folder.ts";
 
@@ -27,15 +26,11 @@ export function register(service: Command, context: Context): void {
       }),
     );
   addTextFlags(command)
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service map --suggest people.csv > map.json
   $ headcount service map --suggest companies.parquet --kind companies
-  $ headcount service map --suggest people.ndjson --json | jq .unused`,
-    )
-    .action((_: unknown, command: Command) => run(command.optsWithGlobals<MapOptions>(), context));
+  $ headcount service map --suggest people.ndjson --json | jq .unused`)
+    .does((options: MapOptions) => run(options, context));
 }
 
 async function run(options: MapOptions, context: Context): Promise<void> {

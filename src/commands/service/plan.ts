@@ -1,10 +1,10 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { type Credits, creditsToNumber, formatCredits, parseCredits } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { echo, grouped, harmless } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
+import type { Command } from "../../options.ts";
 import type { Plan, PlanChanges } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { type AccountOptions, addAccountOptions, nameOf, requireAccount, wholeNumber, withStore } from "./folder.ts";
@@ -34,19 +34,15 @@ export function register(service: Command, context: Context): void {
     .option("--per-minute <n>", "calls a minute, per key")
     .option("--per-day <n>", "calls a day (UTC), per key")
     .option("--cost <call=credits...>", `price of a profile or match: ${PRICED.join(", ")}`)
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service plan set --per-minute 60 --per-day 5000
-  $ headcount service plan set --cost person_search=0.25 company_enrich=2`,
-    )
-    .action((_: unknown, command: Command) => set(command.optsWithGlobals<SetOptions>(), context));
+  $ headcount service plan set --cost person_search=0.25 company_enrich=2`)
+    .does((options: SetOptions) => set(options, context));
   addAccountOptions(plan.command("show", { isDefault: true }))
     .summary("show limits and prices")
     .description("Show the rate limits and the prices of an account.")
-    .addHelpText("after", "\nExamples:\n  $ headcount service plan\n  $ headcount service plan show --json")
-    .action((_: unknown, command: Command) => show(command.optsWithGlobals<AccountOptions>(), context));
+    .examples("\n  $ headcount service plan\n  $ headcount service plan show --json")
+    .does((options: AccountOptions) => show(options, context));
 }
 
 async function set(options: SetOptions, context: Context): Promise<void> {

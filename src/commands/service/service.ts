@@ -1,5 +1,5 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
+import type { Command } from "../../options.ts";
 import * as accounts from "./accounts.ts";
 import * as audit from "./audit.ts";
 import * as credits from "./credits.ts";
@@ -22,17 +22,13 @@ export function register(program: Command, context: Context): void {
     .description(
       "What the people do who run `headcount serve`: bring in data, make accounts and keys and bound them, add credits, set limits and prices, see what moved and who did what, verify. All of it works on a data folder (--data), also while it is served.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service import --people people.parquet --companies companies.csv
   $ headcount service keys create --name nightly
   $ headcount service keys create --name agent --max-credits 500 --expires 7d --scope count,search
   $ headcount service credits add 10000
   $ headcount service usage --by key
-  $ headcount service verify`,
-    );
+  $ headcount service verify`);
   for (const part of [
     importData,
     map,

@@ -1,6 +1,6 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { usageError } from "../../errors.ts";
+import type { Command } from "../../options.ts";
 import type { ConsoleSession } from "../../service/console-store.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, withStore } from "./folder.ts";
@@ -11,15 +11,12 @@ export function register(service: Command, context: Context): void {
   const sessions = addFolderOptions(service.command("sessions"))
     .summary("list and end sessions of the console")
     .description("List who is signed in to the console, the newest first; `end` signs one of them out.")
-    .addHelpText(
-      "after",
-      "\nExamples:\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a",
-    )
-    .action((_: unknown, command: Command) => list(command.optsWithGlobals<FolderOptions>(), context));
+    .examples("\n  $ headcount service sessions\n  $ headcount service sessions end 1f2e3d4c5b6a")
+    .does((options: FolderOptions) => list(options, context));
   addFolderOptions(sessions.command("end"))
     .summary("sign a session out")
     .argument("<id>", "as the list names it")
-    .action((id: string, _: unknown, command: Command) => end(id, command.optsWithGlobals<FolderOptions>(), context));
+    .does((options: FolderOptions, id: string) => end(id, options, context));
 }
 
 async function list(options: FolderOptions, context: Context): Promise<void> {

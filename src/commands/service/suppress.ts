@@ -1,6 +1,6 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { counted } from "../../contract/text.ts";
+import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addListCommands, type SuppressOptions } from "../suppress/list-commands.ts";
 import { withBuild } from "./build.ts";
@@ -15,17 +15,13 @@ export function register(service: Command, context: Context): void {
     .description(
       "Take people out of the dataset for good: it is built again without them, a running service takes it over within a second, and no import brings them back. The list holds keyed hashes and names nobody.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service suppress add network.example/in/ada-lovelace --note "objected, ticket 118" --data ./demo
   $ printf 'p_0000000042\\n' | headcount service suppress import - --data ./demo
   $ headcount service suppress list --data ./demo
   $ headcount service suppress remove network.example/in/ada-lovelace --data ./demo
 
-The last one lets the person in again with the next import. A dataset in ClickHouse leaves them out from its next import on.`,
-    );
+The last one lets the person in again with the next import. A dataset in ClickHouse leaves them out from its next import on.`);
   addListCommands<Options>(suppress, context, {
     name: "headcount service suppress",
     options: (command) =>

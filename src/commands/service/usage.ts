@@ -1,8 +1,7 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { echo } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import { offering } from "../../options.ts";
+import { type Command, Option, offering } from "../../options.ts";
 import type { UsageGroup, UsageRow } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { sinceMs } from "../since.ts";
@@ -34,15 +33,11 @@ export function register(service: Command, context: Context): void {
     )
     .option("--key <key-id>", "only one key")
     .option("--since <when>", "how far back, whole UTC days: 30d, 8w, a date such as 2026-01-31, or all", "30d")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount service usage
   $ headcount service usage --by key --since all
-  $ headcount service usage --by day,call --json`,
-    )
-    .action((_: unknown, command: Command) => usage(command.optsWithGlobals<UsageOptions>(), context));
+  $ headcount service usage --by day,call --json`)
+    .does((options: UsageOptions) => usage(options, context));
 }
 
 async function usage(options: UsageOptions, context: Context): Promise<void> {

@@ -1,6 +1,6 @@
-import type { Command } from "commander";
 import type { Context } from "../../context.ts";
 import { CliError, EXIT } from "../../errors.ts";
+import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, serviceError, storeOf } from "./folder.ts";
 
@@ -18,11 +18,8 @@ export function register(service: Command, context: Context): void {
     .description(
       "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach.",
     )
-    .addHelpText(
-      "after",
-      "\nExamples:\n  $ headcount service verify\n  $ headcount service verify --data ./data --json",
-    )
-    .action((_: unknown, command: Command) => run(command.optsWithGlobals<FolderOptions>(), context));
+    .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
+    .does((options: FolderOptions) => run(options, context));
 }
 
 async function run(options: FolderOptions, context: Context): Promise<void> {
