@@ -149,7 +149,8 @@ SELECT (row_number() OVER (ORDER BY id) - 1)::UINTEGER AS seq, id, normal_form(n
 FROM staged_companies ORDER BY id`);
 }
 
-const LINK_KEY = `CASE WHEN address_form(company_network_url) IS NOT NULL THEN 'address ' || address_form(company_network_url)
+/** What a person of `staged_people` is linked to a company by. */
+export const LINK_KEY = `CASE WHEN address_form(company_network_url) IS NOT NULL THEN 'address ' || address_form(company_network_url)
   WHEN domain_form(company_domain) IS NOT NULL THEN 'domain ' || domain_form(company_domain)
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
 

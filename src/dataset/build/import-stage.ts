@@ -43,7 +43,8 @@ export interface Staging {
   readonly options: BuildOptions;
 }
 
-interface FilePlan {
+/** A file whose columns are found: nothing of its rows is read yet. */
+export interface FilePlan {
   readonly file: InputFile;
   readonly columns: Columns;
   readonly text?: TextFile;
@@ -52,45 +53,77 @@ interface FilePlan {
 
 /** Reads files into `raw_<kind>` (text as it came, one row a line) and marks in `reason` what is refused. */
 export async function stageTable(staging: Staging, kind: ImportKind, names: readonly string[]): Promise<TableReport> {
-  const { connection, options, cwd } = staging;
-  await connection.run(
-    `CREATE TABLE raw_${kind} (${fieldsOf(kind)
-      .map((field) => `${field} VARCHAR`)
-      .join(", ")}, reason VARCHAR, detail VARCHAR, text VARCHAR, file INTEGER, line BIGINT)`,
-  );
-  const files = await findFiles(connection, names, cwd);
-  const plans: FilePlan[] = [];
-  // All headers before the first row: a wrong column is told at once.
-  for (const file of files) plans.push(await planFile(staging, kind, file));
-  const total = files.reduce((sum, file) => sum + file.bytes, 0);
+  const { connection, options } = staging;
+  await createRaw(connection, kind);
+  const plans = await planFiles(staging, kind, names);
+  const total = plans.reduce((sum, { file }) => sum + file.bytes, 0);
   const read: FileReport[] = [];
   let bytes = 0;
-  let before = 0;
   for (const [index, plan] of plans.entries()) {
     const onBytes = (done: number): void => options.onProgress?.({ phase: "read", done: bytes + done, total });
-    let repaired = 0;
-    try {
-      repaired = await (plan.text
-        ? stageText(staging, kind, plan, plan.text, index, onBytes)
-        : stageParquet(staging, kind, plan, index, onBytes));
-    } catch (error) {
-      options.signal?.throwIfAborted();
-      throw unreadable(plan.file, error);
-    }
+    read.push(await stageFile(staging, kind, plan, index, onBytes));
     bytes += plan.file.bytes;
     onBytes(0);
-    const rows = toNumber(await scalar(connection, `SELECT count(*) FROM raw_${kind}`));
-    read.push(fileReport(plan, rows - before, repaired));
-    before = rows;
   }
   await markDuplicates(connection, kind);
-  const counted = await connection.runAndReadAll(
+  const rows = read.reduce((sum, file) => sum + file.rows, 0);
+  const files = plans.map(({ file }) => file);
+  return { ...(await refusedOf(staging, kind, files, rows)), files: files.length, read };
+}
+
+export async function createRaw(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
+  const fields = fieldsOf(kind).map((field) => `${field} VARCHAR`);
+  await connection.run(
+    `CREATE TABLE raw_${kind} (${fields.join(", ")}, reason VARCHAR, detail VARCHAR, text VARCHAR, file INTEGER, line BIGINT)`,
+  );
+}
+
+/** All headers before the first row: a wrong column is told at once. @throws InputError */
+export async function planFiles(staging: Staging, kind: ImportKind, names: readonly string[]): Promise<FilePlan[]> {
+  const plans: FilePlan[] = [];
+  for (const file of await findFiles(staging.connection, names, staging.cwd)) {
+    plans.push(await planFile(staging, kind, file));
+  }
+  return plans;
+}
+
+/** Reads one file, the `index`th of its kind, into `raw_<kind>`. @throws InputError where it cannot be read */
+export async function stageFile(
+  staging: Staging,
+  kind: ImportKind,
+  plan: FilePlan,
+  index: number,
+  onBytes: (done: number) => void,
+): Promise<FileReport> {
+  const before = await rawRows(staging.connection, kind);
+  try {
+    const repaired = await (plan.text
+      ? stageText(staging, kind, plan, plan.text, index, onBytes)
+      : stageParquet(staging, kind, plan, index, onBytes));
+    return fileReport(plan, (await rawRows(staging.connection, kind)) - before, repaired);
+  } catch (error) {
+    staging.options.signal?.throwIfAborted();
+    throw unreadable(plan.file, error);
+  }
+}
+
+const rawRows = async (connection: DuckDBConnection, kind: ImportKind): Promise<number> =>
+  toNumber(await scalar(connection, `SELECT count(*) FROM raw_${kind}`));
+
+/** Counts the refused rows of `raw_<kind>` and writes them to the reject file. @param rows all that were read */
+export async function refusedOf(
+  staging: Staging,
+  kind: ImportKind,
+  files: readonly InputFile[],
+  rows: number,
+): Promise<Pick<TableReport, "rows" | "taken" | "refused" | "reasons">> {
+  const counted = await staging.connection.runAndReadAll(
     `SELECT reason, count(*) FROM raw_${kind} WHERE reason IS NOT NULL GROUP BY 1 ORDER BY 1`,
   );
   const reasons = Object.fromEntries(counted.getRowsJS().map(([reason, count]) => [String(reason), toNumber(count)]));
   await writeRefused(staging, kind, files);
   const refused = Object.values(reasons).reduce((sum, count) => sum + count, 0);
-  return { files: files.length, rows: before, taken: before - refused, refused, reasons, read };
+  return { rows, taken: rows - refused, refused, reasons };
 }
 
 function fileReport({ file, text }: FilePlan, rows: number, repaired: number): FileReport {

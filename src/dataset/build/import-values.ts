@@ -14,13 +14,14 @@ export interface DepartmentReport {
 const DEPARTMENT_CASES = DEPARTMENTS.map((name) => `WHEN ${literal(normalForm(name))} THEN ${literal(name)}`).join(" ");
 const departmentSql = `CASE normal_form(department) ${DEPARTMENT_CASES} ELSE 'Other' END`;
 
-export async function departmentReport(connection: DuckDBConnection): Promise<DepartmentReport> {
+/** @param most how many values are named */
+export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
   const taken = "FROM raw_people WHERE reason IS NULL";
   const missing = toNumber(await scalar(connection, `SELECT count(*) ${taken} AND department IS NULL`));
   const unknown = `${taken} AND department IS NOT NULL AND ${departmentSql} = 'Other' AND normal_form(department) IS DISTINCT FROM 'other'`;
   const total = toNumber(await scalar(connection, `SELECT count(*) ${unknown}`));
   const top = await connection.runAndReadAll(
-    `SELECT department, count(*) AS people ${unknown} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 10`,
+    `SELECT department, count(*) AS people ${unknown} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${most}`,
   );
   const examples = top.getRowsJS().map(([value, people]) => ({ value: String(value), people: toNumber(people) }));
   return { unknown: total, missing, examples };
@@ -59,10 +60,12 @@ export interface ClearedReport {
   readonly examples: readonly { readonly value: string; readonly rows: number }[];
 }
 
+/** @param most how many values of a field are named */
 export async function clearedReport(
   connection: DuckDBConnection,
   kind: ImportKind,
   numbers: NumberStyle | undefined,
+  most = 5,
 ): Promise<Record<string, ClearedReport>> {
   const cleared: Record<string, ClearedReport> = {};
   const checks: Record<string, string> = { updated_at: timestampSql };
@@ -71,7 +74,7 @@ export async function clearedReport(
   for (const [field, usable] of Object.entries(checks)) {
     const found = await connection.runAndReadAll(
       `SELECT ${field}, count(*), sum(count(*)) OVER ()::BIGINT FROM raw_${kind}
-       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usable} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 5`,
+       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usable} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${most}`,
     );
     const rows = found.getRowsJS();
     if (rows.length === 0) continue;
@@ -86,39 +89,42 @@ const NAME_PARTS = "'(?s)^[\\s\\p{Z}]*([^\\s\\p{Z}]+)[\\s\\p{Z}]*(.*?)[\\s\\p{Z}
 
 /** `staged_people` and `staged_companies` from the raw rows that are taken. */
 export async function typedTables(connection: DuckDBConnection, numbers: NumberStyle | undefined): Promise<void> {
-  const people: Readonly<Record<string, string>> = {
+  for (const kind of ["people", "companies"] as const) {
+    await connection.run(`CREATE TABLE staged_${kind} AS ${typedSql(kind, numbers)}`);
+    await connection.run(`DROP TABLE raw_${kind}`);
+  }
+}
+
+const LOCATION = "coalesce(location, nullif(concat_ws(', ', city, state, country), ''))";
+const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = {
+  people: {
     name: "coalesce(name, nullif(concat_ws(' ', first_name, last_name), ''))",
     first_name: `CASE WHEN first_name IS NULL AND last_name IS NULL THEN regexp_extract(name, ${NAME_PARTS}, 1) ELSE first_name END`,
     last_name: `CASE WHEN first_name IS NULL AND last_name IS NULL THEN nullif(regexp_extract(name, ${NAME_PARTS}, 2), '') ELSE last_name END`,
     department: departmentSql,
-    location: "coalesce(location, nullif(concat_ws(', ', city, state, country), ''))",
-  };
-  const list = `CASE WHEN specialties IS NULL THEN []::VARCHAR[]
+    location: LOCATION,
+  },
+  companies: {
+    specialties: `CASE WHEN specialties IS NULL THEN []::VARCHAR[]
     WHEN starts_with(specialties, '[') AND json_valid(specialties) THEN coalesce(TRY_CAST(specialties::JSON AS VARCHAR[]), []::VARCHAR[])
-    ELSE list_filter(list_transform(string_split_regex(specialties, '[;|]'), lambda part: trim(part)), lambda part: part <> '') END`;
-  const companies: Readonly<Record<string, string>> = {
-    specialties: list,
-    location: "coalesce(location, nullif(concat_ws(', ', city, state, country), ''))",
-  };
-  for (const [kind, special] of [
-    ["people", people],
-    ["companies", companies],
-  ] as const) {
-    const columns = fieldsOf(kind).map((field) => {
-      const address = ADDRESSES[kind][field];
-      if (special[field] !== undefined) return `${special[field]} AS ${field}`;
-      if (INTEGERS[kind].includes(field)) return `${wholeSql(field, numbers)} AS ${field}`;
-      if (address === "domain_form") return `domain_form(${field}) AS ${field}`;
-      if (address === "address_form")
-        return `CASE WHEN address_form(${field}) IS NOT NULL THEN ${field} END AS ${field}`;
-      if (field === "updated_at") return `${timestampSql} AS ${field}`;
-      return field;
-    });
-    await connection.run(
-      `CREATE TABLE staged_${kind} AS SELECT ${columns.join(", ")} FROM raw_${kind} WHERE reason IS NULL`,
-    );
-    await connection.run(`DROP TABLE raw_${kind}`);
-  }
+    ELSE list_filter(list_transform(string_split_regex(specialties, '[;|]'), lambda part: trim(part)), lambda part: part <> '') END`,
+    location: LOCATION,
+  },
+};
+
+/** The raw rows that are taken, with the values and types of records. @param more further columns of the raw table */
+export function typedSql(kind: ImportKind, numbers: NumberStyle | undefined, more: readonly string[] = []): string {
+  const columns = fieldsOf(kind).map((field) => {
+    const address = ADDRESSES[kind][field];
+    const special = SPECIAL[kind][field];
+    if (special !== undefined) return `${special} AS ${field}`;
+    if (INTEGERS[kind].includes(field)) return `${wholeSql(field, numbers)} AS ${field}`;
+    if (address === "domain_form") return `domain_form(${field}) AS ${field}`;
+    if (address === "address_form") return `CASE WHEN address_form(${field}) IS NOT NULL THEN ${field} END AS ${field}`;
+    if (field === "updated_at") return `${timestampSql} AS ${field}`;
+    return field;
+  });
+  return `SELECT ${[...columns, ...more].join(", ")} FROM raw_${kind} WHERE reason IS NULL`;
 }
 
 /** One company for each address that people name, else each domain, else each name, as the first person says it. @returns how many */

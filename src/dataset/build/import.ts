@@ -68,7 +68,8 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
   return report;
 }
 
-async function readMap(name: string, cwd: string): Promise<ImportMap> {
+/** @throws InputError where it cannot be read or is none */
+export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   let text: string;
   try {
     text = await readFile(resolve(cwd, name), "utf8");
@@ -120,7 +121,7 @@ async function stageFiles(
 }
 
 /** @throws InputError where nobody is left, TooManyRefusedError where the input's limit is passed */
-async function checkRefused(
+export async function checkRefused(
   input: ImportInput,
   people: TableReport,
   companies: TableReport,
