@@ -17,27 +17,32 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
-export type ErrorCategory =
-  | "internal"
-  | "usage"
-  | "auth"
-  | "credits"
-  | "incomplete"
-  | "not_found"
-  | "rate_limit"
-  | "service"
-  | "network"
-  | "locked"
-  | "declined"
-  | "interrupted"
-  | "pipe_closed"
-  | "filesystem";
+/** The kinds of failures, and what each ends with where nothing says otherwise. */
+const EXIT_OF = {
+  internal: EXIT.bug,
+  usage: EXIT.usage,
+  auth: EXIT.auth,
+  credits: EXIT.credits,
+  incomplete: EXIT.incomplete,
+  not_found: EXIT.notFound,
+  rate_limit: EXIT.rateLimit,
+  service: EXIT.service,
+  network: EXIT.service,
+  locked: EXIT.locked,
+  declined: EXIT.declined,
+  interrupted: EXIT.interrupted,
+  pipe_closed: EXIT.pipeClosed,
+  filesystem: EXIT.usage,
+} as const satisfies Readonly<Record<string, ExitCode>>;
+
+export type ErrorCategory = keyof typeof EXIT_OF;
 
 export interface CliErrorInit {
   /** Stable, for machines: `invalid_filter`, `no_key`, `insufficient_credits`. */
   readonly code: string;
   readonly category: ErrorCategory;
-  readonly exitCode: ExitCode;
+  /** Default: what its category ends with. */
+  readonly exitCode?: ExitCode;
   /** What failed and which rule says so. One sentence without a final full stop where it is short. */
   readonly message: string;
   /** Where possible the exact command that would work. */
@@ -63,7 +68,7 @@ export class CliError extends Error {
     super(init.message, init.cause === undefined ? undefined : { cause: init.cause });
     this.code = init.code;
     this.category = init.category;
-    this.exitCode = init.exitCode;
+    this.exitCode = init.exitCode ?? EXIT_OF[init.category];
     this.hint = init.hint;
     this.status = init.status;
     this.requestId = init.requestId;
@@ -82,7 +87,7 @@ export class CliError extends Error {
 
 /** A mistake in how the command was called: exit 2, no request made. */
 export const usageError = (message: string, hint?: string, code = "usage"): CliError =>
-  new CliError({ code, category: "usage", exitCode: EXIT.usage, message, hint });
+  new CliError({ code, category: "usage", message, hint });
 
 /** What was to be written has no room or no device any more: the path was right. Every other refusal is about the path. */
 const NO_ROOM: Readonly<Record<string, string>> = {

@@ -1,4 +1,5 @@
 import type { Command } from "commander";
+import { shellWord } from "./contract/command-line.ts";
 import { nearest } from "./contract/suggest.ts";
 import { echo } from "./contract/text.ts";
 import { type CliError, usageError } from "./errors.ts";
@@ -58,7 +59,3 @@ export function excessWord(command: Command, argv: readonly string[]): CliError 
           .join(" or ")}; headcount help ${path} lists them`,
   );
 }
-
-/** A word as a POSIX shell reads it back. */
-export const shellWord = (word: string): string =>
-  /^[A-Za-z0-9_@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`;

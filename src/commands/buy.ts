@@ -232,7 +232,6 @@ async function askConsent(
   throw new CliError({
     code: "declined",
     category: "declined",
-    exitCode: EXIT.declined,
     message: `declined; ${spent}`,
   });
 }

@@ -1,5 +1,5 @@
 import type { Context } from "../context.ts";
-import { CliError, type ErrorCategory, EXIT, type ExitCode } from "../errors.ts";
+import { CliError } from "../errors.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { wrap } from "../terminal/width.ts";
@@ -29,11 +29,7 @@ Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the ke
     .does((options: DoctorFlags) => run(options, context));
 }
 
-const CODES: Readonly<Record<Check["area"], readonly [ExitCode, ErrorCategory]>> = {
-  machine: [EXIT.usage, "usage"],
-  key: [EXIT.auth, "auth"],
-  service: [EXIT.service, "service"],
-};
+const CATEGORIES = { machine: "usage", key: "auth", service: "service" } as const;
 
 async function run(options: DoctorFlags, context: Context): Promise<void> {
   const checks: Check[] = [];
@@ -51,10 +47,9 @@ async function run(options: DoctorFlags, context: Context): Promise<void> {
   if (print.json) print.document({ ok: failed.length === 0, checks });
   const [first] = failed;
   if (first === undefined) return;
-  const [exitCode, category] = CODES[first.area];
   const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
   const message = `${first.name}: ${first.message}${more}`;
-  throw new CliError({ code: "doctor_failed", category, exitCode, message, hint: first.fix });
+  throw new CliError({ code: "doctor_failed", category: CATEGORIES[first.area], message, hint: first.fix });
 }
 
 const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;

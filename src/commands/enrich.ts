@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
 import type { Context } from "../context.ts";
+import { shellWord } from "../contract/command-line.ts";
 import { echo, harmlessJson } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { Command } from "../options.ts";
@@ -11,7 +12,6 @@ import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purc
 import { type JsonRecord, parseExact } from "../render/values.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Printer } from "../terminal/printer.ts";
-import { shellWord } from "../usage.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addCompanyOptions, type CompanyFlags, MAX_INPUT_BYTES, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";

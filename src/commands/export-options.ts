@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../context.ts";
+import { shellWord } from "../contract/command-line.ts";
 import { type Credits, parseCredits } from "../contract/money.ts";
 import { echo, spanMs, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
@@ -11,7 +12,6 @@ import { engineOf, resolveOutput } from "../output/tables/target.ts";
 import type { ExportOptions } from "../purchase/purchase.ts";
 import { checkFields, parseFields, publishedFields } from "../render/columns.ts";
 import type { RecordKind } from "../render/values.ts";
-import { shellWord } from "../usage.ts";
 
 export interface ViewFlags extends GlobalOptions {
   readonly output?: string;

@@ -1,5 +1,6 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
-import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
+import { shellWord } from "../contract/command-line.ts";
+import { CliError, type CliErrorInit, systemFailure, usageError } from "../errors.ts";
 import type { Command } from "../options.ts";
 import { pathOf } from "../usage.ts";
 
@@ -15,7 +16,7 @@ export interface CallSite {
   readonly sampleDir?: string | undefined;
 }
 
-type Row = Pick<CliErrorInit, "code" | "category" | "exitCode"> & {
+type Row = Pick<CliErrorInit, "code" | "category"> & {
   readonly message: string;
   readonly hint?: string | ((site: CallSite) => string);
 };
@@ -27,7 +28,6 @@ const doctor = (site: CallSite): string => `headcount doctor${isNamed(site) ? ` 
 const REFUSED: Row = {
   code: "request_refused",
   category: "usage",
-  exitCode: EXIT.usage,
   message: "the service refused the request (STATUS): DETAIL",
   hint: "headcount filters lists what a filter may be",
 };
@@ -35,7 +35,6 @@ const REFUSED: Row = {
 const KEY: Row = {
   code: "key_refused",
   category: "auth",
-  exitCode: EXIT.auth,
   message: "the service refused the keyKEY (STATUS): DETAIL",
   hint: ({ key, connectionName }) =>
     key?.source === "environment"
@@ -50,12 +49,11 @@ const ANSWERS: Readonly<Record<number, Row>> = {
   402: {
     code: "insufficient_credits",
     category: "credits",
-    exitCode: EXIT.credits,
     message: "not enough credits (402): DETAIL",
     hint: creditHint,
   },
   403: { ...KEY, code: "forbidden" },
-  404: { code: "not_found", category: "not_found", exitCode: EXIT.notFound, message: "not found (404): DETAIL" },
+  404: { code: "not_found", category: "not_found", message: "not found (404): DETAIL" },
   409: REFUSED,
   413: REFUSED,
   415: REFUSED,
@@ -63,7 +61,6 @@ const ANSWERS: Readonly<Record<number, Row>> = {
   429: {
     code: "rate_limited",
     category: "rate_limit",
-    exitCode: EXIT.rateLimit,
     message: "too many calls (429): DETAIL",
     hint: "wait a little; headcount account shows the limits",
   },
@@ -72,7 +69,6 @@ const ANSWERS: Readonly<Record<number, Row>> = {
 const REDIRECT: Row = {
   code: "redirect",
   category: "service",
-  exitCode: EXIT.service,
   message: "ADDRESS answered STATUS: DETAIL",
   hint: "headcount login again with the final address",
 };
@@ -80,7 +76,6 @@ const REDIRECT: Row = {
 const NOT_THE_API: Row = {
   code: "not_the_api",
   category: "service",
-  exitCode: EXIT.service,
   message: "ADDRESS answered STATUS with DETAIL",
   hint: "is this the API's address? give the part before /v1 as base URL",
 };
@@ -88,7 +83,6 @@ const NOT_THE_API: Row = {
 const FAILED: Row = {
   code: "service_failed",
   category: "service",
-  exitCode: EXIT.service,
   message: "the service answered STATUS: DETAIL",
   hint: "try again later; if it stays, contact its operator with the request id",
 };
@@ -97,7 +91,7 @@ const FAILED: Row = {
 function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
   return sampleDir === undefined
     ? "lower --limit or --per-page, top the account up, or use a key with more left of its cap; headcount whoami shows both"
-    : `headcount service credits add 10000 --data '${sampleDir}'`;
+    : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
 }
 
 const PLACES = {
@@ -148,7 +142,6 @@ function lostReply(error: LostReplyError, site: CallSite): CliError {
   return new CliError({
     code: error.sent ? "lost_reply" : "unreachable",
     category: "network",
-    exitCode: EXIT.service,
     message: `${error.sent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
     hint,
     cause: error,
@@ -169,7 +162,6 @@ function waitTooLong(error: WaitTooLongError): CliError {
   return new CliError({
     code: "rate_limited",
     category: "rate_limit",
-    exitCode: EXIT.rateLimit,
     status: 429,
     requestId: error.requestId,
     message: `${asks}; nothing was charged`,
@@ -188,9 +180,9 @@ export function mapError(error: unknown, site: CallSite): unknown {
 }
 
 const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
-  SIGINT: { code: "interrupted", category: "interrupted", exitCode: EXIT.interrupted, message: "interrupted" },
-  SIGTERM: { code: "interrupted", category: "interrupted", exitCode: EXIT.interrupted, message: "interrupted" },
-  EPIPE: { code: "pipe_closed", category: "pipe_closed", exitCode: EXIT.pipeClosed, message: "closed pipe" },
+  SIGINT: { code: "interrupted", category: "interrupted", message: "interrupted" },
+  SIGTERM: { code: "interrupted", category: "interrupted", message: "interrupted" },
+  EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
 };
 
 /** What commander throws; `command` is the one that was being read (program.ts). */
@@ -235,7 +227,6 @@ export function failureOf(error: unknown): CliError {
     return new CliError({
       code: "nested_too_deep",
       category: "service",
-      exitCode: EXIT.service,
       message: "the service's answer is nested too deep to be read",
       hint: "what was paid for is kept (headcount runs); tell the service's operator",
       cause: error,
@@ -246,7 +237,6 @@ export function failureOf(error: unknown): CliError {
     new CliError({
       code: "internal",
       category: "internal",
-      exitCode: EXIT.bug,
       message: `this is a bug in headcount: ${message}`,
       hint: "run it again with HEADCOUNT_DEBUG=1 and report what it prints; nothing paid is lost (headcount runs)",
       cause: error,

@@ -1,12 +1,12 @@
 import type { Context } from "../context.ts";
+import { shellWord } from "../contract/command-line.ts";
 import { counted } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import type { Command } from "../options.ts";
 import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
 import { spokenTarget } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
-import { shellWord } from "../usage.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "./export-options.ts";
 import { readKept } from "./keep-input.ts";
@@ -73,7 +73,6 @@ async function keptInput(store: RunStore, id: string): Promise<string> {
     throw new CliError({
       code: "no_input",
       category: "incomplete",
-      exitCode: EXIT.incomplete,
       message: `run ${id} has no copy of the table that it was to be put to`,
       hint: `the same command begins with it again; headcount runs export ${id} writes the companies that it holds`,
       cause,

@@ -3,7 +3,7 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dataDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 
 export interface Sample {
@@ -103,7 +103,6 @@ function explained(error: unknown, dir: string): unknown {
     return new CliError({
       code: "service_not_installed",
       category: "usage",
-      exitCode: EXIT.usage,
       message:
         "the sample connection runs the service inside headcount, and the service's optional packages are not installed",
       hint: "install headcount with them: npm install -g headcount --include=optional",
@@ -115,7 +114,6 @@ function explained(error: unknown, dir: string): unknown {
     return new CliError({
       code: "ledger_format",
       category: "filesystem",
-      exitCode: EXIT.usage,
       message,
       hint,
       cause: error,
@@ -125,7 +123,6 @@ function explained(error: unknown, dir: string): unknown {
   return new CliError({
     code: "sample_folder",
     category: "filesystem",
-    exitCode: EXIT.usage,
     message: `the sample's folder ${dir} cannot be made or written: ${message}`,
     hint: "set XDG_DATA_HOME to a folder that may be written and has 50 MB of room",
     cause: error,

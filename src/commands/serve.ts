@@ -1,20 +1,12 @@
 import { type Context, written } from "../context.ts";
 import { echo, withoutPassword } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
-import type { Command } from "../options.ts";
+import { CliError, usageError } from "../errors.ts";
+import { type Command, wholeNumber } from "../options.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 import type { Fault } from "../service/faults.ts";
 import type { Store } from "../service/ledger/ledger.ts";
 import type { RunningService, ServiceOptions } from "../service/server.ts";
-import {
-  addFolderOptions,
-  type FolderOptions,
-  folderOf,
-  placeFlags,
-  serviceError,
-  storeOf,
-  wholeNumber,
-} from "./service/folder.ts";
+import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
 
 interface ServeOptions extends FolderOptions {
   readonly host: string;
@@ -70,7 +62,7 @@ export function register(program: Command, context: Context): void {
 
 async function run(options: ServeOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
-  const port = wholeNumber("--port", options.port, 0, 65_535);
+  const port = wholeNumber("--port", 0, 65_535)(options.port);
   const settings = await readSettings(options, context);
   let folder: DataFolder | undefined;
   let service: RunningService | undefined;
@@ -141,9 +133,9 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
     metricsHost: options.metricsHost,
     ...consoleSetting(options, context),
     ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
-    ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", latency, 0, 600_000) }),
-    ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", maxDepth, 1, 1e12) }),
-    ...(metricsPort === undefined ? {} : { metricsPort: wholeNumber("--metrics-port", metricsPort, 0, 65_535) }),
+    ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", 0, 600_000)(latency) }),
+    ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", 1, 1e12)(maxDepth) }),
+    ...(metricsPort === undefined ? {} : { metricsPort: wholeNumber("--metrics-port", 0, 65_535)(metricsPort) }),
   };
 }
 
@@ -271,7 +263,6 @@ function listenError(error: unknown, options: ServeOptions): CliError | undefine
   return new CliError({
     code: "cannot_listen",
     category: "network",
-    exitCode: EXIT.service,
     message: `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
     hint: `choose another ${flags.join(" or ")}; ${flags[1]} 0 picks a free one`,
     cause: error,

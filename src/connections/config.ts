@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 
 /** A connection as the config file keeps it: never a key. */
 export interface Connection {
@@ -106,7 +106,6 @@ const notWritable = (dir: string, why: string, cause?: unknown): CliError =>
   new CliError({
     code: "config_not_writable",
     category: "filesystem",
-    exitCode: EXIT.usage,
     message: `the config file ${configFile(dir)} cannot be written: ${why}`,
     hint: "make the folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
     cause,
@@ -146,7 +145,6 @@ function unreadable(file: string, why: string, cause?: unknown): CliError {
   return new CliError({
     code: "bad_config",
     category: "usage",
-    exitCode: EXIT.usage,
     message: `the config file ${file} ${why}`,
     hint: "repair or remove it, then run headcount login again; keys are not in it",
     cause,

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { locked } from "../client/lock-file.ts";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 import { LOCK_MS } from "./config.ts";
 
 export const keyFile = (dir: string): string => join(dir, "credentials.json");
@@ -93,4 +93,4 @@ function removeQuietly(file: string): void {
 }
 
 const problem = (message: string, hint: string, cause?: unknown): CliError =>
-  new CliError({ code: "credentials_file", category: "auth", exitCode: EXIT.auth, message, hint, cause });
+  new CliError({ code: "credentials_file", category: "auth", message, hint, cause });

@@ -1,5 +1,5 @@
 import { setTimeout as after } from "node:timers/promises";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 
 /** Why a keychain cannot be used. "No such entry" is no failure: it is `undefined`. */
 export type KeychainProblem =
@@ -124,7 +124,6 @@ function keychainError(problem: KeychainProblem, { platform }: KeychainOptions, 
   return new CliError({
     code: `keychain_${problem}`,
     category: "auth",
-    exitCode: EXIT.auth,
     message: elsewhere ? "the system's keychain refused" : message,
     hint: elsewhere ? `unlock it or allow headcount to use it; ${WAY_ROUND}` : hint,
     ...(told === undefined || problem === "missing_package" ? {} : { details: [`it said: ${told}`] }),

@@ -1,5 +1,5 @@
 import { isAbsolute, join, posix, win32 } from "node:path";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 
 export interface Surroundings {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -47,7 +47,6 @@ function folder(kind: Kind, surroundings: Surroundings): string {
   throw new CliError({
     code: "no_home",
     category: "filesystem",
-    exitCode: EXIT.usage,
     message: `there is no folder for headcount's ${kind}: neither ${variable} nor a home folder is set`,
     hint: `set ${variable} to a folder that may be written`,
   });

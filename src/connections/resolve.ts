@@ -1,6 +1,6 @@
 import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
 import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/types.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import { type Config, type Connection, checkName, configFile, findConnection, readConfig, SAMPLE } from "./config.ts";
 import { findFolder, type Surroundings } from "./paths.ts";
 
@@ -52,7 +52,6 @@ export function checkKey(text: string, from: string): string {
   throw new CliError({
     code: "bad_key",
     category: "auth",
-    exitCode: EXIT.auth,
     message: `the key from ${from} ${why}`,
     hint: "give the whole key and nothing else, as it was shown once when it was made",
   });
@@ -140,7 +139,6 @@ const storedForAnother = (name: string, stored: string, other: string): CliError
   new CliError({
     code: "key_for_another_address",
     category: "auth",
-    exitCode: EXIT.auth,
     message: `the key of "${name}" is stored for ${stored} and is not sent to ${other}, which HEADCOUNT_BASE_URL names`,
     hint: `set HEADCOUNT_API_KEY for that address, or make a connection of its own: headcount login NAME --base-url ${other}; --base-url on the command line sends the stored key`,
   });
@@ -157,7 +155,6 @@ function noKey(name: string | undefined, why?: string): CliError {
   return new CliError({
     code: "no_key",
     category: "auth",
-    exitCode: EXIT.auth,
     message: why === undefined ? whose : `${whose}: ${why}`,
     hint: `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY (with HEADCOUNT_BASE_URL), or try it without an account: add -c sample`,
   });

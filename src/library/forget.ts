@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 
 export interface Body {
   /** The person's number. */
@@ -79,7 +79,6 @@ export function wipe(database: DatabaseSyncInstance, path: string): void {
   throw new CliError({
     code: "locked",
     category: "locked",
-    exitCode: EXIT.locked,
     message: `${path} is open in another process: what was deleted is still in its log`,
     hint: "stop it, then the same command again",
   });

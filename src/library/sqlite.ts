@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 import { FILE_MODE, FOLDER_MODE } from "../runs/disk.ts";
 
 /** How long a process waits for another one that writes, in ms. */
@@ -16,7 +16,6 @@ async function driver() {
     throw new CliError({
       code: "library_not_installed",
       category: "usage",
-      exitCode: EXIT.usage,
       message: "the library of what you own needs @photostructure/sqlite, which is not installed",
       hint: "install headcount with it: npm install -g headcount --include=optional; searches and runs work without",
       cause: error,

@@ -1,4 +1,4 @@
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 
 /** Loads an optional package, before anything is bought. @throws CliError (exit 2) that names the one that is missing */
 export async function optional<Package>(
@@ -13,7 +13,6 @@ export async function optional<Package>(
     throw new CliError({
       code: "missing_package",
       category: "usage",
-      exitCode: EXIT.usage,
       message: `${what} needs the optional package ${name}, which cannot be loaded: ${firstLine(cause)}`,
       hint: `install it (npm install ${name} beside headcount), or ${instead}`,
       cause,

@@ -5,7 +5,7 @@ import { basename, dirname, join } from "node:path";
 import { getuid } from "node:process";
 import type { Writable } from "node:stream";
 import { counted } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import { AskedFields, collectColumns, noRowHas } from "../render/columns.ts";
 import type { Page, View } from "../render/page.ts";
 import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
@@ -233,7 +233,6 @@ export const pipeClosed = (): CliError =>
   new CliError({
     code: "pipe_closed",
     category: "pipe_closed",
-    exitCode: EXIT.pipeClosed,
     message: "the reader closed the pipe",
   });
 

@@ -2,7 +2,7 @@ import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
 import { kill } from "node:process";
 import { counted, grouped } from "../contract/text.ts";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 import { errorCode, remove } from "../runs/disk.ts";
 import { type Packing, unpacked } from "./packing.ts";
 
@@ -19,7 +19,7 @@ export interface Guard {
 export const TOO_FEW = "too_few_rows";
 
 const tooFew = (message: string, hint: string): CliError =>
-  new CliError({ code: TOO_FEW, category: "incomplete", exitCode: EXIT.incomplete, message, hint });
+  new CliError({ code: TOO_FEW, category: "incomplete", message, hint });
 
 /**
  * Asked before anything is bought, with the most rows that can come, and before a file (undefined: a stream) takes its place.
@@ -101,7 +101,6 @@ export async function naming(path: string, work: Promise<void>): Promise<void> {
     throw new CliError({
       code: "file_appeared",
       category: "incomplete",
-      exitCode: EXIT.incomplete,
       message: `${path} appeared while this was at work: it stays as it is`,
       hint: "choose another name with -o, or add --overwrite",
     });

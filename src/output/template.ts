@@ -1,4 +1,4 @@
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import type { Page, View } from "../render/page.ts";
 import { cellOf, fieldValue, isNested, type JsonRecord, type JsonValue, stringifyExact } from "../render/values.ts";
 import { optional } from "./optional.ts";
@@ -68,7 +68,6 @@ export async function loadTemplate(text: string): Promise<RowTemplate> {
         throw new CliError({
           code: "template_failed",
           category: "incomplete",
-          exitCode: EXIT.incomplete,
           message: `the template cannot be filled: ${(cause as Error).message}`,
           hint: "the rows are kept: headcount runs export last writes them in another format",
           cause,

@@ -1,6 +1,6 @@
 import type { Filters } from "../contract/filters.ts";
 import { counted, grouped } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import { divide, type Parts, UnsoundCountsError } from "../planning/parts.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { ExportDeps, Offer } from "./order.ts";
@@ -83,7 +83,6 @@ export async function dividedParts(
     throw new CliError({
       code: "unsound_counts",
       category: "service",
-      exitCode: EXIT.service,
       message: `${error.message}; nothing was spent`,
       hint: `--limit ${wall} buys what the service gives of the whole segment`,
       cause: error,

@@ -9,7 +9,7 @@ import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 
 export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint"> = {}): CliError =>
-  new CliError({ code, category: "incomplete", exitCode: EXIT.incomplete, message, ...more });
+  new CliError({ code, category: "incomplete", message, ...more });
 
 export const unreadablePage = (problem: unknown, place: string): CliError =>
   incomplete("unreadable_page", `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`);
@@ -48,7 +48,6 @@ export const otherPaging = (detail: string): CliError => {
   return new CliError({
     code: "other_paging",
     category: "service",
-    exitCode: EXIT.service,
     message: `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
     hint: `headcount doctor finds out how it pages, free of charge; ${say}`,
   });
@@ -68,16 +67,10 @@ export const runMismatch = (run: string, differences: readonly string[], hint?: 
   });
 
 /** @param moved how the dataset moved, in words; @param anew how to begin anew */
-export const staleRun = (
-  run: string,
-  moved: string,
-  exitCode: typeof EXIT.incomplete | typeof EXIT.declined,
-  anew: string,
-): CliError =>
+export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
   new CliError({
     code: "stale_run",
-    category: exitCode === EXIT.declined ? "declined" : "incomplete",
-    exitCode,
+    category,
     message: `run ${run} cannot be continued: ${moved}; nothing was spent`,
     hint: `headcount runs export ${run} writes what it holds at 0 credits; ${anew}`,
   });
@@ -141,7 +134,6 @@ export const usedUp = (
   new CliError({
     code: "insufficient_credits",
     category: "credits",
-    exitCode: EXIT.credits,
     message: `${soldOut(balance, price, cause)}; ${counted(rows, "row")} ${rows === 1 ? "is" : "are"} bought and kept`,
     ...(cause === undefined ? {} : { status: cause.status, cause }),
     ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
@@ -160,7 +152,6 @@ export const companyNotFound = ({ by, value }: CompanyQuery): CliError =>
   new CliError({
     code: "not_found",
     category: "not_found",
-    exitCode: EXIT.notFound,
     status: 404,
     message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; nothing was charged`,
     hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --name looks up by name",
@@ -193,7 +184,6 @@ export function ending(error: unknown, run: Run, interrupted: boolean): unknown 
     return new CliError({
       code: "interrupted",
       category: "interrupted",
-      exitCode: EXIT.interrupted,
       message: `interrupted: ${nothing ? "nothing was bought" : kept}`,
       details: open,
       ...(nothing ? {} : { hint: `headcount resume ${run.id} goes on` }),

@@ -2,7 +2,7 @@ import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient } from "../client/types.ts";
 import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../contract/filters.ts";
 import { grouped } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import type { Counts, OwnedAddress } from "../planning/question.ts";
 import { incomplete } from "./failures.ts";
 
@@ -181,7 +181,6 @@ const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
   new CliError({
     code: "day_limit_near",
     category: "rate_limit",
-    exitCode: EXIT.rateLimit,
     message: `${grouped(remaining)} of the day's ${grouped(limit)} calls are left, which free counts leave to others`,
     hint: `the day's calls are new at ${new Date(resetAt).toISOString()}; what was bought is kept`,
   });

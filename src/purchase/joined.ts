@@ -8,7 +8,7 @@ import {
   type Filters,
 } from "../contract/filters.ts";
 import { counted, grouped } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import { joined, type Segment, segmentOf } from "../planning/algebra.ts";
 import { InseparableError, Sets } from "../planning/sets.ts";
 import type { Target } from "../runs/plan.ts";
@@ -187,7 +187,7 @@ const tooMany = (): CliError =>
   );
 
 const service = (code: string, message: string, hint: string): CliError =>
-  new CliError({ code, category: "service", exitCode: EXIT.service, message, hint });
+  new CliError({ code, category: "service", message, hint });
 
 const moved = (): CliError =>
   service("dataset_moved", "the service changed its dataset between two counts; nothing was spent", "run it again");

@@ -149,7 +149,7 @@ export async function resumeExport(
     const run = await store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
     if (moved !== undefined) {
       await endStale(run, store, moved, deps);
-      throw staleRun(id, moved, EXIT.incomplete, "the same command begins anew");
+      throw staleRun(id, moved, "incomplete", "the same command begins anew");
     }
     return await continueRun(run, store, whole, account, deps, true);
   } finally {
@@ -168,7 +168,7 @@ export async function stillOpen(
 ): Promise<Plan | undefined> {
   const moved = open === undefined ? undefined : await checkSame(open, account, deps);
   if (open === undefined || moved === undefined) return open;
-  if (onNewDataset === "fail") throw staleRun(open.id, moved, EXIT.declined, "--fresh begins anew");
+  if (onNewDataset === "fail") throw staleRun(open.id, moved, "declined", "--fresh begins anew");
   if (dryRun) return undefined;
   const run = await store.openForWriting(open.id, lockOptions(`run ${open.id}`, wait, deps));
   const { rows } = run.state;

@@ -10,7 +10,7 @@ import {
   ZERO,
 } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
@@ -175,7 +175,6 @@ export function overBudget(allowed: Credits, budgetLeft: Credits, spent: Credits
   return new CliError({
     code: "over_budget",
     category: "credits",
-    exitCode: EXIT.credits,
     message: `its cap allows ${formatCreditsGrouped(allowed)} more credits, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
     hint: left === ZERO ? undefined : `a cap of at most ${formatCredits(credits(left + spent))} fits`,
   });
@@ -189,7 +188,6 @@ export function requireBalance(quote: Quote, target: Target): void {
     throw new CliError({
       code: "over_cap",
       category: "credits",
-      exitCode: EXIT.credits,
       message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${formatCreditsGrouped(unitPrice)} ${price === "1" ? "credit" : "credits"}, more than --max-credits; nothing was spent`,
       hint: `--max-credits ${price} pays for one; headcount account shows the prices`,
     });
@@ -199,7 +197,6 @@ export function requireBalance(quote: Quote, target: Target): void {
   throw new CliError({
     code: "insufficient_credits",
     category: "credits",
-    exitCode: EXIT.credits,
     message: `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCreditsGrouped(quote.credits)} credits, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
     hint:
       fits > kept

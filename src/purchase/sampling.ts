@@ -1,6 +1,6 @@
 import type { Filters } from "../contract/filters.ts";
 import { counted, grouped } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import { type Dice, type DrawnPage, dice, draw, drawPages, inTurn, pagesOf, pagesText } from "../planning/draw.ts";
 import type { Part } from "../planning/parts.ts";
 import type { Plan, Sampling, Target } from "../runs/plan.ts";
@@ -156,7 +156,6 @@ async function drawnBehind(
     throw new CliError({
       code: "unreached",
       category: "service",
-      exitCode: EXIT.service,
       message: `a row was drawn that the service does not give: it gives at most ${grouped(wall)} rows of one segment, and no filter divides some people further: ${who.join(", ")}; nothing was spent`,
       hint: "another --seed may draw none of them; a filter that leaves them out makes the sample fair again",
     });

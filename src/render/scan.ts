@@ -1,6 +1,6 @@
 // The one scanner of replies. It finds rows without parsing them, so what is passed on as NDJSON or JSON is exactly what was paid for;
 // of rows with the keys of the first one it notes where each value stands, to copy CSV from there (docs/performance.md, Exports).
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 
 export const QUOTE = 0x22;
 export const COMMA = 0x2c;
@@ -47,7 +47,7 @@ export interface Member {
 
 /** A paid reply of which nothing can be made: it stays kept, and whoever reads it ends incomplete, now and later. */
 export const unreadable = (message: string): CliError =>
-  new CliError({ code: "unreadable_reply", category: "incomplete", exitCode: EXIT.incomplete, message });
+  new CliError({ code: "unreadable_reply", category: "incomplete", message });
 
 export const malformed = (at: number): CliError => unreadable(`the reply is no valid JSON near byte ${at}`);
 

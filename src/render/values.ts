@@ -1,5 +1,5 @@
 import { parse, stringify } from "lossless-json";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 
 export type RecordKind = "person" | "company";
 
@@ -38,7 +38,6 @@ function bounded<T>(read: () => T): T {
     throw new CliError({
       code: "too_deep",
       category: "incomplete",
-      exitCode: EXIT.incomplete,
       message: "a record is nested too deeply for this format",
       hint: "--format ndjson without --fields writes every record as it came",
       cause,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { link, open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
-import { CliError, EXIT } from "../errors.ts";
+import { CliError } from "../errors.ts";
 import { askSign, type Fate, fateOf, LifeSign, type ProcessIdentity, thisProcess } from "./alive.ts";
 import { errorCode, FILE_MODE } from "./disk.ts";
 
@@ -114,7 +114,6 @@ async function lockedError(path: string, what: string, holder: LockHolder | unde
   return new CliError({
     code: "locked",
     category: "locked",
-    exitCode: EXIT.locked,
     message: `another run is at work on ${what}: ${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
     hint:
       fate === "living"

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { nearest } from "../contract/suggest.ts";
 import type { Suppression } from "../contract/suppression.ts";
 import { counted, echo } from "../contract/text.ts";
-import { CliError, EXIT, usageError } from "../errors.ts";
+import { CliError, usageError } from "../errors.ts";
 import { type Disk, errorCode, remove } from "./disk.ts";
 import { creditsOf, type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
 import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
@@ -231,7 +231,6 @@ export class RunStore {
       throw new CliError({
         code: "locked",
         category: "locked",
-        exitCode: EXIT.locked,
         message: `run ${id} is at work`,
         hint: `stop it first; where it ended for certain, remove ${join(this.#path(id), "lock")}`,
       });

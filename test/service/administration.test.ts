@@ -141,7 +141,7 @@ describe("options and defaults", () => {
     const { code, err } = await headcount("service", "credits", "--account", "poor", "--data", data);
     expect(code).toBe(6);
     expect(err).toContain('there is no account "poor"');
-    expect(err).toContain(`headcount service accounts list --data '${data}'`);
+    expect(err).toContain(`headcount service accounts list --data ${data}`);
   });
 
   test.each([

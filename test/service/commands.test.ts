@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
@@ -32,12 +33,21 @@ describe("service keys", () => {
     const unknown = await headcount("service", "keys", "revoke", "k_none", "--data", data);
     expect([unknown.code, unknown.err]).toEqual([6, expect.stringContaining("has no key k_none")]);
     // Copied, the hint means the same folder.
-    expect(unknown.err).toContain(`headcount service keys list --data '${data}'`);
+    expect(unknown.err).toContain(`headcount service keys list --data ${data}`);
     const [header, ...lines] = (await headcount("service", "keys", "list", "--data", data)).out.trim().split("\n");
     expect(header).toBe(
       "id,name,mode,prefix,state,scopes,spent,max_credits,left,last_used_at,expires_at,created_at,revoked_at,rotated_from",
     );
     expect(lines.map((line) => line.split(",")[4])).toEqual(["revoked", "active"]);
+  });
+
+  test("a hint that is copied means the same folder, whatever its name", async () => {
+    const data = join(folder(), "it's my data");
+    const { code, err } = await headcount("service", "keys", "list", "--data", data);
+    const [, begins = "", serves = ""] =
+      /import --people FILE --data (.*) or .* serve --data (.*) begins/.exec(err) ?? [];
+    const read = execFileSync("sh", ["-c", `printf '%s\\n' ${begins} ${serves}`], { encoding: "utf8" });
+    expect([code, read]).toEqual([2, `${data}\n${data}\n`]);
   });
 
   test.each([

@@ -3,7 +3,7 @@ import { stateDir } from "../../connections/paths.ts";
 import { type Context, canPrompt } from "../../context.ts";
 import { type SuppressedName, suppressedName } from "../../contract/suppression.ts";
 import { counted, echo } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { Library } from "../../library/library.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { sha256Of } from "../../output/output.ts";
@@ -80,7 +80,6 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   throw new CliError({
     code: "files_left",
     category: "incomplete",
-    exitCode: EXIT.incomplete,
     message: `${counted(left.length, "output")} may still have the person: changed since, a table, a list, or of a run that is gone`,
     details: left.map(({ path }) => path),
     hint: "headcount refresh writes a list again without the person; delete or edit the others",
@@ -116,7 +115,6 @@ async function find(word: string, name: SuppressedName, store: RunStore, context
     throw new CliError({
       code: "nobody_kept",
       category: "not_found",
-      exitCode: EXIT.notFound,
       message: `nobody who is kept is "${echo(word)}"`,
       hint: "a person is named by profile address, its last part, or id; headcount suppress add leaves somebody out who is not here yet",
     });
@@ -176,7 +174,6 @@ async function agree(found: Found, printer: Printer, context: Context): Promise<
   throw new CliError({
     code: "declined",
     category: "declined",
-    exitCode: EXIT.declined,
     message: "nothing was deleted",
   });
 }

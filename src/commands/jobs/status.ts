@@ -1,11 +1,11 @@
 import type { Context } from "../../context.ts";
+import { shellWord } from "../../contract/command-line.ts";
 import { type Credits, creditsToNumber, formatCreditsGrouped, ZERO } from "../../contract/money.ts";
 import { grouped } from "../../contract/text.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { csvDocument } from "../../render/csv.ts";
 import { ago, duration } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { shellWord } from "../../usage.ts";
 import { budgetUse } from "../budget.ts";
 import { monthlyBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";

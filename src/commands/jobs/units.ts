@@ -2,8 +2,8 @@ import { join, resolve } from "node:path";
 import { execPath } from "node:process";
 import { fileURLToPath } from "node:url";
 import type { Context } from "../../context.ts";
+import { shellWord } from "../../contract/command-line.ts";
 import { packageRoot } from "../../paths.ts";
-import { shellWord } from "../../usage.ts";
 import type { Job, JobsFile } from "./file.ts";
 import type { Schedule } from "./schedule.ts";
 

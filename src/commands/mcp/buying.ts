@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { stateDir } from "../../connections/paths.ts";
 import { type Credits, creditsToNumber, formatCredits, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { offerOf } from "../../purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../purchase/order.ts";
 import { runExport } from "../../purchase/purchase.ts";
@@ -71,7 +71,6 @@ const changed = (what: string): CliError =>
   new CliError({
     code: "quote_changed",
     category: "declined",
-    exitCode: EXIT.declined,
     message: `${what} since the quote; nothing was spent`,
     hint: "ask for a new one with the tool quote",
   });

@@ -4,7 +4,7 @@ import { FILTER_KEYS, FILTER_SPECS, filterSpec } from "../../contract/filters.ts
 import { type Credits, creditsToNumber, priceOf } from "../../contract/money.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { echo, harmlessLine } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { spokenTarget } from "../../runs/plan.ts";
 import type { RunSummary } from "../../runs/run-store.ts";
 import { withSession } from "../session.ts";
@@ -70,7 +70,6 @@ export async function countTool({ filters: input, by, top = 10 }: CountArguments
       throw new CliError({
         code: "no_values",
         category: "service",
-        exitCode: EXIT.service,
         message: `the service did not list the values of ${by}`,
         hint: "count each value by itself: a filter a call",
       });

@@ -1,4 +1,5 @@
 import type { CompanyQuery } from "../../client/types.ts";
+import { shellWord } from "../../contract/command-line.ts";
 import { checkFilters, type Filters, isUnfiltered } from "../../contract/filters.ts";
 import { type Credits, formatCredits } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
@@ -6,7 +7,6 @@ import { type CliError, usageError } from "../../errors.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { searchTarget } from "../../purchase/joined.ts";
 import { companyKey, type Target } from "../../runs/plan.ts";
-import { shellWord } from "../../usage.ts";
 import { queryOf } from "../company-args.ts";
 import { invalidFilter } from "../filter-options.ts";
 

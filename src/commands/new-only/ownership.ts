@@ -2,7 +2,7 @@ import type { AccountView } from "../../client/types.ts";
 import { checkFilters, type Filters } from "../../contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../contract/normalise.ts";
 import { counted, grouped } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { type Library, libraryPath } from "../../library/library.ts";
 import type { OwnedPerson } from "../../library/members.ts";
 import { openLibrary, type Shelf } from "../../library/take-in.ts";
@@ -287,7 +287,6 @@ export class OwnedSegment implements Ownership {
       throw new CliError({
         code: "unsound_counts",
         category: "service",
-        exitCode: EXIT.service,
         message: `${error.message}; nothing was bought by them`,
         hint: "without --new-only the segment is bought as it is; run it again where the dataset moved",
         cause: error,

@@ -1,7 +1,7 @@
 import type { Context } from "../../context.ts";
 import { credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { echo, grouped } from "../../contract/text.ts";
-import { CliError, EXIT } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
 import { changedFields, fieldsOf, type Purchase, statesOf } from "../../library/history.ts";
 import type { Command } from "../../options.ts";
 import { type JsonValue, stringifyExact } from "../../render/values.ts";
@@ -69,7 +69,6 @@ const notOwned = (person: string): CliError =>
   new CliError({
     code: "not_owned",
     category: "not_found",
-    exitCode: EXIT.notFound,
     message: `nobody who is owned is "${echo(person)}"`,
     hint: "a person is named by id, profile address or its slug, or whole name; headcount owned says how many are owned",
   });

@@ -12,7 +12,7 @@ import {
 } from "../../contract/money.ts";
 import { canonicalAddress } from "../../contract/normalise.ts";
 import { counted, grouped } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { Library, libraryPath } from "../../library/library.ts";
 import type { OwnedPerson } from "../../library/members.ts";
 import { openLibrary, type Shelf } from "../../library/take-in.ts";
@@ -99,7 +99,6 @@ async function libraryOf({ shelf, store }: Work): Promise<Library> {
   throw new CliError({
     code: "unread_run",
     category: "incomplete",
-    exitCode: EXIT.incomplete,
     message: `run ${unread.run} cannot be read, and its people would be bought again: ${unread.why}; nothing was spent`,
     hint: `headcount runs export ${unread.run} --salvage -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
   });
@@ -109,7 +108,6 @@ const unsound = (error: UnsoundCountsError): CliError =>
   new CliError({
     code: "unsound_counts",
     category: "service",
-    exitCode: EXIT.service,
     message: `${error.message}; the list stays as it was, and nothing was bought by these counts`,
     hint: "run it again later; where the counts stay like that, headcount search buys the segment anew",
     cause: error,
@@ -276,7 +274,6 @@ async function proved(
     new CliError({
       code: "not_certain",
       category: "incomplete",
-      exitCode: EXIT.incomplete,
       message: `not certain: ${why}; the dataset moved meanwhile, and the list stays as it was`,
       hint: "run it again: what was bought is owned and not bought again",
       cause,
@@ -361,7 +358,6 @@ function requireCap(parts: readonly Leaf[], most: Credits, { account }: Work): v
   throw new CliError({
     code: "over_cap",
     category: "credits",
-    exitCode: EXIT.credits,
     message: `what is to be bought costs ${formatCreditsGrouped(cost)} credits, more than the ${formatCreditsGrouped(most)} that were agreed to; nothing was spent, and the list stays as it was`,
     hint: `--max-credits ${formatCredits(cost)} buys it; a larger --calls-per-credit finds the new people with fewer that are owned among them`,
   });

@@ -12,7 +12,7 @@ import {
   ZERO,
 } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import type { Presence } from "../../planning/presence.ts";
 import type { Counts, Member } from "../../planning/question.ts";
 import { overBudget } from "../../purchase/quote.ts";
@@ -102,7 +102,6 @@ const over = (code: string, message: string, { again }: Pick<Plan, "again">, hin
   new CliError({
     code,
     category: "credits",
-    exitCode: EXIT.credits,
     message,
     details: [`--calls-per-credit 0 buys the whole segment again for ${formatCreditsGrouped(again)} credits`],
     hint,
@@ -167,7 +166,6 @@ export async function agree(plan: Plan, work: Work): Promise<void> {
   throw new CliError({
     code: "declined",
     category: "declined",
-    exitCode: EXIT.declined,
     message: "declined; nothing was spent",
   });
 }

@@ -1,7 +1,7 @@
 import type { Context } from "../../context.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 import { counted } from "../../contract/text.ts";
-import { CliError, EXIT } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
 import type { Command } from "../../options.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
 import { writtenAs } from "../../output/sinks/sink.ts";
@@ -88,7 +88,6 @@ const notFinished = ({ id, state }: RunReader): CliError =>
   new CliError({
     code: "incomplete",
     category: "incomplete",
-    exitCode: EXIT.incomplete,
     message: `run ${id} is not finished: it has ${counted(state.rows, "row")}${state.ended === undefined ? "" : `; ${state.ended.why}`}`,
     hint: state.ended?.how === "stale" ? "the same command again begins anew" : `headcount resume ${id} goes on`,
   });

@@ -1,7 +1,7 @@
 import { stateDir } from "../../connections/paths.ts";
 import { type Context, canPrompt } from "../../context.ts";
 import { counted, echo, spanMs } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { openLibrary, shelfOfPlan } from "../../library/take-in.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { isOver, type RunStore, type RunSummary } from "../../runs/run-store.ts";
@@ -120,7 +120,6 @@ async function agree(runs: readonly RunSummary[], context: Context): Promise<voi
   throw new CliError({
     code: "declined",
     category: "declined",
-    exitCode: EXIT.declined,
     message: "nothing was removed",
   });
 }

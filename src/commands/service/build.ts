@@ -1,8 +1,8 @@
 import type { Context } from "../../context.ts";
 import { grouped } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
-import type { Command, GlobalOptions } from "../../options.ts";
-import { type FolderOptions, folderOf, serviceError, wholeNumber } from "./folder.ts";
+import { CliError, usageError } from "../../errors.ts";
+import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
+import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
 
 interface Progress {
   readonly phase: "read" | "sort" | "records" | "lookups" | "copy";
@@ -31,7 +31,7 @@ export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: st
   }
   return {
     ...(label !== undefined && { encoding: label }),
-    ...(skipLines !== undefined && { skipLines: wholeNumber("--skip-lines", skipLines, 0, 1_000) }),
+    ...(skipLines !== undefined && { skipLines: wholeNumber("--skip-lines", 0, 1_000)(skipLines) }),
   };
 }
 
@@ -74,7 +74,6 @@ const interrupted = (): CliError =>
   new CliError({
     code: "interrupted",
     category: "interrupted",
-    exitCode: EXIT.interrupted,
     message: "interrupted; the dataset is as it was before",
   });
 
@@ -85,7 +84,6 @@ export function inputError(error: unknown): unknown {
     return new CliError({
       code: "disk_full",
       category: "filesystem",
-      exitCode: EXIT.usage,
       message: "the disk is full; the dataset is as it was before",
       hint: "a build needs about 2 KB of disk for each person, and 1 KB when it is done; choose another --data",
       cause: error,
@@ -95,7 +93,6 @@ export function inputError(error: unknown): unknown {
     return new CliError({
       code: "too_many_refused",
       category: "incomplete",
-      exitCode: EXIT.incomplete,
       message: error.message,
       hint: "mend the rows, or raise --max-refused",
       cause: error,
@@ -106,7 +103,6 @@ export function inputError(error: unknown): unknown {
   return new CliError({
     code: "bad_input",
     category: "usage",
-    exitCode: EXIT.usage,
     message: error.message,
     cause: error,
     ...hint,

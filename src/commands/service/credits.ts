@@ -7,18 +7,11 @@ import {
   parseCredits,
 } from "../../contract/money.ts";
 import { echo, harmless } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
-import { type Command, Option } from "../../options.ts";
+import { CliError, usageError } from "../../errors.ts";
+import { type Command, Option, wholeNumber } from "../../options.ts";
 import type { Adjusted, Adjustment, Balance } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
-import {
-  type AccountOptions,
-  addAccountOptions,
-  placeFlags,
-  requireAccount,
-  wholeNumber,
-  withStore,
-} from "./folder.ts";
+import { type AccountOptions, addAccountOptions, placeFlags, requireAccount, withStore } from "./folder.ts";
 
 interface CreditsOptions extends AccountOptions {
   readonly mode: "live" | "test";
@@ -129,7 +122,7 @@ async function refund(
   context: Context,
 ): Promise<void> {
   const amount = text === undefined ? undefined : amountOf("refund", text);
-  const entryId = BigInt(wholeNumber("credits refund", id, 1, Number.MAX_SAFE_INTEGER));
+  const entryId = BigInt(wholeNumber("credits refund", 1, Number.MAX_SAFE_INTEGER)(id));
   const adjustment = adjustmentOf(options, "service credits refund");
   await withStore(options, context, async (store) => {
     const { account } = options;
@@ -139,7 +132,6 @@ async function refund(
       throw new CliError({
         code: "unknown_entry",
         category: "not_found",
-        exitCode: EXIT.notFound,
         message: `entry ${id} is no charge of account "${echo(account)}"`,
         hint: `headcount service entries --kind charge${placeFlags(options)}`,
       });

@@ -3,8 +3,9 @@ import { userInfo } from "node:os";
 import { join, resolve } from "node:path";
 import { dataDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
-import { echo, harmless, whole, withoutPassword } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { shellWord } from "../../contract/command-line.ts";
+import { echo, harmless, withoutPassword } from "../../contract/text.ts";
+import { CliError, type ErrorCategory, usageError } from "../../errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 
@@ -31,7 +32,7 @@ export const addAccountOptions = (command: Command): Command =>
 
 /** The options again, for a command that is named to somebody: without them it would mean another folder. */
 export const placeFlags = ({ data, store }: FolderOptions): string =>
-  `${data === undefined ? "" : ` --data '${data}'`}${store === undefined ? "" : ` --store '${withoutPassword(store)}'`}`;
+  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(withoutPassword(store))}`}`;
 
 /** The data folder that the options name. @throws CliError where there is no home to find the default in */
 export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
@@ -99,76 +100,45 @@ export async function storeOf(options: FolderOptions, context: Context): Promise
   return resolve(context.cwd, store);
 }
 
-/** A whole number of an option. @throws CliError where it is none or out of bounds */
-export function wholeNumber(flag: string, text: string, min: number, max: number): number {
-  const value = whole(text, min, max);
-  if (value !== undefined) return value;
-  throw usageError(`${flag} takes a whole number from ${min} to ${max}, not "${text}"`);
-}
-
 /** What went wrong below, as an error of the command line. Faults that nobody can act on stay what they are. */
 export function serviceError(error: unknown, dir: string): unknown {
   if (error instanceof CliError || !(error instanceof Error)) return error;
   const { code, remedy } = error as NodeJS.ErrnoException & { readonly remedy?: string };
-  const failure = (init: Pick<CliError, "code" | "category" | "exitCode"> & { readonly hint?: string }): CliError =>
-    new CliError({ ...init, message: error.message, cause: error });
+  const failure = (code: string, category: ErrorCategory, hint?: string): CliError =>
+    new CliError({ code, category, message: error.message, hint, cause: error });
   if (error.name === "MissingPackageError" || code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND") {
     const name = /package '?([^' ,]+)'?/.exec(error.message)?.[1] ?? "one of its packages";
-    return new CliError({
-      code: "service_not_installed",
-      category: "usage",
-      exitCode: EXIT.usage,
+    return failure("service_not_installed", "usage", remedy ?? "npm install -g headcount --include=optional").with({
       message: `the service needs ${name}, which is not installed; the client works without it`,
-      hint: remedy ?? "npm install -g headcount --include=optional",
-      cause: error,
     });
   }
+  const data = `--data ${shellWord(dir)}`;
+  const importing = `headcount service import --people FILE ${data}`;
   switch (error.name) {
     case "StoreUnavailableError":
-      return failure({ code: "store_unavailable", category: "service", exitCode: EXIT.service });
-    case "DatasetUnavailableError":
-      return failure({
-        code: "dataset_unavailable",
-        category: "service",
-        exitCode: EXIT.service,
-        hint: "check that every server of the address runs and lets you in, then try again",
-      });
+      return failure("store_unavailable", "service");
+    case "DatasetUnavailableError": {
+      const hint = "check that every server of the address runs and lets you in, then try again";
+      return failure("dataset_unavailable", "service", hint);
+    }
     case "DatasetDamagedError":
-      return failure({
-        code: "dataset_damaged",
-        category: "filesystem",
-        exitCode: EXIT.usage,
-        hint: `headcount service import --people FILE --data ${dir} replaces it`,
-      });
+      return failure("dataset_damaged", "filesystem", `${importing} replaces it`);
     case "StoreConflictError":
     case "RangeError":
-      return failure({ code: "usage", category: "usage", exitCode: EXIT.usage });
+      return failure("usage", "usage");
     case "UnknownAccountError":
-      return failure({ code: "unknown_account", category: "not_found", exitCode: EXIT.notFound });
+      return failure("unknown_account", "not_found");
     case "LedgerFormatError":
-      return failure({ code: "ledger_format", category: "filesystem", exitCode: EXIT.usage });
-    case "NoLedgerError":
-      return failure({
-        code: "no_accounts",
-        category: "usage",
-        exitCode: EXIT.usage,
-        hint: `name another place with --data or --store; headcount service import --people FILE --data '${dir}' or headcount serve --data '${dir}' begins one`,
-      });
+      return failure("ledger_format", "filesystem");
+    case "NoLedgerError": {
+      const hint = `name another place with --data or --store; ${importing} or headcount serve ${data} begins one`;
+      return failure("no_accounts", "usage", hint);
+    }
     case "NoDatasetError":
-      return failure({
-        code: "no_dataset",
-        category: "usage",
-        exitCode: EXIT.usage,
-        hint: `headcount service import --people FILE --data ${dir}`,
-      });
+      return failure("no_dataset", "usage", importing);
   }
   if (code === "EACCES" || code === "EROFS" || code === "ENOTDIR" || code === "EEXIST") {
-    return failure({
-      code: "data_folder",
-      category: "filesystem",
-      exitCode: EXIT.usage,
-      hint: `choose another --data than ${dir}`,
-    });
+    return failure("data_folder", "filesystem", `choose another --data than ${dir}`);
   }
   return error;
 }
@@ -191,7 +161,6 @@ export async function requireAccount(store: Store, id: string, options: FolderOp
   throw new CliError({
     code: "unknown_account",
     category: "not_found",
-    exitCode: EXIT.notFound,
     message: `there is no account "${echo(id)}" in this data folder`,
     hint: `headcount service accounts list${placeFlags(options)}`,
   });

@@ -1,9 +1,9 @@
 import type { Context } from "../../context.ts";
 import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import type { Command } from "../../options.ts";
+import { type Command, wholeNumber } from "../../options.ts";
 import { withBuild } from "./build.ts";
-import { type FolderOptions, wholeNumber } from "./folder.ts";
+import type { FolderOptions } from "./folder.ts";
 
 interface GenerateOptions extends FolderOptions {
   readonly people?: string;
@@ -28,8 +28,8 @@ export function register(service: Command, context: Context): void {
 
 async function run(options: GenerateOptions, context: Context): Promise<void> {
   if (options.people === undefined) throw usageError("--people is missing", "for example --people 50000");
-  const people = wholeNumber("--people", options.people, 1, 4_000_000_000);
-  const seed = wholeNumber("--seed", options.seed, 0, 4_294_967_295);
+  const people = wholeNumber("--people", 1, 4_000_000_000)(options.people);
+  const seed = wholeNumber("--seed", 0, 4_294_967_295)(options.seed);
   const began = context.now();
   const meta = await withBuild(options, context, async (setup) => {
     const { generateDataset } = await import("../../dataset/build/sample.ts");

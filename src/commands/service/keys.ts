@@ -1,6 +1,6 @@
 import { type Context, written } from "../../context.ts";
 import { echo } from "../../contract/text.ts";
-import { CliError, EXIT, systemFailure, usageError } from "../../errors.ts";
+import { CliError, systemFailure, usageError } from "../../errors.ts";
 import { type Command, Option } from "../../options.ts";
 import type { KeyDetail, Store } from "../../service/ledger/ledger.ts";
 import { ago } from "../../terminal/numbers.ts";
@@ -198,7 +198,6 @@ async function requireKey(store: Store, id: string, options: AccountOptions): Pr
   throw new CliError({
     code: "unknown_key",
     category: "not_found",
-    exitCode: EXIT.notFound,
     message: `account "${echo(options.account)}" has no key ${echo(id)}`,
     hint: `headcount service keys list${forAccount(options)}${placeFlags(options)}`,
   });

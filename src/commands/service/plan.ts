@@ -4,10 +4,10 @@ import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { echo, grouped, harmless } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import type { Command } from "../../options.ts";
+import { type Command, wholeNumber } from "../../options.ts";
 import type { Plan, PlanChanges } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { type AccountOptions, addAccountOptions, nameOf, requireAccount, wholeNumber, withStore } from "./folder.ts";
+import { type AccountOptions, addAccountOptions, nameOf, requireAccount, withStore } from "./folder.ts";
 
 interface SetOptions extends AccountOptions {
   readonly name?: string;
@@ -50,8 +50,8 @@ async function set(options: SetOptions, context: Context): Promise<void> {
   const costs = Object.fromEntries((options.cost ?? []).map(readCost)) as PlanChanges["costs"] & object;
   const changes: PlanChanges = {
     ...(name === undefined ? {} : { name: nameOf(name) }),
-    ...(perMinute === undefined ? {} : { perMinute: wholeNumber("--per-minute", perMinute, 1, MAX_CALLS) }),
-    ...(perDay === undefined ? {} : { perDay: wholeNumber("--per-day", perDay, 1, MAX_CALLS) }),
+    ...(perMinute === undefined ? {} : { perMinute: wholeNumber("--per-minute", 1, MAX_CALLS)(perMinute) }),
+    ...(perDay === undefined ? {} : { perDay: wholeNumber("--per-day", 1, MAX_CALLS)(perDay) }),
     ...(Object.keys(costs).length === 0 ? {} : { costs }),
   };
   if (Object.keys(changes).length === 0) {

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { CliError, EXIT } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, folderOf, serviceError, storeOf } from "./folder.ts";
@@ -45,7 +45,6 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
   throw new CliError({
     code: "breach",
     category: "internal",
-    exitCode: EXIT.bug,
     message: `${breaches.length} ${breaches.length === 1 ? "breach" : "breaches"} found in ${dir}`,
     details: breaches.slice(0, 20),
     hint: "stop the service, keep a copy of the folder, and restore the last sound backup",

@@ -1,5 +1,4 @@
 import type { Writable } from "node:stream";
-import { EXIT } from "../../errors.ts";
 import { checkFields } from "../../render/columns.ts";
 import type { RecordKind } from "../../render/values.ts";
 import type { Disk } from "../../runs/disk.ts";
@@ -77,7 +76,7 @@ export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): P
 
 /** Whether a form has room for so many rows. @throws CliError exit 2 */
 export async function checkRoom({ format }: Form, rows: number): Promise<void> {
-  if (format === "xlsx") (await import("../whole/xlsx.ts")).checkSheet(rows, EXIT.usage, "; nothing was spent");
+  if (format === "xlsx") (await import("../whole/xlsx.ts")).checkSheet(rows, "usage", "; nothing was spent");
 }
 
 /** What was written, as receipts and `--json` tell it. Of a table, `added` says how many rows are new in it; of a file it is null. */

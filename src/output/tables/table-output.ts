@@ -1,4 +1,4 @@
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { AskedFields, noRowHas } from "../../render/columns.ts";
 import type { Page } from "../../render/page.ts";
 import type { Disk } from "../../runs/disk.ts";
@@ -145,15 +145,10 @@ function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
   };
   const init = { code: "table_refused", message: said[moment], cause: error };
   const hint = busy ? "close it there, and run this again" : hintOf(error, target);
-  if (moment !== "early") return new CliError({ ...init, category: "incomplete", exitCode: EXIT.incomplete, hint });
+  if (moment !== "early") return new CliError({ ...init, category: "incomplete", hint });
   // A mistake of the command stays one; a database that is down comes back, and schedules try again.
-  if (isDown(error, target)) return new CliError({ ...init, category: "network", exitCode: EXIT.service, hint: DOWN });
-  return new CliError({
-    ...init,
-    category: busy ? "locked" : "usage",
-    exitCode: busy ? EXIT.locked : EXIT.usage,
-    hint,
-  });
+  if (isDown(error, target)) return new CliError({ ...init, category: "network", hint: DOWN });
+  return new CliError({ ...init, category: busy ? "locked" : "usage", hint });
 }
 
 const DOWN = "is it running there, and the address right? The same command again is right once it is";

@@ -1,7 +1,7 @@
 import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
 import { grouped } from "../../contract/text.ts";
-import { CliError, EXIT } from "../../errors.ts";
+import { CliError } from "../../errors.ts";
 import { isFormula } from "../../render/csv-bytes.ts";
 import { cellOf, type JsonValue } from "../../render/values.ts";
 import { optional } from "../optional.ts";
@@ -16,13 +16,12 @@ const DIGITS = 15;
 
 export const TOO_MANY = "too_many_rows";
 
-/** @throws CliError where there are more rows than a sheet holds @param exitCode 2 before anything is bought, 5 after */
-export function checkSheet(rows: number, exitCode: typeof EXIT.usage | typeof EXIT.incomplete, said = ""): void {
+/** @throws CliError where there are more rows than a sheet holds @param category usage before anything is bought */
+export function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): void {
   if (rows <= MOST_ROWS) return;
   throw new CliError({
     code: TOO_MANY,
-    category: exitCode === EXIT.usage ? "usage" : "incomplete",
-    exitCode,
+    category,
     message: `a spreadsheet holds ${grouped(MOST_ROWS)} rows below its header, and these are up to ${grouped(rows)}${said}`,
     hint: "-o people.csv.gz or people.parquet has room for all; --limit or another filter makes them fewer",
   });
@@ -81,12 +80,11 @@ export interface Sheet {
 export async function openSheet(options: WholeOptions): Promise<Sheet> {
   const { ZipFile } = await loadZip();
   const { columns, rows } = await survey(options);
-  checkSheet(rows, EXIT.incomplete);
+  checkSheet(rows, "incomplete");
   if (columns.length > MOST_COLUMNS)
     throw new CliError({
       code: TOO_MANY,
       category: "incomplete",
-      exitCode: EXIT.incomplete,
       message: `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(columns.length)}`,
       hint: "--fields chooses some",
     });
