@@ -285,14 +285,14 @@ __headcount_tree() {
     valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --max-wait'
     many='--cors-origin --fault' ;;
   'service')
-    commands='import map generate accounts keys credits plan entries usage audit link sessions suppress verify'
+    commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress verify'
     flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --overwrite --max-refused --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--people --companies --map --rejects --max-refused --encoding --skip-lines --dataset --data -c --connection --base-url --paging --max-wait'
+    flags='--people --companies --map --rejects --overwrite --max-refused --keep --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--people --companies --map --rejects --max-refused --keep --encoding --skip-lines --dataset --data -c --connection --base-url --paging --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''
@@ -303,6 +303,26 @@ __headcount_tree() {
     commands=''
     flags='--data --people --seed -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --people --seed -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service dataset')
+    commands='list rollback diff'
+    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service dataset list')
+    commands=''
+    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service dataset rollback')
+    commands=''
+    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --max-wait'
+    many='' ;;
+  'service dataset diff')
+    commands=''
+    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --max-wait'
     many='' ;;
   'service accounts')
     commands='create list suspend resume'
@@ -524,7 +544,7 @@ __headcount_values() {
     source='commas'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'department' 'company') ;;
   'mcp --per' | 'mcp install --per')
     source='list'; values=('day' 'session' 'total') ;;
-  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service verify --data')
+  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service verify --data')
     source='directory' ;;
   'mcp install --client')
     source='list'; values=('claude' 'codex' 'cursor' 'vscode') ;;

@@ -1103,6 +1103,7 @@ $headcountTree = @{
       'import' = 'load people and companies from Parquet, CSV or NDJSON'
       'map' = 'propose a column map for a file'
       'generate' = 'make a synthetic dataset of any size'
+      'dataset' = 'list, compare and take back versions of the dataset'
       'accounts' = 'make, list, suspend and resume accounts'
       'keys' = 'make, bound, rotate, list and revoke API keys'
       'credits' = 'add, remove or refund credits, or show them'
@@ -1135,6 +1136,7 @@ $headcountTree = @{
       '--rejects' = @{ Text = 'where refused rows go (default: import-rejects.ndjson in the data folder)'; Value = @{ Kind = 'file' } }
       '--overwrite' = @{ Text = 'replace the file of --rejects where it is there'; Value = $null }
       '--max-refused' = @{ Text = 'keep the old dataset (exit 5) where more rows are refused: 100, or 1%'; Value = @{ Kind = 'text' } }
+      '--keep' = @{ Text = 'how many versions that were served before stay to go back to (default: 1)'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'read and check the files, and leave the dataset as it is'; Value = $null }
       '--encoding' = @{ Text = 'what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)'; Value = @{ Kind = 'text' } }
       '--skip-lines' = @{ Text = 'lines of CSV before the header (default: told by the file)'; Value = @{ Kind = 'text' } }
@@ -1173,6 +1175,55 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
+    Many = $false
+  }
+  'service dataset' = @{
+    Commands = [ordered]@{
+      'list' = 'list the versions that are kept'
+      'rollback' = 'serve a kept version again'
+      'diff' = 'say what became of the people and companies of one version in another'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service dataset list' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'service dataset rollback' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
+  }
+  'service dataset diff' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' }, @{ Kind = 'text' })
     Many = $false
   }
   'service accounts' = @{

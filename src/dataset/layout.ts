@@ -5,7 +5,8 @@ import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite"
 
 /*
  * A dataset folder:
- *   CURRENT        JSON {"version","folder"}: which version is served; replaced by rename, so it is always whole
+ *   CURRENT        JSON {"version","folder","previous"}: which version is served, and the folders of those kept that were
+ *                  served before it, last first; replaced by rename, so it is always whole
  *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, counts.bin, records.db, meta.json, in-use.db
  *   build-*        a version that is being written; nothing refers to it
  *   lock.db        one builder at a time; the lock is SQLite's, so it dies with the process that held it
@@ -37,7 +38,11 @@ export interface DatasetMeta {
 export interface Pointer {
   readonly version: string;
   readonly folder: string;
+  /** Folders of versions that were served before and are kept to go back to, last first. */
+  readonly previous: readonly string[];
 }
+
+const isFolder = (value: unknown): value is string => typeof value === "string" && /^[\w.-]+$/.test(value);
 
 export class NoDatasetError extends Error {
   override readonly name = "NoDatasetError";
@@ -64,9 +69,8 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
     const value: unknown = JSON.parse(text);
     if (typeof value === "object" && value !== null && "version" in value && "folder" in value) {
       const { version, folder } = value;
-      if (typeof version === "string" && typeof folder === "string" && /^[\w.-]+$/.test(folder)) {
-        return { version, folder };
-      }
+      const previous = "previous" in value && Array.isArray(value.previous) ? value.previous.filter(isFolder) : [];
+      if (typeof version === "string" && isFolder(folder)) return { version, folder, previous };
     }
   } catch {}
   throw new DatasetDamagedError(
@@ -136,8 +140,11 @@ async function syncPath(path: string): Promise<void> {
   }
 }
 
-/** Makes a finished folder the one that is served: files flushed, folder renamed, CURRENT replaced. */
-export async function publish(datasetDir: string, draft: string, meta: DatasetMeta): Promise<void> {
+/**
+ * Makes a finished folder the one that is served: files flushed, folder renamed, CURRENT replaced.
+ * @param keep how many of the versions that were served before are kept
+ */
+export async function publish(datasetDir: string, draft: string, meta: DatasetMeta, keep: number): Promise<void> {
   await writeFile(join(draft, FILES.meta), `${JSON.stringify(meta, null, 2)}\n`, { flush: true });
   const inUse = new DatabaseSync(join(draft, FILES.inUse));
   inUse.exec("CREATE TABLE readers (note TEXT); PRAGMA journal_mode = DELETE");
@@ -148,8 +155,14 @@ export async function publish(datasetDir: string, draft: string, meta: DatasetMe
   const isTaken = (await stat(join(datasetDir, `v-${meta.version}`)).catch(() => undefined)) !== undefined;
   const folder = `v-${meta.version}${isTaken ? `-${randomBytes(3).toString("hex")}` : ""}`;
   await rename(draft, join(datasetDir, folder));
-  await replaceFile(datasetDir, "CURRENT", `${JSON.stringify({ version: meta.version, folder } satisfies Pointer)}\n`);
+  const before = await readPointer(datasetDir).catch(() => undefined);
+  const previous = before === undefined ? [] : [before.folder, ...before.previous].slice(0, keep);
+  await pointTo(datasetDir, { version: meta.version, folder, previous });
 }
+
+/** What is served from now on. The caller holds the build lock. */
+export const pointTo = (datasetDir: string, pointer: Pointer): Promise<void> =>
+  replaceFile(datasetDir, "CURRENT", `${JSON.stringify(pointer)}\n`);
 
 /** A mark that a version is being read, held for as long as the engine is open. Dies with the process. */
 export interface ReadMark {
@@ -182,11 +195,11 @@ function isUnused(folder: string): boolean {
   }
 }
 
-/** Removes versions that nobody reads and drafts of builds that died. The caller holds the build lock. */
+/** Removes versions that nobody reads or keeps, and drafts of builds that died. The caller holds the build lock. */
 export async function removeUnused(datasetDir: string): Promise<void> {
   const current = await readPointer(datasetDir);
   for (const entry of await readdir(datasetDir, { withFileTypes: true })) {
-    if (entry.name === current?.folder) continue;
+    if (entry.name === current?.folder || current?.previous.includes(entry.name)) continue;
     const path = join(datasetDir, entry.name);
     const old = entry.isDirectory() && entry.name.startsWith("v-");
     if (entry.name.startsWith("build-") || (old && isUnused(path))) {

@@ -3,7 +3,7 @@ import { counted, grouped, harmless, harmlessLine } from "../../contract/text.ts
 import type { ImportReport } from "../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../dataset/build/import-stage.ts";
 import { usageError } from "../../errors.ts";
-import type { Command } from "../../options.ts";
+import { type Command, wholeNumber } from "../../options.ts";
 import { addTextFlags, type TextFlags, textOptions, withBuild } from "./build.ts";
 import { type FolderOptions, folderOf } from "./folder.ts";
 
@@ -14,6 +14,7 @@ interface ImportOptions extends FolderOptions, TextFlags {
   readonly rejects?: string;
   readonly overwrite?: boolean;
   readonly maxRefused?: string;
+  readonly keep?: number;
   readonly dryRun?: boolean;
   readonly dataset?: string;
 }
@@ -31,6 +32,11 @@ export function register(service: Command, context: Context): void {
     .option("--rejects <file>", "where refused rows go (default: import-rejects.ndjson in the data folder)")
     .option("--overwrite", "replace the file of --rejects where it is there")
     .option("--max-refused <n>", "keep the old dataset (exit 5) where more rows are refused: 100, or 1%")
+    .option(
+      "--keep <n>",
+      "how many versions that were served before stay to go back to (default: 1)",
+      wholeNumber("--keep", 0, 100),
+    )
     .option("--dry-run", "read and check the files, and leave the dataset as it is");
   addTextFlags(command)
     .option("--dataset <url>", "load into clickhouse://... instead of the data folder")
@@ -42,7 +48,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service import --people people.csv --max-refused 1% --data ./demo
   $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
 
-"headcount service map --suggest FILE" proposes a map.`)
+"headcount service map --suggest FILE" proposes a map; "headcount service dataset rollback" takes an import back.`)
     .does((options: ImportOptions) => run(options, context));
 }
 
@@ -65,6 +71,7 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
   }
   const { join, resolve } = await import("node:path");
   const maxRefused = options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
+  const keep = options.keep === undefined ? {} : { keep: options.keep };
   const text = textOptions(options);
   const folder = await folderOf(options, context);
   const rejects =
@@ -80,7 +87,7 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
     };
     if (options.dataset === undefined) {
       const { importDataset } = await import("../../dataset/build/import.ts");
-      return importDataset(input, setup);
+      return importDataset(input, { ...setup, ...keep });
     }
     const { suppressionDir } = await import("../../dataset/suppression.ts");
     const { importIntoClickHouse } = await import("../../dataset/clickhouse/import.ts");
@@ -88,7 +95,7 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
     // Built here first, in a folder of its own: the one that the data folder serves stays.
     const datasetDir = join(folder, "clickhouse-import");
     const suppression = suppressionDir(setup.datasetDir);
-    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression });
+    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression, keep: 0 });
   });
   const seconds = (context.now() - began) / 1_000;
   if (options.json) context.stdout.write(`${JSON.stringify({ ...report, seconds })}\n`);

@@ -3,6 +3,7 @@ import type { Command } from "../../options.ts";
 import * as accounts from "./accounts.ts";
 import * as audit from "./audit.ts";
 import * as credits from "./credits.ts";
+import * as dataset from "./dataset.ts";
 import * as entries from "./entries.ts";
 import { addFolderOptions } from "./folder.ts";
 import * as generate from "./generate.ts";
@@ -33,6 +34,7 @@ export function register(program: Command, context: Context): void {
     importData,
     map,
     generate,
+    dataset,
     accounts,
     keys,
     credits,

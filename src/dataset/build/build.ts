@@ -37,7 +37,12 @@ export interface BuildOptions {
   readonly signal?: AbortSignal;
   /** The folder of the list of people who are left out. Default: that of the dataset. */
   readonly suppression?: string;
+  /** How many versions that were served before are kept to go back to. Default: {@link KEPT}. */
+  readonly keep?: number;
 }
+
+/** Versions kept beside the one that is served: a bad import can be taken back. */
+export const KEPT = 1;
 
 /** What a build starts from: fills `staged_people` and `staged_companies`, columns as the records. */
 export interface Source {
@@ -69,7 +74,7 @@ export async function buildDataset(source: Source, options: BuildOptions): Promi
       try {
         const meta = await writeVersion(source, draft, options);
         options.signal?.throwIfAborted();
-        await publish(options.datasetDir, draft, meta);
+        await publish(options.datasetDir, draft, meta, options.keep ?? KEPT);
         await removeUnused(options.datasetDir);
         return meta;
       } catch (error) {

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { resolve } from "node:path";
+import { basename, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { grouped } from "../../contract/text.ts";
 import { newVersion } from "../layout.ts";
@@ -60,12 +60,19 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
     if (input.dryRun) throw new DryRunEnd();
   };
   try {
-    await buildDataset({ name: "import", version, stage }, options);
+    await buildDataset({ name: sourceOf(input), version, stage }, options);
   } catch (error) {
     if (!(error instanceof DryRunEnd)) throw error;
   }
   if (!report) throw new Error("nothing was imported");
   return report;
+}
+
+/** What a version says it is made from: the first names of files, others counted. */
+function sourceOf({ companies, people }: ImportInput): string {
+  const names = [...people, ...companies].map((name) => basename(name));
+  const more = names.length > 4 ? ` and ${names.length - 4} more` : "";
+  return `${names.slice(0, 4).join(", ")}${more}`;
 }
 
 /** @throws InputError where it cannot be read or is none */

@@ -1,0 +1,75 @@
+import { createWriteStream } from "node:fs";
+import { rm } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Company, Person } from "../../contract/records.ts";
+import { literal } from "../duckdb.ts";
+import type { RecordStore } from "../embedded/record-store.ts";
+
+export type Field = keyof Person | keyof Company;
+
+const WHOLE_NUMBERS: readonly string[] = ["connections", "followers", "employee_count", "founded_year"];
+const ROWS_AT_ONCE = 1_000;
+/** Records that lie in a file of their own for a moment: so much disk is needed beside the table, some 100 MB. */
+const ROWS_A_FILE = 200_000;
+
+/** All people of a row store in public order. @param onRead told how many were read */
+export async function* peopleOf(
+  store: RecordStore,
+  people: number,
+  signal?: AbortSignal,
+  onRead?: (done: number) => void,
+): AsyncGenerator<string> {
+  for (let start = 0; start < people; start += ROWS_AT_ONCE) {
+    signal?.throwIfAborted();
+    onRead?.(start);
+    const length = Math.min(ROWS_AT_ONCE, people - start);
+    yield* await store.people(Uint32Array.from({ length }, (_, index) => start + index));
+  }
+}
+
+export async function* companiesOf(store: RecordStore): AsyncGenerator<string> {
+  for (const { record } of store.companies()) yield String(record);
+}
+
+/** Loads records into a new table with these columns. @returns how many */
+export async function loadRecords(
+  connection: DuckDBConnection,
+  scratch: string,
+  table: string,
+  fields: readonly Field[],
+  records: AsyncGenerator<string>,
+): Promise<number> {
+  const columns = fields.map((field) => {
+    const type = field === "specialties" ? "VARCHAR[]" : WHOLE_NUMBERS.includes(field) ? "BIGINT" : "VARCHAR";
+    return { field, type };
+  });
+  await connection.run(`CREATE TABLE ${table} (${columns.map(({ field, type }) => `${field} ${type}`).join(", ")})`);
+  const types = columns.map(({ field, type }) => `${field}: '${type}'`).join(", ");
+  const path = join(scratch, "records");
+  let rows = 0;
+  let ended = false;
+  async function* part(): AsyncGenerator<string> {
+    for (let left = ROWS_A_FILE; left > 0; left--) {
+      const { done, value } = await records.next();
+      if (done) {
+        ended = true;
+        return;
+      }
+      rows++;
+      yield `${value}\n`;
+    }
+  }
+  while (!ended) {
+    const before = rows;
+    await pipeline(Readable.from(part()), createWriteStream(path, { mode: 0o600 }));
+    if (rows > before) {
+      const source = `read_json(${literal(path)}, format = 'newline_delimited', columns = {${types}})`;
+      await connection.run(`INSERT INTO ${table} SELECT * FROM ${source}`);
+    }
+    await rm(path);
+  }
+  return rows;
+}

@@ -1,0 +1,102 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  type DatasetMeta,
+  NoDatasetError,
+  type Pointer,
+  pointTo,
+  readMeta,
+  readPointer,
+  removeUnused,
+  withBuildLock,
+} from "./layout.ts";
+
+/** A version of a dataset that is served, or was and is kept. */
+export interface KeptVersion extends DatasetMeta {
+  /** Its path. */
+  readonly path: string;
+  readonly serves: boolean;
+  /** On disk. */
+  readonly bytes: number;
+}
+
+export class UnknownVersionError extends Error {
+  override readonly name = "UnknownVersionError";
+}
+
+export interface VersionOptions {
+  readonly datasetDir: string;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly signal?: AbortSignal;
+}
+
+/** The version that is served, then those kept, the last served first. @throws NoDatasetError where there is none */
+export async function versionsOf(datasetDir: string): Promise<KeptVersion[]> {
+  const { folder, previous } = await pointerOf(datasetDir);
+  const versions: KeptVersion[] = [];
+  for (const name of [folder, ...previous]) {
+    const path = join(datasetDir, name);
+    try {
+      versions.push({ ...(await readMeta(path)), path, serves: name === folder, bytes: await sizeOf(path) });
+    } catch (error) {
+      // What was kept may be of another format, or gone by hand.
+      if (name === folder) throw error;
+    }
+  }
+  return versions;
+}
+
+async function pointerOf(datasetDir: string): Promise<Pointer> {
+  const pointer = await readPointer(datasetDir);
+  if (pointer === undefined) throw new NoDatasetError(`no dataset in ${datasetDir}`);
+  return pointer;
+}
+
+async function sizeOf(folder: string): Promise<number> {
+  const sizes = (await readdir(folder)).map(async (name) => (await stat(join(folder, name))).size);
+  return (await Promise.all(sizes)).reduce((sum, size) => sum + size, 0);
+}
+
+/**
+ * Serves a kept version again; the one served until now is kept in its place. A running service follows as it follows an import.
+ * @param wanted by default the one that was served last. @throws UnknownVersionError where it is not kept
+ */
+export async function rollBack(
+  wanted: string | undefined,
+  { datasetDir, signal, sleep }: VersionOptions,
+): Promise<KeptVersion> {
+  await pointerOf(datasetDir);
+  const work = async (): Promise<KeptVersion> => {
+    const versions = await versionsOf(datasetDir);
+    const chosen = versionNamed(versions, wanted ?? "previous");
+    if (chosen.serves) return chosen;
+    const { folder, previous } = await pointerOf(datasetDir);
+    const name = chosen.path.slice(datasetDir.length + 1);
+    const others = [folder, ...previous].filter((other) => other !== name);
+    await pointTo(datasetDir, { version: chosen.version, folder: name, previous: others });
+    return { ...chosen, serves: true };
+  };
+  return withBuildLock(datasetDir, sleep, work, signal);
+}
+
+/** @param name a version, `current` or `previous`. @throws UnknownVersionError */
+export function versionNamed(versions: readonly KeptVersion[], name: string): KeptVersion {
+  const [current, previous] = versions;
+  const found =
+    name === "current" ? current : name === "previous" ? previous : versions.find(({ version }) => version === name);
+  if (found) return found;
+  throw new UnknownVersionError(
+    name === "previous" ? "no version before the one that is served is kept" : `no version "${name}" is kept`,
+  );
+}
+
+/** Keeps the version that is served and no other. */
+export async function dropPrevious({ datasetDir, signal, sleep }: VersionOptions): Promise<void> {
+  const work = async (): Promise<void> => {
+    const pointer = await readPointer(datasetDir);
+    if (pointer === undefined || pointer.previous.length === 0) return;
+    await pointTo(datasetDir, { ...pointer, previous: [] });
+    await removeUnused(datasetDir);
+  };
+  await withBuildLock(datasetDir, sleep, work, signal);
+}
