@@ -39,7 +39,7 @@ const groups = [
   {
     name: "contract",
     priority: 3,
-    test: /[\\/]dist[\\/](?:terminal[\\/](?:printer|style|numbers)|contract[\\/](?:filters|money|departments|normalise|suggest|records|text|filter-schema))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
+    test: /[\\/]dist[\\/](?:terminal[\\/](?:printer|style|numbers)|contract[\\/](?:command-line|filters|money|departments|normalise|suggest|records|text|filter-schema))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
   },
   {
     name: "connected",

@@ -89,6 +89,10 @@ export class CliError extends Error {
 export const usageError = (message: string, hint?: string, code = "usage"): CliError =>
   new CliError({ code, category: "usage", message, hint });
 
+/** Somebody said no, or what was agreed to is no longer so: exit 10, nothing done. */
+export const declined = (message: string, hint?: string, code = "declined"): CliError =>
+  new CliError({ code, category: "declined", message, hint });
+
 /** What was to be written has no room or no device any more: the path was right. Every other refusal is about the path. */
 const NO_ROOM: Readonly<Record<string, string>> = {
   ENOSPC: "the disk is full",

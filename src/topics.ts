@@ -1,3 +1,4 @@
+import { flagOf } from "./contract/command-line.ts";
 import { DEPARTMENTS, SENIORITY_LEVELS } from "./contract/departments.ts";
 import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "./contract/filters.ts";
 import { EXIT, type ExitCode } from "./errors.ts";
@@ -72,7 +73,7 @@ function wrapped(words: readonly string[], indent: string): string {
   return [...lines, indent + line].join("\n");
 }
 
-const flags = (keys: readonly string[]): readonly string[] => keys.map((key) => `--${key.replaceAll("_", "-")}`);
+const flags = (keys: readonly string[]): readonly string[] => keys.map(flagOf);
 
 const TEXTS: Readonly<Record<Topic, () => string>> = {
   "exit-codes": () => `Exit codes

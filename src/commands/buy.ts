@@ -3,7 +3,7 @@ import { stateDir } from "../connections/paths.ts";
 import { type Context, canPrompt, written } from "../context.ts";
 import { type Credits, formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
-import { CliError, EXIT, systemFailure, usageError } from "../errors.ts";
+import { CliError, declined, EXIT, systemFailure, usageError } from "../errors.ts";
 import { formName } from "../output/formats.ts";
 import { isNarrowed, newIn } from "../purchase/owned.ts";
 import { type ExportDeps, type ExportOptions, type ExportResult, quoteJson } from "../purchase/purchase.ts";
@@ -229,11 +229,7 @@ async function askConsent(
     throw failure.exitCode === EXIT.interrupted ? failure.with({ message: `${failure.message}; ${spent}` }) : error;
   });
   if (agreed) return;
-  throw new CliError({
-    code: "declined",
-    category: "declined",
-    message: `declined; ${spent}`,
-  });
+  throw declined(`declined; ${spent}`);
 }
 
 /** The most credits that a single look-up may cost without a question. */

@@ -1,6 +1,5 @@
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import { checkFilters } from "../contract/filters.ts";
 import { usageError } from "../errors.ts";
 import { type Command, wholeNumber } from "../options.ts";
 import { searchTarget } from "../purchase/joined.ts";
@@ -9,6 +8,7 @@ import type { Target } from "../runs/plan.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "./company-args.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";
+import { checkedFilters } from "./filter-options.ts";
 import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "./new-only/options.ts";
 import { buyParsed } from "./unattended.ts";
 
@@ -64,8 +64,7 @@ function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: E
       "headcount employees SLUG --new-only, once for each company",
     );
   }
-  const checked = checkFilters({ company_network_url: company.value });
-  if (!checked.ok) throw usageError(checked.issues.map(({ message }) => message).join("; "));
-  const target = narrowed(searchTarget([checked], []), flags);
+  const segment = checkedFilters({ company_network_url: company.value });
+  const target = narrowed(searchTarget([segment], []), flags);
   return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
 }

@@ -1,4 +1,5 @@
 import type { Context } from "../context.ts";
+import { flagOf } from "../contract/command-line.ts";
 import { isFacetKey } from "../contract/facets.ts";
 import { knownValues } from "../contract/filter-schema.ts";
 import {
@@ -6,8 +7,10 @@ import {
   checkFilters,
   FILTER_SPECS,
   type FilterIssue,
+  type FilterKey,
   type Filters,
 } from "../contract/filters.ts";
+import { normalForm } from "../contract/normalise.ts";
 import { echo, whole } from "../contract/text.ts";
 import { type CliError, usageError } from "../errors.ts";
 import { type Command, collect, Option, offering } from "../options.ts";
@@ -37,7 +40,9 @@ export interface SegmentSet {
   readonly except: readonly NamedFilters[];
 }
 
-const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
+/** A filter key in any of the ways people write it: `title_prefix`, `Title-Prefix`, `--title-prefix`. */
+export const keyName = (text: string): string => text.trim().replace(/^--/, "").replaceAll("-", "_").toLowerCase();
+
 const camelCase = (key: string): string => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 export function addFilterOptions(command: Command): Command {
@@ -97,7 +102,7 @@ export async function readFilterSets(context: Context, options: FilterOptions): 
     ...(await savedSources(context, options.segment ?? [])),
     ...(await fileSources(context, options.filters ?? [])),
   ];
-  if (sources.length === 0) return [{ name: "", ...check(flags) }];
+  if (sources.length === 0) return [{ name: "", ...checkedFilters(flags) }];
   return readSources(context, sources, flags);
 }
 
@@ -144,7 +149,7 @@ async function readSources(
   for (const { name, file } of sources) {
     const { readFilterFile } = await import("./filter-files.ts");
     const values = await readFilterFile(context, file);
-    sets.push({ name, ...check({ ...values, ...flags }, `${inputName(name)}: `) });
+    sets.push({ name, ...checkedFilters({ ...values, ...flags }, `${inputName(name)}: `) });
   }
   return sets;
 }
@@ -174,6 +179,29 @@ export async function valuesGiven(
   return listedValues(context, flag, given);
 }
 
+/**
+ * Values of a key to go through: as given, else those of the filters themselves, else all that the key is known to have; undefined where
+ * nobody here can tell. @throws CliError exit 2 for one that is none, or outside the segment
+ */
+export function valuesWithin(
+  key: FilterKey,
+  filters: Filters,
+  given: readonly string[] | undefined,
+): readonly string[] | undefined {
+  const own = filters[key];
+  const inFilters = own === undefined ? undefined : [own].flat().map(String);
+  const known = knownValues(key);
+  const values = given ?? inFilters ?? (known.length === 0 ? undefined : known);
+  const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
+  const distinct = new Map(values?.map((value) => [normalForm(value), value]));
+  for (const [normal, value] of distinct) {
+    checkedFilters({ [key]: value }, "--values: ");
+    if (inside === undefined || inside.has(normal)) continue;
+    throw usageError(`--values ${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
+  }
+  return values && [...distinct.values()];
+}
+
 function integer(flag: string, text: string): number {
   const value = whole(text);
   if (value !== undefined) return value;
@@ -190,7 +218,8 @@ export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliEr
   ).with({ details });
 }
 
-function check(values: Readonly<Record<string, unknown>>, where?: string): CheckedFilters {
+/** Filters in both forms. @param where as of {@link invalidFilter} @throws CliError exit 2 with every issue */
+export function checkedFilters(values: unknown, where?: string): CheckedFilters {
   const checked = checkFilters(values);
   if (!checked.ok) throw invalidFilter(checked.issues, where);
   return { filters: checked.filters, canonical: checked.canonical };

@@ -1,4 +1,5 @@
 import type { Context } from "../context.ts";
+import { flagOf } from "../contract/command-line.ts";
 import { exampleValue, filterFileSchema, knownValues } from "../contract/filter-schema.ts";
 import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../contract/filters.ts";
 import { normalForm } from "../contract/normalise.ts";
@@ -7,6 +8,7 @@ import { echo, grouped } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
 import { Printer, type TsvValue } from "../terminal/printer.ts";
+import { keyName } from "./filter-options.ts";
 
 interface FiltersOptions extends GlobalOptions {
   readonly schema?: boolean;
@@ -57,9 +59,8 @@ async function runFilters(key: string | undefined, options: FiltersOptions, cont
   else await printOne(describe(parseKey(key)), printer);
 }
 
-/** A key in any of the ways people write it: `title_prefix`, `title-prefix`, `--title-prefix`. */
 function parseKey(text: string): FilterKeySpec {
-  const name = text.replace(/^--/, "").replaceAll("-", "_").toLowerCase();
+  const name = keyName(text);
   const spec = filterSpec(name);
   if (spec !== undefined) return spec;
   const near = nearest(name, FILTER_KEYS);
@@ -70,7 +71,7 @@ function parseKey(text: string): FilterKeySpec {
 /** One key as `--json` shows it. `values`: the only departments there are, or the usual seniority levels; else empty. */
 const describe = (spec: FilterKeySpec) => ({
   key: spec.key,
-  flag: `--${spec.key.replaceAll("_", "-")}`,
+  flag: flagOf(spec.key),
   match: spec.match,
   value: spec.match === "range" ? "integer" : spec.list ? "string or array of strings" : "string",
   field: spec.field,
@@ -97,7 +98,7 @@ async function printValues(
       throw usageError(
         `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
         spec.match === "range"
-          ? `--${spec.key.replaceAll("_", "-")} takes any whole number`
+          ? `${flagOf(spec.key)} takes any whole number`
           : "headcount count counts any value for free",
         "no_values",
       );

@@ -1,14 +1,12 @@
 import { isFacetKey } from "../contract/facets.ts";
-import { knownValues } from "../contract/filter-schema.ts";
-import { checkFilters, FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../contract/filters.ts";
-import { normalForm } from "../contract/normalise.ts";
+import { FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../contract/filters.ts";
 import { nearest } from "../contract/suggest.ts";
 import { counted, echo, whole } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import { type Command, collect, wholeNumber } from "../options.ts";
 import type { ExportDeps } from "../purchase/order.ts";
 import type { Sampling, Target } from "../runs/plan.ts";
-import { invalidFilter } from "./filter-options.ts";
+import { keyName, valuesWithin } from "./filter-options.ts";
 
 export interface SamplingFlags {
   readonly sample?: number;
@@ -50,7 +48,7 @@ export const addSamplingOptions = (command: Command): Command =>
 
 function readSpread(text: string): Spread {
   const [name = "", count = "", ...more] = text.split(":");
-  const key = name.trim().toLowerCase().replaceAll("-", "_");
+  const key = keyName(name);
   const rows = more.length === 0 ? whole(count, 1, MOST_ROWS) : undefined;
   if (rows === undefined) {
     throw usageError(
@@ -103,26 +101,11 @@ export function readSampling(
   };
 }
 
-/**
- * The values to draw from: as given, else those of the filters themselves, else all that the key is known to have. None where only
- * the service can tell ({@link withListedValues}).
- */
+/** The values to draw from; none where only the service can tell ({@link withListedValues}). */
 function spreadValues(key: FilterKey, filters: Filters, given: readonly string[] | undefined): readonly string[] {
-  const own = filters[key];
-  const inFilters = own === undefined ? undefined : [own].flat().map(String);
-  const values = given ?? inFilters ?? knownValues(key);
-  const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
-  const distinct = new Map(values.map((value) => [normalForm(value), value]));
-  if (distinct.size > MOST_VALUES) {
-    throw usageError(`--spread takes at most ${MOST_VALUES} values, not ${distinct.size}`, "draw from fewer at a time");
-  }
-  for (const [normal, value] of distinct) {
-    const checked = checkFilters({ [key]: value });
-    if (!checked.ok) throw invalidFilter(checked.issues, "--values: ");
-    if (inside === undefined || inside.has(normal)) continue;
-    throw usageError(`--values ${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
-  }
-  return [...distinct.values()];
+  const values = valuesWithin(key, filters, given) ?? [];
+  if (values.length <= MOST_VALUES) return values;
+  throw usageError(`--spread takes at most ${MOST_VALUES} values, not ${values.length}`, "draw from fewer at a time");
 }
 
 /** A target whose values the service has to list, with them: in one order, so that the same command goes on with the same run. @throws CliError exit 2 */

@@ -1,9 +1,10 @@
 import type { Command, Option } from "commander";
+import { flagOf } from "../contract/command-line.ts";
 import { FILTER_KEYS } from "../contract/filters.ts";
 import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../topics.ts";
 import { GENERATED } from "./template.ts";
 
-const FILTER_FLAGS: ReadonlySet<string> = new Set(FILTER_KEYS.map((key) => `--${key.replaceAll("_", "-")}`));
+const FILTER_FLAGS: ReadonlySet<string> = new Set(FILTER_KEYS.map(flagOf));
 
 /** Text as roff: backslashes, leading dots and quotes, and hyphens that must stay ASCII. */
 const roff = (text: string): string =>

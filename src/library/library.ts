@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { conditionsOf, type SqlDialect, whereSql } from "../contract/conditions.ts";
-import type { CanonicalFilters } from "../contract/filters.ts";
+import type { CanonicalFilters, FilterKeySpec } from "../contract/filters.ts";
 import { canonicalAddress, isSlug, normalForm } from "../contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../contract/suppression.ts";
 import { type CliError, usageError } from "../errors.ts";
@@ -297,18 +297,17 @@ export class Library {
     return boughtBefore(this.#database, identities, run, at);
   }
 
-  /** Values of a key among those who match, most frequent first; `undefined` stands for none. */
-  breakdown(
-    column: string,
+  /** Values of a key among those who match, most frequent first. */
+  valuesOf(
+    { key, field }: FilterKeySpec,
     filters: CanonicalFilters,
-  ): { readonly value: string | undefined; readonly count: number }[] {
+  ): { readonly value: string; readonly count: number }[] {
+    const column = key === "network_url" ? "network_url_address" : field;
     if (!PERSON_COLUMNS.includes(column)) throw new RangeError(`no column ${column}`);
     const { text, values } = whereSql(conditionsOf(filters), DIALECT);
-    const sql = `SELECT ${column} AS value, count(*) AS n FROM shown${text} GROUP BY 1 ORDER BY n DESC, value`;
-    return (this.#statement(sql).all(...values) as { value: string | null; n: number }[]).map(({ value, n }) => ({
-      value: value ?? undefined,
-      count: n,
-    }));
+    const all = `SELECT ${column} AS value, count(*) AS count FROM shown${text} GROUP BY 1`;
+    const sql = `SELECT * FROM (${all}) WHERE value IS NOT NULL ORDER BY count DESC, value`;
+    return this.#statement(sql).all(...values) as { value: string; count: number }[];
   }
 
   /** The people that a text names: by id, profile address or its slug, or whole name; at most 20. */

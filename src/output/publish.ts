@@ -107,7 +107,7 @@ export async function naming(path: string, work: Promise<void>): Promise<void> {
   }
 }
 
-const LEFT = /(?:-export|\.owned)-(\d+)\.part(?:\.scratch)?$/;
+const LEFT = /(?:-(?:export|forget|mcp)|\.owned)-(\d+)\.part(?:\.scratch)?$/;
 
 /** Removes what killed processes left beside an output. */
 export async function clearLeftovers(path: string): Promise<void> {

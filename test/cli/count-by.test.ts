@@ -97,7 +97,7 @@ describe("two keys make a matrix", () => {
       "--by",
       "department",
       "--values",
-      "country=@c.txt",
+      "Country=@c.txt",
       "--values",
       "department=Sales",
     ];

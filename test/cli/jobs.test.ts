@@ -127,6 +127,13 @@ describe("the file", () => {
     });
   });
 
+  test("a value that begins with @ is that value, and names no file", async () => {
+    const file = jobs({ jobs: { a: { ...LEGAL, filters: { title: ["@founder", "@"] } } } });
+    const { command } = JSON.parse((await u.run(["jobs", "show", "a", ...file, "--json"])).stdout);
+    expect(command).toContain(" --title=@@founder --title=@ ");
+    expect(await u.run(["jobs", "run", "a", ...file, "--dry-run"])).toMatchObject({ code: 0 });
+  });
+
   test("the schema has every key of a job, and the file in the help is one", async () => {
     const schema = JSON.parse((await u.run(["jobs", "schema"])).stdout) as {
       properties: { jobs: { additionalProperties: { properties: Record<string, unknown> } } };

@@ -1,12 +1,10 @@
 import type { Context } from "../../context.ts";
-import { knownValues } from "../../contract/filter-schema.ts";
-import { checkFilters, FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../contract/filters.ts";
-import { normalForm } from "../../contract/normalise.ts";
+import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../contract/filters.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import type { Printer } from "../../terminal/printer.ts";
-import { invalidFilter, valuesGiven } from "../filter-options.ts";
+import { keyName, valuesGiven, valuesWithin } from "../filter-options.ts";
 import type { Session } from "../session.ts";
 import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./options.ts";
 import { type Matrix, nested, type Part, printParts, words } from "./parts.ts";
@@ -30,13 +28,13 @@ export async function readByKeys(context: Context, options: CountOptions, filter
     const own = given?.get(spec.key);
     return {
       spec,
-      values: options.owned === true && own === undefined ? undefined : checkedValues(spec, filters, own),
+      values: options.owned === true && own === undefined ? undefined : valuesWithin(spec.key, filters, own),
     };
   });
 }
 
 function breakdownKey(by: string): FilterKeySpec {
-  const key = by.trim().toLowerCase().replaceAll("-", "_");
+  const key = keyName(by);
   const spec = filterSpec(key);
   const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((known) => known.key);
   if (spec === undefined) {
@@ -60,8 +58,8 @@ async function valuesOfKeys(
   const found = new Map<string, string[]>();
   for (const word of words) {
     const [, key = "", value = ""] =
-      specs.length === 1 ? ["", specs[0]?.key, word] : (/^([a-z_-]+)=(.*)$/s.exec(word) ?? []);
-    const spec = specs.find((one) => one.key === key.replaceAll("-", "_"));
+      specs.length === 1 ? ["", specs[0]?.key, word] : (/^([\w-]+)=(.*)$/s.exec(word) ?? []);
+    const spec = specs.find((one) => one.key === keyName(key));
     if (spec === undefined) {
       const [first] = specs;
       throw usageError(
@@ -72,31 +70,6 @@ async function valuesOfKeys(
     found.set(spec.key, [...(found.get(spec.key) ?? []), ...(await valuesGiven(context, "--values", [value]))]);
   }
   return found;
-}
-
-/** The values to count: as given, else those of the filters themselves, else all that the key can have; undefined: not known. */
-function checkedValues(
-  spec: FilterKeySpec,
-  filters: Filters,
-  given: readonly string[] | undefined,
-): readonly string[] | undefined {
-  const own = filters[spec.key];
-  const inFilters = own === undefined ? undefined : [own].flat().map(String);
-  const known = knownValues(spec.key);
-  const values = given ?? inFilters ?? (known.length === 0 ? undefined : known);
-  if (values === undefined) return undefined;
-  const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
-  const distinct = new Map(values.map((value) => [normalForm(value), value]));
-  for (const [normal, value] of distinct) {
-    const checked = checkFilters({ [spec.key]: value });
-    if (!checked.ok) throw invalidFilter(checked.issues, "--values: ");
-    if (inside !== undefined && !inside.has(normal)) {
-      throw usageError(
-        `--values ${value} is outside the segment: its filters have ${spec.key} ${[...inside].join(", ")}`,
-      );
-    }
-  }
-  return [...distinct.values()];
 }
 
 type PartsRequest = CountRequest & { readonly kind: "parts" };

@@ -1,4 +1,5 @@
 import type { CompanyQuery } from "../../client/types.ts";
+import { flagOf } from "../../contract/command-line.ts";
 import { FACET_VALUES_MAX } from "../../contract/facets.ts";
 import { knownValues } from "../../contract/filter-schema.ts";
 import { checkFilters, FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../contract/filters.ts";
@@ -45,7 +46,6 @@ const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   },
 };
 
-const flagOf = (key: string): string => `--${key.replaceAll("_", "-")}`;
 const shown = (key: string, value: unknown): string => {
   const text = echo(value);
   return `${flagOf(key)} ${/^[\w.-]+$/.test(text) ? text : `"${text}"`}`;

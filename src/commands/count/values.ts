@@ -72,10 +72,8 @@ export async function ownedValues(
   const opened = await openLibrary({ path, serviceId: where.serviceId, mode }, openStore(context));
   if (opened === undefined) return undefined;
   try {
-    const column = spec.key === "network_url" ? "network_url_address" : spec.field;
     const values = opened.library
-      .breakdown(column, checked.canonical)
-      .flatMap(({ value, count }) => (value === undefined ? [] : [{ value, count }]))
+      .valuesOf(spec, checked.canonical)
       .filter(({ value }) => normalForm(value).startsWith(normalForm(prefix)));
     return { from: "owned", values: values.slice(0, limit) };
   } finally {

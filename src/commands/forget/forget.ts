@@ -3,7 +3,7 @@ import { stateDir } from "../../connections/paths.ts";
 import { type Context, canPrompt } from "../../context.ts";
 import { type SuppressedName, suppressedName } from "../../contract/suppression.ts";
 import { counted, echo } from "../../contract/text.ts";
-import { CliError, usageError } from "../../errors.ts";
+import { CliError, declined, usageError } from "../../errors.ts";
 import { Library } from "../../library/library.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { sha256Of } from "../../output/output.ts";
@@ -171,11 +171,7 @@ async function agree(found: Found, printer: Printer, context: Context): Promise<
   }
   for (const line of linesOf(found)) printer.say(line);
   if (await context.confirm("Delete the person from all of this? It cannot be taken back [y/N]")) return;
-  throw new CliError({
-    code: "declined",
-    category: "declined",
-    message: "nothing was deleted",
-  });
+  throw declined("nothing was deleted");
 }
 
 function linesOf({ runs, owned, outputs }: Found): string[] {

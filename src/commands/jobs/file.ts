@@ -2,6 +2,7 @@ import { dirname, join, resolve } from "node:path";
 import type { AnyNode } from "@humanwhocodes/momoa";
 import { configDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
+import { filterWords } from "../../contract/command-line.ts";
 import { checkFilters, FILTER_KEYS } from "../../contract/filters.ts";
 import { type Credits, formatCredits, parseCredits } from "../../contract/money.ts";
 import { echo, spanMs } from "../../contract/text.ts";
@@ -273,9 +274,7 @@ function filterFlags(member: Member, problems: Problem[]): string[] {
     }
     return [];
   }
-  return Object.entries(checked.filters).flatMap(([key, values]) =>
-    [values].flat().map((one) => `--${key.replaceAll("_", "-")}=${one}`),
-  );
+  return filterWords(checked.filters);
 }
 
 /** The jobs of these names, in the order of the file. @throws CliError exit 2 for a name that none has */

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { stateDir } from "../../connections/paths.ts";
 import { type Credits, creditsToNumber, formatCredits, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted } from "../../contract/text.ts";
-import { CliError, usageError } from "../../errors.ts";
+import { type CliError, declined, usageError } from "../../errors.ts";
 import { offerOf } from "../../purchase/offer.ts";
 import type { ExportDeps, ExportOptions } from "../../purchase/order.ts";
 import { runExport } from "../../purchase/purchase.ts";
@@ -68,12 +68,7 @@ async function exportQuoted({ target, quote, datasetVersion }: HeldQuote, view: 
 }
 
 const changed = (what: string): CliError =>
-  new CliError({
-    code: "quote_changed",
-    category: "declined",
-    message: `${what} since the quote; nothing was spent`,
-    hint: "ask for a new one with the tool quote",
-  });
+  declined(`${what} since the quote; nothing was spent`, "ask for a new one with the tool quote", "quote_changed");
 
 /** A failure with what was paid before it: that is kept, and counts in the budget. */
 async function withWhatIsKept(error: unknown, run: string, world: World): Promise<unknown> {

@@ -8,7 +8,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import { formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, harmlessLine } from "../../contract/text.ts";
-import { CliError } from "../../errors.ts";
+import { type CliError, declined } from "../../errors.ts";
 import { spokenTarget } from "../../runs/plan.ts";
 import type { HeldQuote } from "./quotes.ts";
 import { QUOTE_MS } from "./quotes.ts";
@@ -52,7 +52,7 @@ export interface Asking {
 }
 
 const refusal = (message: string, hint: string, code: string): CliError =>
-  new CliError({ code, category: "declined", message: `${message}; nothing was spent`, hint });
+  declined(`${message}; nothing was spent`, hint, code);
 
 /** The quote that an answer in this request is about; undefined where it brings none. Our signature was checked by then. */
 export const questionOf = ({ ctx }: Asking): Question | undefined => {

@@ -1,6 +1,6 @@
 import type { CompanyQuery } from "../../client/types.ts";
-import { shellWord } from "../../contract/command-line.ts";
-import { checkFilters, type Filters, isUnfiltered } from "../../contract/filters.ts";
+import { filterWords, shellWord } from "../../contract/command-line.ts";
+import { checkFilters, isUnfiltered } from "../../contract/filters.ts";
 import { type Credits, formatCredits } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
 import { type CliError, usageError } from "../../errors.ts";
@@ -63,11 +63,6 @@ export function companyOf(given: Partial<Readonly<Record<CompanyQuery["by"], str
   return { by, value };
 }
 
-const flagsOf = (filters: Filters): readonly string[] =>
-  Object.entries(filters).flatMap(([key, value]) =>
-    [value].flat().map((one) => `--${key.replaceAll("_", "-")}=${String(one)}`),
-  );
-
 /** The command by which a person buys the same, ready to be pasted into a shell: no more than this, and it asks on a terminal. */
 export function personsCommand(
   target: Target,
@@ -86,13 +81,7 @@ export function personsCommand(
   ];
   const command = (words: readonly string[], names: readonly string[] = []): string =>
     ["headcount", ...service, ...words, ...bound, ...names].map(shellWord).join(" ");
-  if (target.kind === "search") {
-    const { filters } = target;
-    // A flag's value of that kind names a file.
-    const isFile = Object.values(filters).some((value) => [value].flat().some((one) => String(one).startsWith("@")));
-    if (!isFile) return command(["search", ...flagsOf(filters)]);
-    return `printf %s ${shellWord(JSON.stringify(filters))} | ${command(["search", "-f", "-"])}`;
-  }
+  if (target.kind === "search") return command(["search", ...filterWords(target.filters)]);
   const { companies, kind } = target;
   const [first] = companies;
   const by = kind === "enrich" && companies.length === 1 && (first?.by === "name" || first?.by === "id");

@@ -1,5 +1,5 @@
 import type { AccountView } from "../../client/types.ts";
-import { checkFilters, type Filters } from "../../contract/filters.ts";
+import type { Filters } from "../../contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../contract/normalise.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import { CliError, usageError } from "../../errors.ts";
@@ -20,6 +20,7 @@ import { Page } from "../../render/page.ts";
 import type { Target } from "../../runs/plan.ts";
 import type { Run } from "../../runs/run.ts";
 import { RunStore } from "../../runs/run-store.ts";
+import { checkedFilters } from "../filter-options.ts";
 
 export interface Bounds {
   /** Free calls in all. */
@@ -245,9 +246,8 @@ export class OwnedSegment implements Ownership {
   }
 
   #matching(): Member[] {
-    const checked = checkFilters(this.#segment);
-    if (!checked.ok) throw usageError(checked.issues.map(({ message }) => message).join("; "));
-    return this.#library?.members(checked.canonical).map((person) => this.#member(person)) ?? [];
+    const { canonical } = checkedFilters(this.#segment);
+    return this.#library?.members(canonical).map((person) => this.#member(person)) ?? [];
   }
 
   #member({ identity, address, name, values, version }: OwnedPerson): Member {

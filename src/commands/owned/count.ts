@@ -1,11 +1,12 @@
 import type { Context } from "../../context.ts";
-import { checkFilters, type FilterKeySpec, type Filters } from "../../contract/filters.ts";
+import type { FilterKeySpec, Filters } from "../../contract/filters.ts";
 import { grouped } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import type { Library } from "../../library/library.ts";
 import { csvDocument } from "../../render/csv.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { type Part, printParts } from "../count/parts.ts";
+import { checkedFilters } from "../filter-options.ts";
 import { type ShelfOptions, withLibrary } from "./shelf.ts";
 
 export interface OwnedCount {
@@ -26,7 +27,7 @@ export async function countOwned(
 ): Promise<void> {
   const printer = new Printer(context, options);
   await withLibrary(options, context, printer, async (library) => {
-    const count = (filters: Filters): number => (library === undefined ? 0 : countOf(library, filters));
+    const count = (filters: Filters): number => library?.count(checkedFilters(filters).canonical) ?? 0;
     const [first] = segments;
     const chosen = printer.json ? "json" : (format ?? (printer.terminal ? "table" : "csv"));
     if (first !== undefined && by !== undefined) {
@@ -54,20 +55,9 @@ export async function countOwned(
   });
 }
 
-function countOf(library: Library, filters: Filters): number {
-  const checked = checkFilters(filters);
-  if (!checked.ok) throw usageError(checked.issues.map(({ message }) => message).join("; "));
-  return library.count(checked.canonical);
-}
-
 function known(library: Library | undefined, by: FilterKeySpec, filters: Filters): Part[] {
   if (by.match !== "exact" && by.match !== "department") {
     throw usageError(`--by ${by.key} needs --values`, `--by ${by.field} needs none: it has the values of who is owned`);
   }
-  const checked = checkFilters(filters);
-  if (library === undefined || !checked.ok) return [];
-  const column = by.key === "network_url" ? "network_url_address" : by.field;
-  return library
-    .breakdown(column, checked.canonical)
-    .flatMap(({ value, count }) => (value === undefined ? [] : [{ value, count }]));
+  return library?.valuesOf(by, checkedFilters(filters).canonical) ?? [];
 }

@@ -12,7 +12,7 @@ import {
   ZERO,
 } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
-import { CliError, usageError } from "../../errors.ts";
+import { CliError, declined, usageError } from "../../errors.ts";
 import type { Presence } from "../../planning/presence.ts";
 import type { Counts, Member } from "../../planning/question.ts";
 import { overBudget } from "../../purchase/quote.ts";
@@ -163,9 +163,5 @@ export async function agree(plan: Plan, work: Work): Promise<void> {
   await printer.noteCard(entriesOf(plan, work));
   printer.note("It counts beginnings of names and values within this segment to find them, and buys what it finds.");
   if (await context.confirm(`Buy ${what}? [y/N]`)) return;
-  throw new CliError({
-    code: "declined",
-    category: "declined",
-    message: "declined; nothing was spent",
-  });
+  throw declined("declined; nothing was spent");
 }

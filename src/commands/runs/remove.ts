@@ -1,7 +1,7 @@
 import { stateDir } from "../../connections/paths.ts";
 import { type Context, canPrompt } from "../../context.ts";
 import { counted, echo, spanMs } from "../../contract/text.ts";
-import { CliError, usageError } from "../../errors.ts";
+import { CliError, declined, usageError } from "../../errors.ts";
 import { openLibrary, shelfOfPlan } from "../../library/take-in.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { isOver, type RunStore, type RunSummary } from "../../runs/run-store.ts";
@@ -117,11 +117,7 @@ async function agree(runs: readonly RunSummary[], context: Context): Promise<voi
     throw usageError(`removing ${what} needs --yes where nobody can be asked`, sameCommand(context, "--yes"));
   }
   if (await context.confirm(`Remove ${what}? [y/N]`)) return;
-  throw new CliError({
-    code: "declined",
-    category: "declined",
-    message: "nothing was removed",
-  });
+  throw declined("nothing was removed");
 }
 
 function report(verb: string, runs: readonly RunSummary[], options: GlobalOptions, context: Context): void {
