@@ -82,7 +82,7 @@ export async function verifyStore(dir: string, options: Pick<StoreOptions, "stor
   const { openPostgresStore } = await import("./ledger/postgres.ts");
   const store = await openPostgresStore({ url: place, now: Date.now, create: false });
   try {
-    return { breaches: await store.verify(), notes: [] };
+    return { breaches: await store.verify(), notes: [], head: await store.head() };
   } finally {
     await store.close();
   }

@@ -136,7 +136,8 @@ describe("service verify", () => {
     const data = await foundedFolder();
     await headcount("service", "credits", "add", "5", "--data", data);
     const sound = await headcount("service", "verify", "--data", data);
-    expect([sound.code, sound.out]).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+    expect(sound.out).toMatch(/^ledger\tsound\ndataset\tnone\nhead\t/);
+    expect(sound.code).toBe(0);
     const missing = await headcount("service", "verify", "--data", join(data, "nothing"));
     expect([missing.code, missing.out]).toEqual([2, ""]);
     expect(missing.err).toContain("there are no accounts in");

@@ -5,9 +5,9 @@ import pg from "pg";
 import { afterAll, describe, expect, test } from "vitest";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
+import { POSTGRES_STEPS, SQLITE_STEPS } from "../../src/service/ledger/schema/steps.ts";
 import { migrate } from "../../src/service/ledger/schemas.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
-import { POSTGRES_STEPS, SQLITE_STEPS } from "../../src/service/ledger/tables.ts";
 import { tempDir } from "../support/client.ts";
 import { ACCOUNT, answer, c, held } from "../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
@@ -53,7 +53,7 @@ async function upgraded(store: Store): Promise<void> {
 test("a SQLite ledger of schema 2 is brought to this one, whole", async () => {
   const path = join(tempDir(), "ledger.db");
   const database = new DatabaseSync(path);
-  migrate(database, path, SQLITE_STEPS.slice(0, 1));
+  migrate(database, path, 0, SQLITE_STEPS.slice(0, 1));
   database.exec(OLD);
   expect(() => database.exec("UPDATE entries SET note = 'x'")).toThrow(/never changed/);
   database.close();
@@ -85,7 +85,7 @@ describe.skipIf(postgresBinaries() === undefined && process.env.CI === undefined
     await client.query(
       "CREATE SCHEMA old; SET search_path = old; CREATE TABLE schema_version (version integer NOT NULL)",
     );
-    await client.query(`${POSTGRES_STEPS[0]}; INSERT INTO schema_version VALUES (2); ${OLD}`);
+    await client.query(`${POSTGRES_STEPS[0]?.sql}; INSERT INTO schema_version VALUES (2); ${OLD}`);
     const store = await openPostgresStore({ url: cluster.url, schema: "old", now });
     await upgraded(store);
     await store.close();

@@ -54,7 +54,8 @@ describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", (
     expect(first.code, first.err).toBe(0);
     expect(first.err + first.out).not.toContain("only-for-this-test");
     const verified = await headcount("service", "verify", "--data", folder(), ...store);
-    expect([verified.code, verified.out]).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+    expect(verified.out).toMatch(/^ledger\tsound\ndataset\tnone\nhead\t/);
+    expect(verified.code).toBe(0);
   });
 
   test("a database that hangs: calls get their 500 after the patience of 5 s, /healthz says so at once, and all is well afterwards", async () => {
@@ -104,7 +105,8 @@ describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", (
     await client.end();
     const reader = cluster.url.replace(/\/\/[^@]*@/, "//reader:reads-only@");
     const verified = await headcount("service", "verify", "--data", folder(), "--store", reader);
-    expect([verified.code, verified.out], verified.err).toEqual([0, "ledger\tsound\ndataset\tnone\n"]);
+    expect(verified.out, verified.err).toMatch(/^ledger\tsound\ndataset\tnone\nhead\t/);
+    expect(verified.code).toBe(0);
   });
 
   test("a server that is down: a clear error without the password, exit 8", async () => {

@@ -10,6 +10,8 @@ interface Findings {
   readonly dataset: readonly string[] | null;
   /** What could not be seen from here. */
   readonly notes: readonly string[];
+  /** The end of the ledger's chain. */
+  readonly head: string | null;
 }
 
 export function register(service: Command, context: Context): void {
@@ -27,16 +29,19 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
   const store = await storeOf(options, context);
   const dataset = await verifyDataset(dir);
   const { verifyStore } = await import("../../service/data-folder.ts");
-  const { breaches: ledger, notes } = await verifyStore(dir, store === undefined ? {} : { store }).catch(
-    (error: unknown) => {
-      // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
-      if (error instanceof Error && error.name === "NoLedgerError" && store === undefined && dataset !== null) {
-        return { breaches: null, notes: [`${error.message}: headcount serve and service keys create make them`] };
-      }
-      throw serviceError(error, dir);
-    },
-  );
-  const findings: Findings = { ledger, dataset, notes };
+  const {
+    breaches: ledger,
+    head,
+    notes,
+  } = await verifyStore(dir, store === undefined ? {} : { store }).catch((error: unknown) => {
+    // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
+    if (error instanceof Error && error.name === "NoLedgerError" && store === undefined && dataset !== null) {
+      const note = `${error.message}: headcount serve and service keys create make them`;
+      return { breaches: null, notes: [note], head: null };
+    }
+    throw serviceError(error, dir);
+  });
+  const findings: Findings = { ledger, dataset, notes, head };
   const printer = new Printer(context, options);
   if (printer.json) printer.document({ sound: soundness(findings), ...findings });
   else print(findings, printer);
@@ -73,12 +78,13 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   }
 }
 
-function print({ dataset, ledger, notes }: Findings, printer: Printer): void {
+function print({ dataset, head, ledger, notes }: Findings, printer: Printer): void {
   const verdict = (breaches: readonly string[] | null): string =>
     breaches === null ? "none" : breaches.length === 0 ? "sound" : `${breaches.length} found`;
   printer.lines([
     ["ledger", verdict(ledger)],
     ["dataset", verdict(dataset)],
+    ...(head === null ? [] : [["head", head] as const]),
   ]);
   for (const note of notes) printer.say(`notice: ${note}`);
 }

@@ -1,8 +1,7 @@
 import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
-import { type Acting, audit } from "./audit.ts";
+import { type Acting, audit } from "./chain/audit.ts";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
-import { digestOf } from "./digest.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import {
   type Account,
@@ -48,7 +47,11 @@ export function* createAccount(id: string, name: string, { at, by, repeated }: A
   }
   yield* writePlan(id, STANDARD_PLAN);
   yield* change("INSERT INTO balances (account_id, mode) VALUES ($1, 'live'), ($2, 'test')", id, id);
-  yield* audit({ actor: by, action: "accounts.create", accountId: id, target: id, detail: { name } }, at);
+  const changed = [
+    ["account", id],
+    ["plan", id],
+  ] as const;
+  yield* audit({ actor: by, action: "accounts.create", accountId: id, target: id, detail: { name }, changed }, at);
   return account;
 }
 
@@ -58,7 +61,7 @@ export function* suspendAccount(id: string, suspended: boolean, { at, by, repeat
   if ((row.suspended_at !== null) === suspended) return repeated;
   yield* change("UPDATE accounts SET suspended_at = $1 WHERE id = $2", suspended ? at : null, id);
   const action = suspended ? "accounts.suspend" : "accounts.resume";
-  yield* audit({ actor: by, action, accountId: id, target: id, detail: {} }, at);
+  yield* audit({ actor: by, action, accountId: id, target: id, detail: {}, changed: [["account", id]] }, at);
   return true;
 }
 
@@ -87,7 +90,8 @@ export function* setPlan(accountId: string, changes: PlanChanges, lock: string, 
   const changed = { ...plan, ...changes, costs: { ...plan.costs, ...changes.costs } };
   checkPlan(changed);
   yield* writePlan(accountId, changed);
-  yield* audit({ actor: by, action: "plan.set", accountId, target: accountId, detail: toldOf(changes) }, at);
+  const act = { actor: by, action: "plan.set", accountId, target: accountId, detail: toldOf(changes) };
+  yield* audit({ ...act, changed: [["plan", accountId]] }, at);
   return changed;
 }
 
@@ -119,12 +123,11 @@ function checkPlan(plan: Plan): void {
 /** Costs are kept as JSON with millionths as texts: no float on the way. */
 function* writePlan(accountId: string, { costs, name, perDay, perMinute }: Plan): Steps<void> {
   const texts = JSON.stringify(Object.fromEntries(COSTED_CALLS.map((call) => [call, costs[call].toString()])));
-  const values = [accountId, name, perMinute, perDay, texts] as const;
   yield* change(
-    `INSERT INTO plans (account_id, name, per_minute, per_day, costs, digest) VALUES ($1, $2, $3, $4, $5, $6)
+    `INSERT INTO plans (account_id, name, per_minute, per_day, costs) VALUES ($1, $2, $3, $4, $5)
      ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, per_minute = excluded.per_minute,
-       per_day = excluded.per_day, costs = excluded.costs, digest = excluded.digest`,
-    ...[...values, digestOf(...values)],
+       per_day = excluded.per_day, costs = excluded.costs`,
+    ...[accountId, name, perMinute, perDay, texts],
   );
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { type Credits, formatCredits } from "../../contract/money.ts";
 import { ACCOUNT_LIST, accountSummary, createAccount, setPlan, suspendAccount } from "./accounts.ts";
-import { type Acting, operationNamed } from "./audit.ts";
+import { type Acting, operationNamed } from "./chain/audit.ts";
 import type { Steps } from "./database.ts";
 import { StoreConflictError } from "./errors.ts";
 import type { MoneyRequest, Place } from "./facts.ts";

@@ -8,7 +8,7 @@ import type {
   ConsoleStore,
   ExportState,
 } from "../console-store.ts";
-import { audit } from "./audit.ts";
+import { audit } from "./chain/audit.ts";
 import { change, type Durability, type Row, rowsOf, type Steps } from "./database.ts";
 
 const LINK_COLUMNS = "hash, account_id, role, created_at, expires_at";

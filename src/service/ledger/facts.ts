@@ -110,6 +110,16 @@ export interface Facts {
   readonly nextHoldId: bigint;
 }
 
+/** What a group's changes are chained to (chain.ts). */
+export interface Links {
+  /** The last link of each place's entries; "" where there is none. */
+  readonly heads: ReadonlyMap<string, string>;
+  /** Digests of holds. */
+  readonly holds: ReadonlyMap<string, string>;
+  /** Request hashes of holds with an idempotency record. */
+  readonly requests: ReadonlyMap<string, string>;
+}
+
 export interface Entry extends Place {
   readonly kind: EntryKind;
   readonly amount: Credits;

@@ -1,18 +1,16 @@
-import { credits, formatCredits } from "../../contract/money.ts";
-import { type Acted, audit, referenceOf } from "./audit.ts";
-import { utcDay } from "./clock.ts";
+import { credits } from "../../contract/money.ts";
+import { REPLY_COLUMNS, replyDigest, valuesOf } from "./chain/links.ts";
 import { type ColumnType, type Row, rowsOf, type Steps } from "./database.ts";
-import { digestOf } from "./digest.ts";
-import { type HoldState, LedgerInvariantError } from "./errors.ts";
+import type { HoldState } from "./errors.ts";
 import {
   type Asked,
   assertBudget,
   assertCovered,
   type Capped,
-  type Entry,
   type Facts,
   type Hold,
   type KeyFacts,
+  type Links,
   type Money,
   type Operation,
   type Place,
@@ -20,7 +18,6 @@ import {
   type ReplyRecord,
   recordKey,
   refundOf,
-  type Writes,
 } from "./facts.ts";
 import type { Instances } from "./instances.ts";
 import type { EntryKind, KeyMode } from "./ledger.ts";
@@ -69,10 +66,19 @@ function wanted(group: readonly Asked[]) {
   return { places, holds, operations, records, keys };
 }
 
+export interface Read extends Facts {
+  readonly links: Links;
+}
+
 /** Reads what {@link decide} needs to know of a group, in a few statements however many requests there are. */
-export function* readGroup(group: readonly Asked[], { instances, lock, now }: GroupOptions): Steps<Facts> {
+export function* readGroup(group: readonly Asked[], { instances, lock, now }: GroupOptions): Steps<Read> {
   const { holds: holdIds, keys: keyIds, operations, places, records: replies } = wanted(group);
-  const money = lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b");
+  const links = {
+    heads: new Map<string, string>(),
+    holds: new Map<string, string>(),
+    requests: new Map<string, string>(),
+  };
+  const money = lock === undefined ? undefined : yield* readMoney([lock], " FOR UPDATE OF b", links.heads);
   const records = new Map<string, ReplyRecord>();
   for (const row of yield* look(
     `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.state, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
@@ -89,15 +95,26 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
   }
   const holds = new Map<string, Hold>();
   for (const row of yield* look(
-    `SELECT h.id, h.account_id, h.mode, h.key_id, h.call, h.amount, h.state, h.posted, h.idempotency_key
+    `SELECT h.id, h.account_id, h.mode, h.key_id, h.call, h.amount, h.state, h.posted, h.idempotency_key, h.digest
      FROM (VALUES %) AS v JOIN holds h ON h.id = v.column1`,
     ["id"],
     [...holdIds].map((id) => [id]),
   )) {
     const found = holdOf(row);
     holds.set(found.id, found);
+    links.holds.set(found.id, row.digest as string);
     places.set(placeKey(found), found);
     keyIds.add(found.keyId);
+  }
+  const keyed = [...holds.values()].filter(
+    ({ idempotencyKey, state }) => idempotencyKey !== null && state === "pending",
+  );
+  for (const row of yield* look(
+    "SELECT r.hold_id, r.request_hash FROM (VALUES %) AS v JOIN idempotency r ON r.hold_id = v.column1",
+    ["id"],
+    keyed.map(({ id }) => [id]),
+  )) {
+    links.requests.set(String(row.hold_id), row.request_hash as string);
   }
   const { budgets, keys } = yield* readKeys([...keyIds]);
   const done = yield* look(
@@ -120,7 +137,8 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
   const [last] = numbered ? yield* rowsOf("SELECT COALESCE(MAX(id), 0) AS id FROM holds") : [];
   return {
     now,
-    money: money ?? (yield* readMoney([...places.values()], "")),
+    money: money ?? (yield* readMoney([...places.values()], "", links.heads)),
+    links,
     holds,
     records,
     operations: new Map(done.map((row) => [row.operation as string, operationOf(row)])),
@@ -131,9 +149,9 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
   };
 }
 
-function* readMoney(places: readonly Place[], lock: string): Steps<Map<string, Money>> {
+function* readMoney(places: readonly Place[], lock: string, heads: Map<string, string>): Steps<Map<string, Money>> {
   const rows = yield* look(
-    `SELECT b.account_id, b.mode, b.balance, b.held
+    `SELECT b.account_id, b.mode, b.balance, b.held, b.head
      FROM (VALUES %) AS v JOIN balances b ON b.account_id = v.column1 AND b.mode = v.column2${lock}`,
     ["text", "text"],
     places.map(({ accountId, mode }) => [accountId, mode]),
@@ -142,6 +160,7 @@ function* readMoney(places: readonly Place[], lock: string): Steps<Map<string, M
     rows.map((row) => {
       const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
       const money = assertCovered({ ...placeOf(row), balance, held });
+      heads.set(placeKey(money), row.head as string);
       return [placeKey(money), money];
     }),
   );
@@ -168,149 +187,10 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
   return { keys, budgets };
 }
 
-/** Writes what was decided: a statement for each table. */
-export function* writeGroup(writes: Writes, { instances, now }: GroupOptions): Steps<void> {
-  yield* put(
-    "DELETE FROM idempotency WHERE hold_id IN (VALUES %)",
-    ["id"],
-    writes.forgotten.map((id) => [id]),
-  );
-  yield* put(
-    `INSERT INTO holds (id, account_id, mode, key_id, call, amount, request_id, idempotency_key, owner, created_at, state)
-     SELECT v.*, 'pending' FROM (VALUES %) AS v`,
-    ["id", "text", "text", "text", "text", "bigint", "text", "text", "text", "bigint"],
-    writes.holds.map(({ id, request }) => {
-      const { accountId, amount, call, idempotency, keyId, mode, requestId } = request;
-      return [id, accountId, mode, keyId, call, amount, requestId, idempotency?.key ?? null, instances.id, now];
-    }),
-  );
-  yield* put(
-    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, state)
-     SELECT v.*, 'in_flight' FROM (VALUES %) AS v`,
-    ["text", "text", "text", "text", "text", "id", "bigint"],
-    writes.records.map(({ id, request: { accountId, call, idempotency, mode } }) => {
-      return [accountId, mode, call, idempotency?.key, idempotency?.requestHash, id, now];
-    }),
-  );
-  const resolved = yield* put(
-    `WITH v (id, state, posted, resolved_at) AS (VALUES %)
-     UPDATE holds SET state = v.state, posted = v.posted, resolved_at = v.resolved_at
-     FROM v WHERE holds.id = v.id AND holds.state = 'pending'`,
-    ["id", "text", "bigint", "bigint"],
-    writes.resolved.map(({ id, posted, state }) => [id, state, posted, now]),
-  );
-  if (resolved !== writes.resolved.length) {
-    throw new LedgerInvariantError(`${writes.resolved.length} holds were to be resolved, ${resolved} were pending`);
-  }
-  yield* writeEntries(writes.entries, now);
-  const replied = yield* put(
-    `WITH v (hold_id, status, headers, body, created_at, digest) AS (VALUES %)
-     UPDATE idempotency SET state = 'stored', status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
-       digest = v.digest
-     FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.state = 'in_flight'`,
-    ["id", "integer", "text", "text", "bigint", "text"],
-    writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
-      const text = JSON.stringify(headers);
-      return [holdId, status, text, body, now, digestOf(status, text, body)];
-    }),
-  );
-  if (replied !== writes.replies.length) throw new LedgerInvariantError("a hold has lost its idempotency record");
-  for (const { accountId, balance, held, mode } of writes.money) {
-    yield {
-      sql: "UPDATE balances SET balance = $1, held = $2 WHERE account_id = $3 AND mode = $4",
-      values: [balance, held, accountId, mode],
-    };
-  }
-  for (const { held, origin, spent } of writes.budgets) {
-    yield { sql: "UPDATE budgets SET spent = $1, held = $2 WHERE key_id = $3", values: [spent, held, origin] };
-  }
-}
-
-function* writeEntries(entries: readonly Entry[], now: number): Steps<void> {
-  const day = utcDay(now);
-  yield* put(
-    `INSERT INTO entries (account_id, mode, kind, amount, balance_after, hold_id, refund_of, operation, note, day, created_at,
-       actor, price, sold, digest)
-     VALUES %`,
-    [
-      "text",
-      "text",
-      "text",
-      "bigint",
-      "bigint",
-      "id",
-      "id",
-      "text",
-      "text",
-      "text",
-      "bigint",
-      "text",
-      "bigint",
-      "bigint",
-      "text",
-    ],
-    entries.map((entry) => {
-      const { accountId, actor, amount, balanceAfter, holdId, kind, mode, note, operation, price, refundOf, sold } =
-        entry;
-      // A charge is told by its hold too; nothing but its digest stands behind the others.
-      const digest =
-        kind === "charge" ? null : digestOf(accountId, mode, amount, operation, note, now, kind, actor, refundOf);
-      const told = [holdId, refundOf, operation, note, day, now, actor, price, sold, digest];
-      return [accountId, mode, kind, amount, balanceAfter, ...told];
-    }),
-  );
-  const used = new Map<string, unknown[]>();
-  for (const { accountId, amount, kind, mode, sold, used: by } of entries) {
-    if (by === null) continue;
-    const id = [accountId, mode, by.keyId, by.call].join(" ");
-    const sums = used.get(id) ?? [accountId, mode, day, by.keyId, by.call, 0, 0, 0n, 0n];
-    const [calls, rows, charged, refunded] = sums.slice(5) as [number, number | null, bigint, bigint];
-    const counted =
-      kind === "charge"
-        ? [calls + 1, rows === null || sold === null ? null : rows + sold, charged - amount, refunded]
-        : [calls, rows, charged, refunded + amount];
-    used.set(id, [...sums.slice(0, 5), ...counted]);
-  }
-  yield* put(
-    `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded) VALUES %
-     ON CONFLICT (account_id, mode, day, key_id, call) DO UPDATE SET calls = usage.calls + excluded.calls,
-       sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged, refunded = usage.refunded + excluded.refunded`,
-    ["text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint"],
-    [...used.values()],
-  );
-  const acts = entries.filter(({ kind }) => kind !== "charge").map((entry) => actOf(entry));
-  for (const act of acts) yield* audit(act, now);
-}
-
-/** What the audit says of an entry. */
-const actOf = ({ accountId, actor, amount, kind, mode, note, operation, refundOf }: Entry): Acted => ({
-  actor,
-  action: ACTIONS[kind] ?? kind,
-  accountId,
-  target: refundOf === null ? accountId : `hold ${refundOf}`,
-  detail: { mode, credits: formatCredits(amount), note, ...named(operation) },
-});
-
-const named = (operation: string | null) => {
-  const reference = referenceOf(operation);
-  return reference === null ? {} : { reference };
-};
-
-const ACTIONS: Readonly<Record<string, string>> = {
-  grant: "credits.add",
-  correction: "credits.remove",
-  refund: "credits.refund",
-};
-
 type Tuples = readonly (readonly unknown[])[];
 
 function* look(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<readonly Row[]> {
   return rows.length === 0 ? [] : (yield { sql, types, rows }).rows;
-}
-
-/** @returns how many rows changed */
-function* put(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<number> {
-  return rows.length === 0 ? 0 : (yield { sql, types, rows }).changed;
 }
 
 const placeOf = (row: Row): Place => ({ accountId: row.account_id as string, mode: row.mode as KeyMode });
@@ -336,9 +216,9 @@ const holdOf = (row: Row): Hold => ({
 });
 
 function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
-  const { body, digest, headers, status } = row as Record<string, string>;
+  const { body, headers, status } = row as Record<string, string>;
   const stored = row.state === "stored";
-  const damaged = stored && digestOf(Number(status), headers ?? "", body ?? "") !== digest;
+  const damaged = stored && replyDigest(valuesOf(row, REPLY_COLUMNS)) !== row.digest;
   const reply = {
     status: Number(status),
     headers: damaged || !stored ? {} : JSON.parse(headers ?? ""),

@@ -1,5 +1,5 @@
 import { type Credits, credits, formatCredits } from "../../contract/money.ts";
-import { type Acting, audit } from "./audit.ts";
+import { type Acting, audit } from "./chain/audit.ts";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";
 import type { Budget, KeyChanges, KeyDetail, KeyMode, NewKey, Scope, StoredKey } from "./ledger.ts";
@@ -69,7 +69,8 @@ export function* createKey(key: NewKey, { at, by, repeated }: Acting): Steps<voi
   }
   const detail = { mode, ...toldOf(key), ...(rotatedFrom === undefined ? {} : { rotated_from: rotatedFrom }) };
   const action = rotatedFrom === undefined ? "keys.create" : "keys.rotate";
-  yield* audit({ actor: by, action, accountId, target: id, detail }, at);
+  const changed = [["key", id], ...(cap === null ? [] : ([["cap", id]] as const))] as const;
+  yield* audit({ actor: by, action, accountId, target: id, detail, changed }, at);
 }
 
 function* originOf(id: string, { accountId, mode }: NewKey): Steps<string> {
@@ -94,7 +95,7 @@ export function* revokeKey(id: string, { at, by, repeated }: Acting): Steps<bool
   if ((yield* change(sql, at, id)) === 1) {
     const [row] = yield* rowsOf("SELECT account_id FROM keys WHERE id = $1", id);
     const accountId = (row?.account_id ?? null) as string | null;
-    yield* audit({ actor: by, action: "keys.revoke", accountId, target: id, detail: {} }, at);
+    yield* audit({ actor: by, action: "keys.revoke", accountId, target: id, detail: {}, changed: [["key", id]] }, at);
     return true;
   }
   if (!repeated) return false;
@@ -117,7 +118,9 @@ export function* updateKey(id: string, changes: KeyChanges, lock: string, { at, 
   );
   const removed = Object.entries(changes).flatMap(([what, value]) => (value === null ? [what] : []));
   const detail = { ...toldOf(changes), ...(removed.length === 0 ? {} : { removed }) };
-  yield* audit({ actor: by, action: "keys.set", accountId, target: id, detail: { mode, origin, ...detail } }, at);
+  const act = { actor: by, action: "keys.set", accountId, target: id, detail: { mode, origin, ...detail } };
+  const cap = changes.maxCredits === undefined ? [] : ([["cap", origin]] as const);
+  yield* audit({ ...act, changed: [["key", id], ...cap] }, at);
   const [row] = yield* rowsOf(`${KEY_DETAILS} WHERE k.id = $1`, id);
   return keyDetail(row ?? {});
 }

@@ -316,6 +316,8 @@ export interface Store extends Administration {
   recover(olderThanMs: number): Promise<number>;
   /** @returns one sentence for each breach of an invariant (docs/reliability.md) */
   verify(): Promise<readonly string[]>;
+  /** The end of the ledger's chain: two ledgers with one head tell the same history. */
+  head(): Promise<string>;
   close(): Promise<void>;
 }
 

@@ -1,5 +1,5 @@
 import { credits } from "../../contract/money.ts";
-import { referenceOf } from "./audit.ts";
+import { referenceOf } from "./chain/audit.ts";
 import type { Row } from "./database.ts";
 import type {
   AuditQuery,

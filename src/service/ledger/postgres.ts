@@ -1,18 +1,20 @@
 import type { Pool } from "pg";
 import { needed } from "../missing-package.ts";
 import { anchoredClock } from "./clock.ts";
-import { type Durability, type Row, run, type Steps } from "./database.ts";
+import { type Durability, type Row, rowsOf, run, type Steps } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
 import { type MoneyRequest, type Outcome, type Place, placeKey } from "./facts.ts";
-import { readGroup, writeGroup } from "./group.ts";
+import { readGroup } from "./group.ts";
 import { Instances } from "./instances.ts";
 import { verifyAll } from "./invariants.ts";
 import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
-import { CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
+import { ask, CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
 import { decide } from "./rules.ts";
+import { POSTGRES_STEPS } from "./schema/steps.ts";
 import { migratePostgres } from "./schemas.ts";
 import { LedgerStore } from "./store.ts";
+import { writeGroup } from "./writes.ts";
 
 export interface PostgresStoreOptions extends LedgerOptions {
   /** `postgres://user:password@host:port/database`. The password is in no message. */
@@ -26,6 +28,7 @@ export interface PostgresStoreOptions extends LedgerOptions {
 }
 
 const INT8 = 20;
+const MIGRATION_MS = 3_600_000;
 
 /** @throws StoreUnavailableError where it cannot be reached; Error where its schema is newer or it does not sync */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
@@ -55,7 +58,8 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
   try {
     const client = await pool.connect();
     try {
-      await migratePostgres(client, schema, options.create ?? true);
+      const execute: Execute = (statement) => ask(client, statement, () => MIGRATION_MS);
+      await migratePostgres(client, { schema, create: options.create ?? true, now: options.now(), execute });
     } finally {
       client.release();
     }
@@ -139,7 +143,10 @@ class PostgresLedger implements LedgerDatabase {
   }
 
   verify(): Promise<readonly string[]> {
-    return this.#session.snapshot((execute) => run(verifyAll(), execute));
+    return this.#session.snapshot(async (execute) => [
+      ...(await run(missingTriggers(), execute)),
+      ...(await run(verifyAll(), execute)),
+    ]);
   }
 
   /** PostgreSQL's own vacuum does it. */
@@ -189,8 +196,9 @@ class PostgresLedger implements LedgerDatabase {
     let decided: readonly Outcome[] = [];
     const attempt = async (execute: Execute): Promise<readonly Outcome[]> => {
       const options = { instances: this.instances, now: this.#now(), lock: place };
-      const { outcomes, writes } = decide(await run(readGroup(jobs, options), execute), jobs);
-      await run(writeGroup(writes, options), execute);
+      const facts = await run(readGroup(jobs, options), execute);
+      const { outcomes, writes } = decide(facts, jobs);
+      await run(writeGroup(writes, facts.links, options), execute);
       decided = outcomes;
       return outcomes;
     };
@@ -211,6 +219,19 @@ class PostgresLedger implements LedgerDatabase {
       else job.reject(outcome?.error);
     }
   }
+}
+
+const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
+  WHERE c.relnamespace = CAST(current_schema() AS regnamespace) AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')`;
+
+/** A trigger that is gone or switched off refuses nothing. */
+function* missingTriggers(): Steps<readonly string[]> {
+  const found = new Set((yield* rowsOf(TRIGGERS)).map(({ name }) => name as string));
+  const known = POSTGRES_STEPS.flatMap(({ after = "", sql }) => [
+    ...`${sql}${after}`.matchAll(/CREATE TRIGGER (\w+)/g),
+  ]);
+  const missing = new Set(known.map(([, name]) => name ?? "").filter((name) => !found.has(name)));
+  return [...missing].map((name) => `schema: the trigger ${name} is gone or switched off`);
 }
 
 const isUnavailable = (error: unknown): boolean =>

@@ -1,7 +1,9 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { PoolClient } from "pg";
+import { type Result, run, runNow, type Statement } from "./database.ts";
 import { LedgerFormatError, NoLedgerError, StoreUnavailableError } from "./errors.ts";
-import { POSTGRES_STEPS, SQLITE_STEPS } from "./tables.ts";
+import { POSTGRES_STEPS, SQLITE_STEPS, type Step } from "./schema/steps.ts";
+import { Statements } from "./statements.ts";
 
 const APPLICATION_ID = 0x68636e74;
 /** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
@@ -21,11 +23,7 @@ export function assertSchema(found: unknown, known: number): void {
 }
 
 /** @param found 0 where there is none yet. @throws Error where this version of the program cannot use it */
-function stepsFrom(
-  found: number,
-  steps: readonly string[],
-  place: string,
-): { missing: readonly string[]; newest: number } {
+function stepsFrom(found: number, steps: readonly Step[], place: string): { missing: readonly Step[]; newest: number } {
   const newest = FIRST_VERSION + steps.length - 1;
   if (found > newest) {
     throw new LedgerFormatError(
@@ -73,7 +71,8 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
 export function migrate(
   database: DatabaseSyncInstance,
   path: string,
-  migrations: readonly string[] = SQLITE_STEPS,
+  now: number,
+  migrations: readonly Step[] = SQLITE_STEPS,
 ): void {
   const version = () => {
     const found = pragma(database, "user_version");
@@ -85,7 +84,11 @@ export function migrate(
   database.exec("BEGIN IMMEDIATE");
   try {
     const { missing, newest } = version();
-    for (const step of missing) database.exec(step);
+    for (const { after = "", fill, sql } of missing) {
+      database.exec(sql);
+      if (fill !== undefined) runNow(fill(now), new Statements(database).execute);
+      database.exec(after);
+    }
     database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${newest}`);
     database.exec("COMMIT");
   } catch (error) {
@@ -94,8 +97,18 @@ export function migrate(
   }
 }
 
-/** As {@link migrate}, in the search path. @param create else NoLedgerError where there is none. @throws Error on a server without syncs */
-export async function migratePostgres(client: PoolClient, schema: string, create: boolean): Promise<void> {
+export interface PostgresMigration {
+  readonly schema: string;
+  /** Else NoLedgerError where there is none. */
+  readonly create: boolean;
+  /** Epoch ms. */
+  readonly now: number;
+  readonly execute: (statement: Statement) => Promise<Result>;
+}
+
+/** As {@link migrate}, in the search path. @throws Error on a server without syncs */
+export async function migratePostgres(client: PoolClient, options: PostgresMigration): Promise<void> {
+  const { create, execute, now, schema } = options;
   const { rows } = await client.query<{ fsync: string; pages: string }>(
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",
   );
@@ -122,7 +135,11 @@ export async function migratePostgres(client: PoolClient, schema: string, create
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
     const version = await read();
     const { missing, newest } = stepsFrom(version, POSTGRES_STEPS, place);
-    for (const step of missing) await client.query(step);
+    for (const { after = "", fill, sql } of missing) {
+      await client.query(sql);
+      if (fill !== undefined) await run(fill(now), execute);
+      await client.query(after);
+    }
     const sql = version === 0 ? "INSERT INTO schema_version VALUES ($1)" : "UPDATE schema_version SET version = $1";
     await client.query(sql, [newest]);
     await client.query("COMMIT");

@@ -2,77 +2,15 @@ import { copyFileSync, mkdtempSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../missing-package.ts";
-import { type Result, type Row, runNow, type Statement } from "./database.ts";
+import { headOf } from "./chain/check.ts";
+import { type Row, runNow } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
 import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { verifyAll } from "./invariants.ts";
-import { assertLedger, checkSqliteVersion } from "./schemas.ts";
-
-const MOST_ROWS = 64;
-
-interface Prepared {
-  readonly statement: StatementSyncInstance;
-  readonly reads: boolean;
-}
-
-function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): Result {
-  if (reads) return { rows: statement.all(...values) as Row[], changed: 0 };
-  return { rows: [], changed: Number(statement.run(...values).changes) };
-}
-
-export class Statements {
-  readonly #database: DatabaseSyncInstance;
-  readonly #known = new Map<string, Map<number, Prepared>>();
-
-  constructor(database: DatabaseSyncInstance) {
-    this.#database = database;
-  }
-
-  clear(): void {
-    this.#known.clear();
-  }
-
-  readonly execute = (statement: Statement): Result => {
-    if (!("rows" in statement)) return outcomeOf(this.#prepared(statement.sql, 0), statement.values);
-    const { rows, sql, types } = statement;
-    const found: Row[] = [];
-    let changed = 0;
-    for (let at = 0; at < rows.length; ) {
-      const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
-      const values: unknown[] = [];
-      for (const row of rows.slice(at, at + size)) {
-        for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
-      }
-      const result = outcomeOf(this.#prepared(sql, size, types.length), values);
-      found.push(...result.rows);
-      changed += result.changed;
-      at += size;
-    }
-    return { rows: found, changed };
-  };
-
-  /** @param rows how many tuples stand for `%`: powers of two, so that few statements are ever prepared */
-  #prepared(sql: string, rows: number, width = 0): Prepared {
-    const sizes = this.#known.get(sql) ?? new Map<number, Prepared>();
-    this.#known.set(sql, sizes);
-    const known = sizes.get(rows);
-    if (known !== undefined) return known;
-    const tuple = `(${Array.from({ length: width }, () => "?").join(", ")})`;
-    const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
-    // Amounts above 2^53 millionths must not pass through a float.
-    const statement = this.#database.prepare(text, { readBigInts: true });
-    const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };
-    sizes.set(rows, prepared);
-    return prepared;
-  }
-}
-
-/** The number of a hold; null where the text is none, which no hold has. */
-function rowId(value: unknown): bigint | null {
-  return typeof value === "string" && /^\d{1,18}$/.test(value) ? BigInt(value) : null;
-}
+import { assertLedger, checkSqliteVersion, migrate } from "./schemas.ts";
+import { Statements } from "./statements.ts";
 
 export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
 
@@ -80,6 +18,8 @@ export interface Verified {
   readonly breaches: readonly string[];
   /** What cannot be seen from the file alone. */
   readonly notes: readonly string[];
+  /** {@link headOf}; null where it cannot be read. */
+  readonly head: string | null;
 }
 
 /** Verifies a file and writes nothing, not even beside it; at need a copy in the folder for temporary files. @throws NoLedgerError */
@@ -122,10 +62,10 @@ async function verifyOpened(place: string): Promise<Verified> {
     const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows.length;
     const note =
       "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
-    return { breaches, notes: open === 0 ? [] : [note] };
+    return { breaches, notes: open === 0 ? [] : [note], head: runNow(headOf(), statements.execute) };
   } catch (error) {
     if (resultCode(error) === SQLITE_CORRUPT && database !== undefined) {
-      return { breaches: [`file: ${(error as Error).message}`], notes: [] };
+      return { breaches: [`file: ${(error as Error).message}`], notes: [], head: null };
     }
     throw translateError(error);
   } finally {
@@ -145,6 +85,7 @@ export function verifySnapshot(database: DatabaseSyncInstance, statements: State
     for (const row of look("PRAGMA foreign_key_check")) {
       breaches.push(`file: a row of ${String(row.table)} points to a missing row of ${String(row.parent)}`);
     }
+    breaches.push(...schemaBreaches(database));
     breaches.push(...runNow(verifyAll(), statements.execute));
   } catch (error) {
     if (resultCode(error) !== SQLITE_CORRUPT) throw translateError(error);
@@ -153,4 +94,22 @@ export function verifySnapshot(database: DatabaseSyncInstance, statements: State
     if (database.isTransaction) database.exec("ROLLBACK");
   }
   return breaches;
+}
+
+const SCHEMA = "SELECT type || ' ' || name AS thing, sql FROM sqlite_schema WHERE sql IS NOT NULL";
+
+/** Tables, indices and triggers, against those that the steps make: a trigger that is gone refuses nothing. */
+function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
+  const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(":memory:");
+  try {
+    migrate(fresh, ":memory:", 0);
+    const read = (from: DatabaseSyncInstance): readonly (readonly [string, string])[] =>
+      (from.prepare(SCHEMA).all() as { thing: string; sql: string }[]).map(({ sql, thing }) => [thing, sql]);
+    const [known, found] = [new Map(read(fresh)), new Map(read(database))];
+    return [...new Set([...known.keys(), ...found.keys()])].flatMap((thing) =>
+      known.get(thing) === found.get(thing) ? [] : [`schema: the ${thing} is not as this version makes it`],
+    );
+  } finally {
+    fresh.close();
+  }
 }

@@ -6,15 +6,17 @@ import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
 import type { MoneyRequest, Outcome, Place } from "./facts.ts";
-import { readGroup, writeGroup } from "./group.ts";
+import { readGroup } from "./group.ts";
 import { GroupCommit, resultCode, SQLITE_BUSY, translateError } from "./group-commit.ts";
 import { Instances } from "./instances.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { decide } from "./rules.ts";
 import { assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
-import { isFile, Statements, verifySnapshot } from "./sqlite-file.ts";
+import { isFile, verifySnapshot } from "./sqlite-file.ts";
+import { Statements } from "./statements.ts";
 import { LedgerStore } from "./store.ts";
+import { writeGroup } from "./writes.ts";
 
 export interface SqliteStoreOptions extends LedgerOptions {
   /** The ledger's file; made with mode 0600 where it is missing. Its folder must exist. */
@@ -49,7 +51,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
       database.exec("PRAGMA journal_mode = WAL");
     });
-    await whileBusy(patienceMs, () => migrate(database, options.path));
+    await whileBusy(patienceMs, () => migrate(database, options.path, options.now()));
     const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
@@ -192,8 +194,9 @@ class SqliteLedger implements LedgerDatabase {
     }
     if (money.length > 0) {
       const options = { instances: this.instances, now: this.#now() };
-      const decided = decide(runNow(readGroup(money, options), execute), money);
-      runNow(writeGroup(decided.writes, options), execute);
+      const facts = runNow(readGroup(money, options), execute);
+      const decided = decide(facts, money);
+      runNow(writeGroup(decided.writes, facts.links, options), execute);
       for (const [index, outcome] of decided.outcomes.entries()) {
         const request = money[index]?.request;
         if (request !== undefined) outcomes.set(request, outcome);

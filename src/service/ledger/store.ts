@@ -4,9 +4,10 @@ import type { ConsoleStore } from "../console-store.ts";
 import { sameHash } from "../keys.ts";
 import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { Administrator } from "./administrator.ts";
+import { headOf } from "./chain/check.ts";
 import { utcDay } from "./clock.ts";
 import { consoleStore } from "./console.ts";
-import { change, type Row } from "./database.ts";
+import { change, type Row, run } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
 import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
 import { FreshCache } from "./fresh-cache.ts";
@@ -186,6 +187,13 @@ export class LedgerStore extends Administrator implements Store {
 
   verify(): Promise<readonly string[]> {
     return this.database.verify();
+  }
+
+  head(): Promise<string> {
+    return run(headOf(), async (statement) => {
+      const { sql, values } = statement as { sql: string; values: readonly unknown[] };
+      return { rows: await this.database.read(sql, ...values), changed: 0 };
+    });
   }
 
   async close(): Promise<void> {

@@ -1,34 +1,7 @@
+import type { Steps } from "../database.ts";
+import { chainPostgres, chainSqlite } from "./chained.ts";
 import { consoleTables } from "./console-tables.ts";
-
-interface Dialect {
-  readonly int: string;
-  readonly status: string;
-  /** Ids of holds: numbers on SQLite, made by the process on PostgreSQL, so that it can ask for one after a lost reply. */
-  readonly holdId: string;
-  readonly entryId: string;
-  readonly keyed: string;
-  readonly hot: string;
-  readonly rows: string;
-}
-
-const SQLITE: Dialect = {
-  int: "INTEGER",
-  status: "INTEGER",
-  holdId: "INTEGER",
-  entryId: "INTEGER PRIMARY KEY",
-  keyed: "STRICT, WITHOUT ROWID",
-  hot: "STRICT, WITHOUT ROWID",
-  rows: "STRICT",
-};
-const POSTGRES: Dialect = {
-  int: "bigint",
-  status: "integer",
-  holdId: "text",
-  entryId: "bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY",
-  keyed: "",
-  hot: "WITH (fillfactor = 50)",
-  rows: "",
-};
+import { type Dialect, POSTGRES, SQLITE } from "./dialects.ts";
 
 /** Amounts are millionths. Constraints and triggers repeat what the code does, so that its mistakes stop here. */
 const tables = ({ entryId, holdId, hot, int, keyed, rows, status }: Dialect): string => `
@@ -233,12 +206,25 @@ CREATE TRIGGER audit_append_only BEFORE UPDATE OR DELETE ON audit FOR EACH ROW E
 CREATE TRIGGER audit_stays BEFORE TRUNCATE ON audit EXECUTE FUNCTION refuse('the audit is never deleted');
 `;
 
+/** One schema version from the one before: SQL, and where that is not enough `fill` and what comes after it. */
+export interface Step {
+  readonly sql: string;
+  /** @param now epoch ms */
+  readonly fill?: (now: number) => Steps<void>;
+  readonly after?: string;
+}
+
+const SQLITE_TWO = tables(SQLITE) + SQLITE_TRIGGERS;
+const SQLITE_THREE = administration(SQLITE) + SQLITE_ENTRIES + consoleTables(SQLITE.int, SQLITE.keyed);
+
 /** One step for each schema version from 2 on, each in the same transaction as its number. Never edit one that was released. */
-export const SQLITE_STEPS: readonly string[] = [
-  tables(SQLITE) + SQLITE_TRIGGERS,
-  administration(SQLITE) + SQLITE_ENTRIES + consoleTables(SQLITE.int, SQLITE.keyed),
+export const SQLITE_STEPS: readonly Step[] = [
+  { sql: SQLITE_TWO },
+  { sql: SQLITE_THREE },
+  chainSqlite(SQLITE_TWO + SQLITE_THREE),
 ];
-export const POSTGRES_STEPS: readonly string[] = [
-  tables(POSTGRES) + POSTGRES_TRIGGERS,
-  administration(POSTGRES) + POSTGRES_ENTRIES + consoleTables(POSTGRES.int, POSTGRES.keyed),
+export const POSTGRES_STEPS: readonly Step[] = [
+  { sql: tables(POSTGRES) + POSTGRES_TRIGGERS },
+  { sql: administration(POSTGRES) + POSTGRES_ENTRIES + consoleTables(POSTGRES.int, POSTGRES.keyed) },
+  chainPostgres,
 ];

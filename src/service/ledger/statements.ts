@@ -1,0 +1,66 @@
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
+import type { Result, Row, Statement } from "./database.ts";
+
+const MOST_ROWS = 64;
+
+interface Prepared {
+  readonly statement: StatementSyncInstance;
+  readonly reads: boolean;
+}
+
+function outcomeOf({ reads, statement }: Prepared, values: readonly unknown[]): Result {
+  if (reads) return { rows: statement.all(...values) as Row[], changed: 0 };
+  return { rows: [], changed: Number(statement.run(...values).changes) };
+}
+
+export class Statements {
+  readonly #database: DatabaseSyncInstance;
+  readonly #known = new Map<string, Map<number, Prepared>>();
+
+  constructor(database: DatabaseSyncInstance) {
+    this.#database = database;
+  }
+
+  clear(): void {
+    this.#known.clear();
+  }
+
+  readonly execute = (statement: Statement): Result => {
+    if (!("rows" in statement)) return outcomeOf(this.#prepared(statement.sql, 0), statement.values);
+    const { rows, sql, types } = statement;
+    const found: Row[] = [];
+    let changed = 0;
+    for (let at = 0; at < rows.length; ) {
+      const size = 2 ** Math.floor(Math.log2(Math.min(rows.length - at, MOST_ROWS)));
+      const values: unknown[] = [];
+      for (const row of rows.slice(at, at + size)) {
+        for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
+      }
+      const result = outcomeOf(this.#prepared(sql, size, types.length), values);
+      found.push(...result.rows);
+      changed += result.changed;
+      at += size;
+    }
+    return { rows: found, changed };
+  };
+
+  /** @param rows how many tuples stand for `%`: powers of two, so that few statements are ever prepared */
+  #prepared(sql: string, rows: number, width = 0): Prepared {
+    const sizes = this.#known.get(sql) ?? new Map<number, Prepared>();
+    this.#known.set(sql, sizes);
+    const known = sizes.get(rows);
+    if (known !== undefined) return known;
+    const tuple = `(${Array.from({ length: width }, () => "?").join(", ")})`;
+    const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
+    // Amounts above 2^53 millionths must not pass through a float.
+    const statement = this.#database.prepare(text, { readBigInts: true });
+    const prepared = { statement, reads: /^\s*(SELECT|PRAGMA)/.test(text) };
+    sizes.set(rows, prepared);
+    return prepared;
+  }
+}
+
+/** The number of a hold; null where the text is none, which no hold has. */
+function rowId(value: unknown): bigint | null {
+  return typeof value === "string" && /^\d{1,18}$/.test(value) ? BigInt(value) : null;
+}

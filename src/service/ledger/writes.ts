@@ -1,0 +1,153 @@
+import { formatCredits } from "../../contract/money.ts";
+import { type Acted, audit, referenceOf } from "./chain/audit.ts";
+import { ENTRY_COLUMNS, entryLink, HOLD_COLUMNS, heldDigest, replyDigest, resolvedDigest } from "./chain/links.ts";
+import { utcDay } from "./clock.ts";
+import type { ColumnType, Steps } from "./database.ts";
+import { LedgerInvariantError } from "./errors.ts";
+import { type Entry, type Links, placeKey, type Writes } from "./facts.ts";
+import type { GroupOptions } from "./group.ts";
+
+const ENTRY_TYPES: readonly ColumnType[] = [
+  ...(["text", "text", "text", "bigint", "bigint", "id", "id"] as const),
+  ...(["text", "text", "text", "bigint", "text", "bigint", "bigint", "text"] as const),
+];
+
+/** Writes what was decided, chained to what is there: a statement for each table. */
+export function* writeGroup(writes: Writes, links: Links, { instances, now }: GroupOptions): Steps<void> {
+  yield* put(
+    "DELETE FROM idempotency WHERE hold_id IN (VALUES %)",
+    ["id"],
+    writes.forgotten.map((id) => [id]),
+  );
+  yield* put(
+    `INSERT INTO holds (${HOLD_COLUMNS.join(", ")}, digest, state) SELECT v.*, 'pending' FROM (VALUES %) AS v`,
+    ["id", "text", "text", "text", "text", "bigint", "text", "text", "text", "bigint", "text"],
+    writes.holds.map(({ id, request }) => {
+      const { accountId, amount, call, idempotency, keyId, mode, requestId } = request;
+      const key = idempotency?.key ?? null;
+      const values = [id, accountId, mode, keyId, call, amount, requestId, key, instances.id, now];
+      return [...values, heldDigest(values)];
+    }),
+  );
+  yield* put(
+    `INSERT INTO idempotency (account_id, mode, call, key, request_hash, hold_id, created_at, digest, state)
+     SELECT v.*, 'in_flight' FROM (VALUES %) AS v`,
+    ["text", "text", "text", "text", "text", "id", "bigint", "text"],
+    writes.records.map(({ id, request: { accountId, call, idempotency, mode } }) => {
+      const digest = replyDigest([idempotency?.requestHash ?? "", null, null, null]);
+      return [accountId, mode, call, idempotency?.key, idempotency?.requestHash, id, now, digest];
+    }),
+  );
+  const replies = writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
+    const values = [status, JSON.stringify(headers), body];
+    return [holdId, ...values, now, replyDigest([links.requests.get(holdId) ?? "", ...values])] as const;
+  });
+  const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));
+  const resolved = yield* put(
+    `WITH v (id, state, posted, resolved_at, reply, digest) AS (VALUES %)
+     UPDATE holds SET state = v.state, posted = v.posted, resolved_at = v.resolved_at, reply = v.reply, digest = v.digest
+     FROM v WHERE holds.id = v.id AND holds.state = 'pending'`,
+    ["id", "text", "bigint", "bigint", "text", "text"],
+    writes.resolved.map(({ id, posted, state }) => {
+      const values = [state, posted, now, replied.get(id) ?? null];
+      return [id, ...values, resolvedDigest(links.holds.get(id) ?? "", values)];
+    }),
+  );
+  if (resolved !== writes.resolved.length) {
+    throw new LedgerInvariantError(`${writes.resolved.length} holds were to be resolved, ${resolved} were pending`);
+  }
+  const heads = yield* writeEntries(writes.entries, links, replied, now);
+  const stored = yield* put(
+    `WITH v (hold_id, status, headers, body, created_at, digest) AS (VALUES %)
+     UPDATE idempotency SET state = 'stored', status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
+       digest = v.digest
+     FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.state = 'in_flight'`,
+    ["id", "integer", "text", "text", "bigint", "text"],
+    replies,
+  );
+  if (stored !== replies.length) throw new LedgerInvariantError("a hold has lost its idempotency record");
+  for (const { accountId, balance, held, mode } of writes.money) {
+    const head = heads.get(placeKey({ accountId, mode })) ?? "";
+    yield {
+      sql: "UPDATE balances SET balance = $1, held = $2, head = $3 WHERE account_id = $4 AND mode = $5",
+      values: [balance, held, head, accountId, mode],
+    };
+  }
+  for (const { held, origin, spent } of writes.budgets) {
+    yield { sql: "UPDATE budgets SET spent = $1, held = $2 WHERE key_id = $3", values: [spent, held, origin] };
+  }
+}
+
+/** @returns the heads as they are after it */
+function* writeEntries(
+  entries: readonly Entry[],
+  links: Links,
+  replies: ReadonlyMap<string, string>,
+  now: number,
+): Steps<ReadonlyMap<string, string>> {
+  const day = utcDay(now);
+  const heads = new Map(links.heads);
+  yield* put(
+    `INSERT INTO entries (${ENTRY_COLUMNS.join(", ")}, chain) VALUES %`,
+    ENTRY_TYPES,
+    entries.map((entry) => {
+      const { accountId, amount, holdId, kind, mode } = entry;
+      const told = [entry.refundOf, entry.operation, entry.note, day, now, entry.actor, entry.price, entry.sold];
+      const values = [accountId, mode, kind, amount, entry.balanceAfter, holdId, ...told];
+      const place = placeKey(entry);
+      const hold = holdId === null ? null : (links.holds.get(holdId) ?? null);
+      const link = entryLink(heads.get(place) ?? "", values, hold, replies.get(holdId ?? "") ?? null);
+      heads.set(place, link);
+      return [...values, link];
+    }),
+  );
+  const used = new Map<string, unknown[]>();
+  for (const { accountId, amount, kind, mode, sold, used: by } of entries) {
+    if (by === null) continue;
+    const id = [accountId, mode, by.keyId, by.call].join(" ");
+    const sums = used.get(id) ?? [accountId, mode, day, by.keyId, by.call, 0, 0, 0n, 0n];
+    const [calls, rows, charged, refunded] = sums.slice(5) as [number, number | null, bigint, bigint];
+    const counted =
+      kind === "charge"
+        ? [calls + 1, rows === null || sold === null ? null : rows + sold, charged - amount, refunded]
+        : [calls, rows, charged, refunded + amount];
+    used.set(id, [...sums.slice(0, 5), ...counted]);
+  }
+  yield* put(
+    `INSERT INTO usage (account_id, mode, day, key_id, call, calls, sold, charged, refunded) VALUES %
+     ON CONFLICT (account_id, mode, day, key_id, call) DO UPDATE SET calls = usage.calls + excluded.calls,
+       sold = usage.sold + excluded.sold, charged = usage.charged + excluded.charged, refunded = usage.refunded + excluded.refunded`,
+    ["text", "text", "text", "text", "text", "bigint", "bigint", "bigint", "bigint"],
+    [...used.values()],
+  );
+  const acts = entries.filter(({ kind }) => kind !== "charge").map((entry) => actOf(entry));
+  for (const act of acts) yield* audit(act, now);
+  return heads;
+}
+
+/** What the audit says of an entry. */
+const actOf = ({ accountId, actor, amount, kind, mode, note, operation, refundOf }: Entry): Acted => ({
+  actor,
+  action: ACTIONS[kind] ?? kind,
+  accountId,
+  target: refundOf === null ? accountId : `hold ${refundOf}`,
+  detail: { mode, credits: formatCredits(amount), note, ...named(operation) },
+});
+
+const named = (operation: string | null) => {
+  const reference = referenceOf(operation);
+  return reference === null ? {} : { reference };
+};
+
+const ACTIONS: Readonly<Record<string, string>> = {
+  grant: "credits.add",
+  correction: "credits.remove",
+  refund: "credits.refund",
+};
+
+type Tuples = readonly (readonly unknown[])[];
+
+/** @returns how many rows changed */
+function* put(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<number> {
+  return rows.length === 0 ? 0 : (yield { sql, types, rows }).changed;
+}

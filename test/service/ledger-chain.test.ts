@@ -1,0 +1,273 @@
+import { readFileSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import pg from "pg";
+import { afterAll, describe, expect, test } from "vitest";
+import { replyDigest } from "../../src/service/ledger/chain/links.ts";
+import { IDEMPOTENCY_TTL_MS, type Store } from "../../src/service/ledger/ledger.ts";
+import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
+import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
+import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
+import { tempDir } from "../support/client.ts";
+import { ACCOUNT, answer, c, fund, held, rewrite } from "../support/store.ts";
+import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+
+const LONG = process.env.HEADCOUNT_LONG === "1";
+const NOW = Date.UTC(2026, 10, 22, 8);
+const key = { name: "k", mode: "live" as const, prefix: "hc_live_", accountId: ACCOUNT, createdAt: NOW };
+
+/** Something in every table, and something of every kind: charged, given back, in flight, refunded, capped, revoked, purged. */
+async function life(store: Store): Promise<void> {
+  await fund(store, 500, 50);
+  await store.createKey({ ...key, id: "k_1", hash: "1".repeat(64), maxCredits: c(90) });
+  await store.createKey({
+    ...key,
+    id: "k_2",
+    hash: "2".repeat(64),
+    expiresAt: NOW + 1e9,
+    scopes: ["account", "count"],
+  });
+  await store.createKey({ ...key, id: "k_3", hash: "3".repeat(64), rotatedFrom: "k_1" });
+  await store.updateKey("k_3", { maxCredits: c(95), name: "other" });
+  await store.revokeKey("k_2");
+  await store.setPlan(ACCOUNT, { perMinute: 77, costs: { person_search: c(2) } });
+  await store.createAccount("quiet", "Quiet");
+  await store.suspendAccount("quiet", true);
+  const sold = { price: c(1), rows: 3 };
+  for (const idempotency of [undefined, { key: "a", requestHash: "h" }, { key: "b", requestHash: "i" }]) {
+    const more = { keyId: "k_1", ...(idempotency === undefined ? {} : { idempotency }) };
+    await store.settle({ holdId: await held(store, c(4), more), amount: c(3), reply: answer(), sold });
+  }
+  const nothing = { holdId: await held(store, c(4), { idempotency: { key: "0", requestHash: "h" } }), amount: c(0) };
+  await store.settle({ ...nothing, reply: answer("none") });
+  await store.release(await held(store, c(9), { keyId: "k_3" }));
+  await store.deduct(ACCOUNT, "live", c(5), { note: "a mistake", reference: "m-1" });
+  const [, charge] = await store.entries({ accountId: ACCOUNT, mode: "live", limit: 2 });
+  await store.refund(charge?.id ?? 0n, c(1), { note: "a part" });
+  await store.recordCalls([{ keyId: "k_1", day: "2026-11-22", count: 12 }]);
+  const { console: kept } = store;
+  await kept.addLink(
+    { hash: "4".repeat(64), accountId: ACCOUNT, role: "owner", createdAt: NOW, expiresAt: NOW + 9 },
+    "me",
+  );
+  const session = { accountId: ACCOUNT, role: "viewer" as const, keyHash: null, createdAt: NOW, seenAt: NOW };
+  const times = { expiresAt: NOW + 9 };
+  await kept.addSession({ ...session, ...times, id: "s", hash: "5".repeat(64), proofHash: "6".repeat(64) });
+  const counted = { filters: '{"country":["france"]}', count: 5, countedAt: NOW };
+  await kept.putSegment(ACCOUNT, { ...counted, name: "mine" });
+  await kept.served("http://127.0.0.1:8787");
+  await held(store, c(2), { keyId: "k_1", idempotency: { key: "c", requestHash: "h" } });
+  expect(await store.verify()).toEqual([]);
+}
+
+/** All values of a file; undefined where it cannot be read. */
+function dump(path: string): string | undefined {
+  let database: DatabaseSyncInstance | undefined;
+  try {
+    const opened = new DatabaseSync(path, { readOnly: true });
+    database = opened;
+    const tables = opened.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
+    const rows = (tables as { name: string }[]).map(({ name }) => {
+      return [name, opened.prepare(`SELECT * FROM "${name}"`, { readBigInts: true }).all()];
+    });
+    return JSON.stringify(rows, (_, value) => (typeof value === "bigint" ? `${value}n` : value));
+  } catch {
+    return undefined;
+  } finally {
+    database?.close();
+  }
+}
+
+/** A ledger file with a life in it, closed or as a kill would leave it, in one file without a log. */
+async function ledgerFile(): Promise<string> {
+  const folder = tempDir();
+  const store = await openSqliteStore({ path: join(folder, "ledger.db"), now: () => NOW });
+  await life(store);
+  const copy = join(folder, "copy.db");
+  const reader = new DatabaseSync(join(folder, "ledger.db"), { readOnly: true });
+  reader.exec(`VACUUM INTO '${copy}'`);
+  reader.close();
+  await store.close();
+  return copy;
+}
+
+test("every flipped bit of a ledger's file that changes what it says is found and named", async () => {
+  const path = await ledgerFile();
+  const whole = readFileSync(path);
+  const before = dump(path);
+  expect((await verifySqliteFile(path)).breaches).toEqual([]);
+  const flipped = join(tempDir(), "ledger.db");
+  const unseen: string[] = [];
+  let found = 0;
+  for (let trial = 0; trial < (LONG ? 3_000 : 150); trial += 1) {
+    const bit = Math.floor((Math.abs(Math.sin(trial + 1)) * 1e6 * whole.length * 8) % (whole.length * 8));
+    const bytes = Buffer.from(whole);
+    bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    writeFileSync(flipped, bytes);
+    const breaches = await verifySqliteFile(flipped).then(
+      (verified) => verified.breaches,
+      (error: unknown) => [String(error)],
+    );
+    if (breaches.length > 0) found += 1;
+    else if (dump(flipped) !== before) unseen.push(`byte ${bit >> 3} of ${whole.length}, bit ${bit & 7}`);
+  }
+  expect(unseen).toEqual([]);
+  expect(found).toBeGreaterThan(0);
+}, 600_000);
+
+const REPLY = replyDigest(["h", 200, "{}", "another"]);
+/** Each leaves sums, constraints and digests of its own row in order: only the chain can tell. */
+const REWRITTEN: readonly (readonly [what: string, sql: string, breach: RegExp])[] = [
+  [
+    "a grant that never was, with its balance",
+    `INSERT INTO entries (account_id, mode, kind, amount, balance_after, note, day, created_at, actor, chain)
+     SELECT account_id, mode, 'grant', 1000000, balance + 1000000, 'gift', '2026-11-22', 1, 'me', 'x' FROM balances
+     WHERE account_id = 'acme' AND mode = 'live';
+     UPDATE balances SET balance = balance + 1000000 WHERE account_id = 'acme' AND mode = 'live'`,
+    /I17: entry \d+ \(grant\) of acme \(live\) does not follow/,
+  ],
+  [
+    "a last entry that is gone, with its balance",
+    `DELETE FROM entries WHERE kind = 'refund';
+     UPDATE balances SET balance = balance - 1000000 WHERE account_id = 'acme' AND mode = 'live';
+     UPDATE budgets SET spent = spent + 1000000; UPDATE usage SET refunded = 0`,
+    /I17: the entries of acme \(live\) do not end where its balance says/,
+  ],
+  [
+    "a request of another name",
+    "UPDATE holds SET request_id = 'x' WHERE state = 'voided'",
+    /I14: hold \d+ is not what/,
+  ],
+  [
+    "a key that lives again",
+    "UPDATE keys SET revoked_at = NULL",
+    /I17: the key k_2 is not what the audit last made of it/,
+  ],
+  ["another secret", "UPDATE keys SET hash = replace(hash, '1', '7') WHERE id = 'k_1'", /I17: the key k_1 is not/],
+  ["a higher cap", "UPDATE budgets SET cap = cap + 1", /I17: the cap k_1 is not/],
+  [
+    "a lower price",
+    "UPDATE plans SET costs = replace(costs, '2000000', '0') WHERE account_id = 'acme'",
+    /I17: the plan acme/,
+  ],
+  [
+    "an account that is no longer suspended",
+    "UPDATE accounts SET suspended_at = NULL",
+    /I17: the account quiet is not/,
+  ],
+  [
+    "a key that nobody made",
+    "INSERT INTO keys SELECT 'k_9', account_id, name, mode, prefix, replace(hash, '1', '9'), created_at, NULL, NULL, NULL, NULL FROM keys WHERE id = 'k_1'",
+    /I17: the key k_9/,
+  ],
+  ["a cap that is gone", "DELETE FROM budgets", /I17: the cap k_1 is gone/],
+  ["an act that is gone", "DELETE FROM audit WHERE id = (SELECT MAX(id) FROM audit)", /I17: the audit does not end/],
+  ["an act in the middle that is gone", "DELETE FROM audit WHERE action = 'keys.revoke'", /I17: row \d+ of the audit/],
+  [
+    "another reply, digested anew",
+    `UPDATE idempotency SET status = 200, headers = '{}', body = 'another', digest = '${REPLY}' WHERE key = 'a'`,
+    /I17: the stored reply of hold \d+ is not the one that was settled/,
+  ],
+];
+
+test.each(REWRITTEN)("the chain tells of %s", async (_, sql, breach) => {
+  const path = await ledgerFile();
+  rewrite(path, sql);
+  expect((await verifySqliteFile(path)).breaches.join("\n")).toMatch(breach);
+});
+
+test("a trigger that is gone is told, and stored replies that are removed break nothing", async () => {
+  const path = await ledgerFile();
+  rewrite(path, "DELETE FROM idempotency WHERE state = 'stored'");
+  expect((await verifySqliteFile(path)).breaches).toEqual([]);
+  const database = new DatabaseSync(path);
+  database.exec("DROP TRIGGER entries_stay");
+  database.close();
+  expect((await verifySqliteFile(path)).breaches).toEqual([
+    "schema: the trigger entries_stay is not as this version makes it",
+  ]);
+});
+
+test("a ledger whose replies are purged after their day goes on, and its head moves with every act", async () => {
+  const path = join(tempDir(), "ledger.db");
+  let now = NOW;
+  const store = await openSqliteStore({ path, now: () => now, heartbeatMs: 10 });
+  await life(store);
+  const { head } = await verifySqliteFile(path);
+  now += IDEMPOTENCY_TTL_MS;
+  await store.recover(0);
+  await expect.poll(() => count(path, "SELECT COUNT(*) AS n FROM idempotency WHERE state = 'stored'")).toBe(0);
+  expect(await store.verify()).toEqual([]);
+  expect((await verifySqliteFile(path)).head).toBe(head);
+  await store.grant(ACCOUNT, "test", c(1), "more");
+  expect((await verifySqliteFile(path)).head).not.toBe(head);
+  await store.close();
+});
+
+function count(path: string, sql: string): number {
+  const database = new DatabaseSync(path, { readOnly: true });
+  try {
+    return (database.prepare(sql).get() as { n: number }).n;
+  } finally {
+    database.close();
+  }
+}
+
+describe.skipIf(postgresBinaries() === undefined && process.env.CI === undefined)("on PostgreSQL", () => {
+  let cluster: PostgresCluster | undefined;
+  afterAll(() => cluster?.remove());
+
+  test("the chain is one and the same, with servers and operators at once, and tells what was rewritten", async () => {
+    cluster = await startCluster();
+    const { url } = cluster;
+    const stores = await Promise.all([1, 2].map(() => openPostgresStore({ url, now: () => NOW })));
+    const [one, two] = stores as [Store, Store];
+    await life(one);
+    for (const id of ["x", "y"]) {
+      await one.createAccount(id, id);
+      await one.grant(id, "live", c(200), "first");
+    }
+    await Promise.all(
+      Array.from({ length: 30 }, async (_, n) => {
+        const store = n % 2 === 0 ? one : two;
+        const accountId = ["x", "y", ACCOUNT][n % 3] as string;
+        const holdId = await held(store, c(2), { accountId, idempotency: { key: `p${n}`, requestHash: "h" } });
+        await store.settle({ holdId, amount: c(n % 3), reply: answer() });
+        await store.grant(accountId, "live", c(1), "more");
+        if (n % 5 === 0) await store.setPlan(accountId, { perDay: 1000 + n });
+      }),
+    );
+    expect(await two.verify()).toEqual([]);
+    const client = new pg.Client({ connectionString: url });
+    await client.connect();
+    await client.query("SET search_path = headcount");
+    for (const sql of [
+      "UPDATE entries SET note = 'x'",
+      "DELETE FROM entries",
+      "TRUNCATE entries CASCADE",
+      "INSERT INTO entries OVERRIDING SYSTEM VALUE SELECT * FROM entries ON CONFLICT (id) DO UPDATE SET note = 'x'",
+      "DELETE FROM audit",
+      "DELETE FROM holds",
+    ]) {
+      await expect(client.query(sql), sql).rejects.toThrow(/never (changed|deleted)/);
+    }
+    for (const [sql, breach] of [
+      [
+        "UPDATE entries SET note = 'x' WHERE kind = 'grant' AND account_id = 'x'",
+        /I17: entry \d+ \(grant\) of x \(live\)/,
+      ],
+      ["UPDATE holds SET owner = 'x' WHERE state = 'voided'", /I14: hold \S+ is not what was written/],
+      ["UPDATE keys SET revoked_at = NULL", /I17: the key k_2 is not what the audit last made of it/],
+      ["UPDATE plans SET per_day = 5 WHERE account_id = 'y'", /I17: the plan y is not/],
+    ] as const) {
+      await client.query("BEGIN; SET LOCAL session_replication_role = replica");
+      await client.query(sql);
+      await client.query("COMMIT");
+      expect((await one.verify()).join("\n"), sql).toMatch(breach);
+    }
+    await client.query("ALTER TABLE entries DISABLE TRIGGER entries_append_only");
+    expect((await one.verify()).join("\n")).toMatch(/schema: the trigger entries_append_only is gone or switched off/);
+    await client.end();
+    await Promise.all(stores.map((store) => store.close()));
+  });
+});
