@@ -7,6 +7,7 @@ import { ExportsPage } from "./pages/exports.tsx";
 import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
 import { AccountsPage, DatasetPage } from "./pages/operator.tsx";
 import { Palette } from "./pages/palette.tsx";
+import { Alert } from "./pages/parts.tsx";
 import { PlanPage, RequestsPage } from "./pages/requests.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
 import { fragmentOf, grouped } from "./segment.ts";
@@ -153,9 +154,7 @@ function Enter({ why }: { readonly why: string }) {
             onInput={(event) => (key.value = event.currentTarget.value)}
           />
         </label>
-        <p class="problem" role="alert">
-          {problem.value}
-        </p>
+        <Alert text={problem.value} />
         <button type="submit" class="main">
           Sign in
         </button>

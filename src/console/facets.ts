@@ -1,4 +1,3 @@
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
 import { FACET_KEYS } from "../contract/facets.ts";
 import type { FilterKey, Filters } from "../contract/filters.ts";
 import { api } from "./api.ts";
@@ -33,7 +32,3 @@ export const facetsOf = (
   },
   signal: AbortSignal,
 ): Promise<Facets> => api<Facets>("POST", "/facets", request, signal);
-
-/** Values that are known without asking. */
-export const knownValues = (key: FilterKey): readonly string[] =>
-  key === "department" ? DEPARTMENTS : key === "seniority_level" ? SENIORITY_LEVELS : [];

@@ -1,5 +1,5 @@
 import { flagsOf, shellWord } from "../contract/command-line.ts";
-import { FILTER_SPECS, type FilterKey, type FilterKeySpec, type Filters } from "../contract/filters.ts";
+import { FILTER_SPECS, type FilterKey, type FilterKeySpec, type Filters, filterSpec } from "../contract/filters.ts";
 
 /** The 24 filters in the order and under the headings of the page. */
 export const FOLDS: readonly { readonly name: string; readonly keys: readonly FilterKey[] }[] = [
@@ -13,10 +13,8 @@ export const FOLDS: readonly { readonly name: string; readonly keys: readonly Fi
   { name: "Reach", keys: ["connections_min", "connections_max", "followers_min", "followers_max"] },
 ];
 
-const SPECS: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map((spec) => [spec.key, spec]));
-
 export const specOf = (key: FilterKey): FilterKeySpec => {
-  const spec = SPECS.get(key);
+  const spec = filterSpec(key);
   if (spec === undefined) throw new Error(`no filter is called ${key}`);
   return spec;
 };
@@ -109,7 +107,7 @@ function filtersOf(text: string | null): Filters {
   if (typeof given !== "object" || given === null || Array.isArray(given)) return {};
   const found: Record<string, unknown> = {};
   for (const [key, value] of Object.entries(given)) {
-    const spec = SPECS.get(key);
+    const spec = filterSpec(key);
     if (spec === undefined) continue;
     if (spec.match === "range" ? typeof value === "number" : isTexts(value, spec.list)) {
       found[key] = spec.list ? [value].flat() : value;

@@ -21,6 +21,16 @@ export const harmlessJson = (json: string): string =>
     character < " " ? character : `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`,
   );
 
+// What spreadsheets run: these characters and their full-width forms, also behind what they trim or do not show.
+const FORMULA = /^[\s\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
+
+/** Whether a spreadsheet might run a text as a formula. Checks one character for nearly every text. */
+export function isFormula(text: string): boolean {
+  const first = text.charCodeAt(0);
+  if ((first > 0x40 && first < 0x7f) || (first > 0x2f && first < 0x3d)) return false;
+  return FORMULA.test(text);
+}
+
 /** A value as a message shows it: harmless, its first 64 characters. */
 export function echo(value: unknown): string {
   let text: string;

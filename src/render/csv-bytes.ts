@@ -1,9 +1,8 @@
 import { stringify } from "csv-stringify/sync";
+import { isFormula } from "../contract/text.ts";
 import { type Cells, COMMA, ESCAPED, HAS_COMMA, isInteger, OPEN_OBJECT, QUOTE, viewOf } from "./scan.ts";
 import { type Cell, cellOf, parseExact } from "./values.ts";
 
-// What spreadsheets run: these characters and their full-width forms, also behind what they trim or do not show.
-const FORMULA = /^[\s\p{Cc}\p{Cf}]*[=+\-@\t\r\uff1d\uff0b\uff0d\uff20]/u;
 const LOOK = new Uint8Array(256);
 for (const byte of Buffer.from(" =+-@\u007f")) LOOK[byte] = 1;
 for (const [from, to] of [
@@ -21,13 +20,6 @@ const SEMICOLON = 0x3b;
 const TAB = 0x09;
 const LINE_FEED = 0x0a;
 const CARRIAGE_RETURN = 0x0d;
-
-/** Whether a spreadsheet might run a text as a formula. Checks one character for nearly every text. */
-export function isFormula(text: string): boolean {
-  const first = text.charCodeAt(0);
-  if ((first > 0x40 && first < 0x7f) || (first > 0x2f && first < 0x3d)) return false;
-  return FORMULA.test(text);
-}
 
 // `start`: a text that a spreadsheet might run gets a leading apostrophe. `inside`: also what follows a semicolon, a tab or a line
 // break, at which Excel splits lines where commas are decimal (a line `sep=,` would hinder that, but break its reading of UTF-8).

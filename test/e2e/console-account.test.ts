@@ -22,7 +22,7 @@ describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
     for (let bought = 1; bought <= 60; bought++) expect((await search(bought % 7 === 0 ? 3 : 1)).status).toBe(200);
     expect((await service.call("/v1/person/nothing")).status).toBe(404);
     expect((await service.call("/v1/person/nothing")).status).toBe(404);
-    await service.store.grant("default", "live", parseCredits("0.25") as never, '=HYPERLINK("x","y"),\u202eβ');
+    await service.store.grant("default", "live", parseCredits("0.25") as never, '\uff1dHYPERLINK("x","y"),\u202eβ');
     const { balance } = await service.store.balance("default", "live");
     const context = await browser.newContext({ viewport: { width: 1360, height: 900 } });
     const page = await context.newPage();
@@ -59,7 +59,7 @@ describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
     const amounts = lines.map((line) => parseCredits(line.split(",")[8] ?? "") ?? 0n);
     expect(amounts.reduce<bigint>((sum, each) => sum + each, 0n)).toBe(balance);
     // A note is text, for a spreadsheet too.
-    expect(lines[0]).toContain(`"'=HYPERLINK(""x"",""y""),\u202eβ"`);
+    expect(lines[0]).toContain(`"'\uff1dHYPERLINK(""x"",""y""),\u202eβ"`);
     await page.locator("section[aria-labelledby=ledger] select").nth(1).selectOption(service.keyId);
     await expect.poll(() => page.locator("[data-testid=ledger]").textContent()).not.toContain("grant");
     expect((await save()).length).toBe(60);

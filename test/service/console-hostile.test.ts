@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { credits } from "../../src/contract/money.ts";
+import { credits, creditsToNumber } from "../../src/contract/money.ts";
 import { createKey } from "../../src/service/data-folder.ts";
 import { ConsoleClient, type Session } from "../support/console.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -196,6 +196,10 @@ describe("bad input", () => {
     const revoked = await client.call(session, "PATCH", `/keys/${id}`, { name: "again" });
     expect([revoked.status, revoked.json.error]).toEqual([409, expect.stringContaining("revoked")]);
     expect((await client.call(session, "POST", "/accounts", { id: "twice" })).status).toBe(200);
+    // As `service accounts create` makes one: test keys work from the start, and any id of its kind will do.
+    expect((await client.call(session, "POST", "/accounts", { id: "acme.eu_1" })).status).toBe(200);
+    for (const id of ["twice", "acme.eu_1"])
+      expect(creditsToNumber((await service.store.balance(id, "test")).balance)).toBe(10_000);
     const twice = await client.call(session, "POST", "/accounts", { id: "twice" });
     expect([twice.status, twice.json.error]).toEqual([409, expect.stringContaining("twice")]);
     const add = (amount: unknown, reference = "r-1", more = {}) =>

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { credits, formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
+import { formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import type { Command } from "../../options.ts";
@@ -12,10 +12,6 @@ interface CreateOptions extends FolderOptions {
   readonly name?: string;
   readonly credits?: string;
 }
-
-/** Test keys work from the start: their credits are simulated. */
-const TEST_CREDITS = credits(10_000n * 1_000_000n);
-const ACCOUNT_ID = /^[a-z0-9][a-z0-9._-]{0,62}$/;
 
 export function register(service: Command, context: Context): void {
   const accounts = service
@@ -55,12 +51,9 @@ export function register(service: Command, context: Context): void {
 }
 
 async function create(id: string, options: CreateOptions, context: Context): Promise<void> {
-  if (!ACCOUNT_ID.test(id)) {
-    throw usageError(
-      `an account's id is 1 to 63 lower-case letters, digits, dots and dashes, not "${echo(id)}"`,
-      "for example acme; --name takes any name",
-    );
-  }
+  const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import("../../service/new-account.ts");
+  if (!ACCOUNT_ID.test(id))
+    throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
   const name = options.name === undefined ? id : nameOf(options.name);
   const given = options.credits === undefined ? ZERO : parseCredits(options.credits);
   if (given === undefined || given < 0n) {
@@ -68,9 +61,7 @@ async function create(id: string, options: CreateOptions, context: Context): Pro
   }
   const printer = new Printer(context, options);
   await withStore(options, context, async (store) => {
-    await store.createAccount(id, name);
-    await store.grant(id, "test", TEST_CREDITS, "simulated credits for test keys");
-    if (given > 0n) await store.grant(id, "live", given, "first credits of a new account");
+    await newAccount(store, { id, name, live: given });
     if (printer.json) printer.document({ id, name, credits: amount(given) });
     else
       printer.note(

@@ -1,10 +1,9 @@
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiError, api, said } from "../api.ts";
 import { counted, grouped, inWords } from "../segment.ts";
 import { count, fail, filters, go, me, mode, refreshMe } from "../state.ts";
-import { Scroll } from "./scroll.tsx";
+import { Alert, Dialog, Fact, Heads, Scroll } from "./parts.tsx";
 
 interface Quote {
   readonly quote_id: string;
@@ -59,15 +58,7 @@ export function Preview() {
       {isCurrent ? (
         <Scroll name="People">
           <table>
-            <thead>
-              <tr>
-                {FIELDS.map((field) => (
-                  <th key={field} scope="col">
-                    {field.replace("_", " ")}
-                  </th>
-                ))}
-              </tr>
-            </thead>
+            <Heads names={FIELDS.map((field) => field.replace("_", " "))} />
             <tbody>
               {(rows.value ?? []).map((row, index) => (
                 <tr key={index}>
@@ -149,9 +140,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
       <p class="soft">{inWords(filters.value)}</p>
       <HowMany all={all} text={first.value} onChange={(text) => (first.value = text)} />
       {now === undefined ? <p class="soft">{problem.value === "" ? "…" : ""}</p> : <QuoteFacts quote={now} />}
-      <p class="problem" role="alert">
-        {problem.value}
-      </p>
+      <Alert text={problem.value} />
       <div class="head">
         <button type="button" class="quiet" onClick={onClose}>
           Cancel
@@ -211,42 +200,3 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
     ) : null}
   </>
 );
-
-export const Fact = ({ name, value }: { readonly name: string; readonly value: ComponentChildren }) => (
-  <tr>
-    <th scope="row">{name}</th>
-    <td class="n">{value}</td>
-  </tr>
-);
-
-/** A modal dialog of the browser: it keeps the focus, and Escape closes it. */
-export function Dialog({
-  children,
-  onClose,
-  title,
-}: {
-  readonly children: ComponentChildren;
-  readonly onClose: () => void;
-  readonly title: string;
-}) {
-  const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    const opener = document.activeElement as HTMLElement | null;
-    if (dialog.current?.open === false) dialog.current.showModal();
-    // Taken away, and not closed, it would leave the focus nowhere; what follows may take it on.
-    return () => setTimeout(() => document.activeElement === document.body && opener?.focus(), 0);
-  }, []);
-  return (
-    <dialog
-      ref={dialog}
-      aria-label={title}
-      onCancel={(event) => {
-        event.preventDefault();
-        onClose();
-      }}
-    >
-      <h2>{title}</h2>
-      {children}
-    </dialog>
-  );
-}

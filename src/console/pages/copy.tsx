@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { countCommand, curlCommand, fragmentOf, searchCommand } from "../segment.ts";
 import { count, filters, me, place } from "../state.ts";
+import { Tabs } from "./parts.tsx";
 
 const TABS = ["Command", "Count", "curl", "Filter file", "Link"] as const;
 
@@ -48,13 +49,7 @@ export function Copy() {
           Copy
         </button>
       </div>
-      <fieldset class="tabs" aria-label="Copy as">
-        {TABS.map((each) => (
-          <button key={each} type="button" aria-pressed={tab.value === each} onClick={() => (tab.value = each)}>
-            {each}
-          </button>
-        ))}
-      </fieldset>
+      <Tabs name="Copy as" all={TABS} chosen={tab.value} onChoose={(each) => (tab.value = each)} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
       <pre ref={shown} tabIndex={0} data-testid="copy">
         {textOf(tab.value)}

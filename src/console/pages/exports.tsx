@@ -4,7 +4,7 @@ import type { Filters } from "../../contract/filters.ts";
 import { api } from "../api.ts";
 import { counted, grouped, inWords, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, notice, refreshMe } from "../state.ts";
-import { Shown } from "./scroll.tsx";
+import { download, Shown } from "./parts.tsx";
 
 interface Export {
   readonly id: string;
@@ -109,10 +109,10 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
       <div class="line">
         {kept && rows > 0 && state !== "buying" && may.value.buy ? (
           <>
-            <button type="button" onClick={() => void download(id, "csv")}>
+            <button type="button" onClick={() => void fetched(id, "csv")}>
               Download CSV{isShort ? ` (first ${grouped(rows)})` : ""}
             </button>
-            <button type="button" class="quiet" onClick={() => void download(id, "ndjson")}>
+            <button type="button" class="quiet" onClick={() => void fetched(id, "ndjson")}>
               NDJSON
             </button>
           </>
@@ -142,13 +142,10 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
   );
 }
 
-async function download(id: string, format: "csv" | "ndjson"): Promise<void> {
+async function fetched(id: string, format: "csv" | "ndjson"): Promise<void> {
   try {
     const { url } = await api<{ url: string }>("POST", `/exports/${id}/ticket`, { format });
-    const link = document.createElement("a");
-    link.href = url;
-    link.download = "";
-    link.click();
+    download(url);
   } catch (error) {
     fail(error);
   }

@@ -2,9 +2,8 @@ import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
 import { ApiError, api, said } from "../api.ts";
 import { grouped } from "../segment.ts";
-import { fail, may, newKey } from "../state.ts";
-import { Dialog } from "./buy.tsx";
-import { Shown } from "./scroll.tsx";
+import { may, newKey } from "../state.ts";
+import { Alert, Choice, Dialog, Shown, Text, useLoaded } from "./parts.tsx";
 
 interface Key {
   readonly id: string;
@@ -23,18 +22,13 @@ interface Key {
 
 const MOST_DAYS = 36_500;
 const inDays = (days: number): string => new Date(Date.now() + days * 86_400_000).toISOString();
+const MODES = (["live", "test"] as const).map((mode) => [mode, mode] as const);
 const SCOPES = ["count", "search", "enrich", "employees"] as const;
 const day = (text: string | null): string => (text === null ? "never" : new Date(text).toLocaleDateString());
 
 export function KeysPage() {
-  const keys = useSignal<readonly Key[]>([]);
+  const { found, load } = useLoaded<{ keys: readonly Key[] }>("/keys");
   const revoking = useSignal<Key | undefined>(undefined);
-  const load = (): void => {
-    api<{ keys: readonly Key[] }>("GET", "/keys")
-      .then((found) => (keys.value = found.keys))
-      .catch(fail);
-  };
-  useEffect(load, []);
   return (
     <>
       <h1>API keys</h1>
@@ -46,7 +40,7 @@ export function KeysPage() {
           }}
         />
       ) : null}
-      {keys.value.map((key) => (
+      {found?.keys.map((key) => (
         <section key={key.id} class="card" aria-label={`Key ${key.name}`}>
           <div class="head">
             <h2>{key.name}</h2>
@@ -85,7 +79,7 @@ export function KeysPage() {
 }
 
 function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
-  const [name, mode, cap, days] = [useSignal(""), useSignal("live"), useSignal(""), useSignal("")];
+  const [name, mode, cap, days] = [useSignal(""), useSignal<"live" | "test">("live"), useSignal(""), useSignal("")];
   const scopes = useSignal<readonly string[]>([]);
   const problem = useSignal("");
   const id = useId();
@@ -110,53 +104,17 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
       })
       .catch((error: unknown) => (problem.value = said(error)));
   };
-  const digits = (text: string): string => text.replace(/\D/g, "");
   return (
     <form class="card" onSubmit={make} aria-labelledby={`${id}-title`}>
       <h2 id={`${id}-title`}>New key</h2>
       <div class="row">
-        <label>
-          Name{" "}
-          <input
-            type="text"
-            required
-            maxLength={80}
-            value={name.value}
-            onInput={(event) => (name.value = event.currentTarget.value)}
-          />
-        </label>
-        <label>
-          Mode{" "}
-          <select value={mode.value} onChange={(event) => (mode.value = event.currentTarget.value)}>
-            <option value="live">live</option>
-            <option value="test">test</option>
-          </select>
-        </label>
-        <label>
-          At most credits{" "}
-          <input
-            type="text"
-            inputMode="numeric"
-            placeholder="no cap"
-            value={cap.value}
-            onInput={(event) => (cap.value = digits(event.currentTarget.value))}
-          />
-        </label>
-        <label>
-          Days{" "}
-          <input
-            type="text"
-            inputMode="numeric"
-            placeholder="no end"
-            value={days.value}
-            onInput={(event) => (days.value = digits(event.currentTarget.value))}
-          />
-        </label>
+        <Text label="Name" required maxLength={80} text={name} />
+        <Choice name="Mode" value={mode.value} options={MODES} onChange={(next) => (mode.value = next)} />
+        <Text label="At most credits" inputMode="numeric" placeholder="no cap" text={cap} without={/\D/g} />
+        <Text label="Days" inputMode="numeric" placeholder="no end" text={days} without={/\D/g} />
       </div>
       <Scopes chosen={scopes.value} onChange={(next) => (scopes.value = next)} />
-      <p class="problem" role="alert">
-        {problem.value}
-      </p>
+      <Alert text={problem.value} />
       <button type="submit" class="main">
         Create key
       </button>
@@ -230,17 +188,9 @@ function Revoke({ item, onDone }: { readonly item: Key; readonly onDone: () => v
       <p>Whoever uses {item.prefix} is refused from now on. This cannot be undone.</p>
       <div class="field">
         <label for={id}>Its name, where it was used within a day</label>
-        <input
-          id={id}
-          type="text"
-          autocomplete="off"
-          value={typed.value}
-          onInput={(event) => (typed.value = event.currentTarget.value)}
-        />
+        <Text id={id} autocomplete="off" text={typed} />
       </div>
-      <p class="problem" role="alert">
-        {problem.value}
-      </p>
+      <Alert text={problem.value} />
       <div class="head">
         <button type="button" class="quiet" onClick={onDone}>
           Cancel

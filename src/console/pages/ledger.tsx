@@ -1,9 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
+import { isFormula } from "../../contract/text.ts";
 import { api } from "../api.ts";
 import { grouped } from "../segment.ts";
 import { fail, mode } from "../state.ts";
-import { Scroll } from "./scroll.tsx";
+import { Choice, download, Heads, Scroll } from "./parts.tsx";
 
 interface Entry {
   readonly id: string;
@@ -19,6 +20,10 @@ interface Entry {
   readonly request_id: string | null;
   readonly note: string;
 }
+
+const CALLS = ["", "person_search", "company_enrich", "company_employees"].map(
+  (call) => [call, call === "" ? "all" : call.replace("_", " ")] as const,
+);
 
 /** Every movement of credits, newest first. */
 export function Ledger() {
@@ -45,15 +50,7 @@ export function Ledger() {
     <section class="card" aria-labelledby="ledger">
       <div class="head">
         <h2 id="ledger">Ledger</h2>
-        <label>
-          call{" "}
-          <select value={call.value} onChange={(event) => (call.value = event.currentTarget.value)}>
-            <option value="">all</option>
-            <option value="person_search">person search</option>
-            <option value="company_enrich">company enrich</option>
-            <option value="company_employees">company employees</option>
-          </select>
-        </label>
+        <Choice name="call" value={call.value} options={CALLS} onChange={(next) => (call.value = next)} />
         <KeyFilter value={key.value} onChange={(id) => (key.value = id)} />
         <button type="button" class="quiet" disabled={isBusy.value} onClick={save}>
           Download CSV
@@ -73,20 +70,7 @@ export function Ledger() {
 const Entries = ({ entries }: { readonly entries: readonly Entry[] }) => (
   <Scroll name="Entries">
     <table data-testid="ledger" hidden={entries.length === 0}>
-      <thead>
-        <tr>
-          {["Time", "Entry", "Key"].map((name) => (
-            <th key={name} scope="col">
-              {name}
-            </th>
-          ))}
-          {["Rows", "Credits", "Balance after"].map((name) => (
-            <th key={name} scope="col" class="n">
-              {name}
-            </th>
-          ))}
-        </tr>
-      </thead>
+      <Heads names={["Time", "Entry", "Key"]} numbers={["Rows", "Credits", "Balance after"]} />
       <tbody>
         {entries.map((entry) => (
           <tr key={entry.id}>
@@ -123,19 +107,7 @@ function KeyFilter({ onChange, value }: { readonly value: string; readonly onCha
       .catch(fail);
     return () => turn.abort();
   }, [mode.value]);
-  return (
-    <label>
-      key{" "}
-      <select value={value} onChange={(event) => onChange(event.currentTarget.value)}>
-        <option value="">all</option>
-        {[...names.value].map(([id, name]) => (
-          <option key={id} value={id}>
-            {name}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  return <Choice name="key" value={value} options={[["", "all"], ...names.value]} onChange={onChange} />;
 }
 
 interface Chosen {
@@ -167,15 +139,13 @@ async function saveCsv(chosen: Chosen): Promise<void> {
     after = page.next;
   } while (after !== null);
   const url = URL.createObjectURL(new Blob([`${lines.join("\r\n")}\r\n`], { type: "text/csv" }));
-  const link = document.createElement("a");
-  [link.href, link.download] = [url, `ledger-${chosen.mode}.csv`];
-  link.click();
+  download(url, `ledger-${chosen.mode}.csv`);
   setTimeout(() => URL.revokeObjectURL(url), 60_000);
 }
 
 /** A cell of CSV. A note that begins like a formula is text to a spreadsheet too. */
-export function cell(value: string | number | null): string {
+function cell(value: string | number | null): string {
   if (typeof value !== "string") return value === null ? "" : String(value);
-  const safe = /^[=+\-@\t\r]/.test(value) ? `'${value}` : value;
+  const safe = isFormula(value) ? `'${value}` : value;
   return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
 }

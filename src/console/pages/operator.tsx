@@ -1,10 +1,8 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import { api, said } from "../api.ts";
-import { counted, grouped } from "../segment.ts";
-import { fail, me } from "../state.ts";
-import { Fact } from "./buy.tsx";
-import { Shown } from "./scroll.tsx";
+import { counted } from "../segment.ts";
+import { fail } from "../state.ts";
+import { Alert, DatasetFacts, Shown, Text, useLoaded } from "./parts.tsx";
 
 interface Account {
   readonly id: string;
@@ -16,14 +14,8 @@ interface Account {
 }
 
 export function AccountsPage() {
-  const accounts = useSignal<readonly Account[]>([]);
+  const { found, load } = useLoaded<{ accounts: readonly Account[] }>("/accounts");
   const [id, problem] = [useSignal(""), useSignal("")];
-  const load = (): void => {
-    api<{ accounts: readonly Account[] }>("GET", "/accounts")
-      .then((found) => (accounts.value = found.accounts))
-      .catch(fail);
-  };
-  useEffect(load, []);
   const make = (event: Event): void => {
     event.preventDefault();
     api("POST", "/accounts", { id: id.value.trim() })
@@ -38,22 +30,13 @@ export function AccountsPage() {
     <>
       <h1>Accounts</h1>
       <form class="card line" onSubmit={make}>
-        <label>
-          New account{" "}
-          <input
-            type="text"
-            required
-            maxLength={63}
-            value={id.value}
-            onInput={(event) => (id.value = event.currentTarget.value)}
-          />
-        </label>
+        <Text label="New account" required maxLength={63} text={id} />
         <button type="submit">Create</button>
         <span class="problem" role="alert">
           {problem.value}
         </span>
       </form>
-      {accounts.value.map((account) => (
+      {found?.accounts.map((account) => (
         <AccountCard key={account.id} account={account} onChange={load} />
       ))}
       <Sessions />
@@ -93,26 +76,8 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
         {counted(live.balance, "credit")} · {counted(keys, "key")} · plan {plan.name}
       </p>
       <form class="row" onSubmit={add}>
-        <label>
-          Credits{" "}
-          <input
-            type="text"
-            inputMode="numeric"
-            required
-            value={credits.value}
-            onInput={(event) => (credits.value = event.currentTarget.value.replace(/[^\d.]/g, ""))}
-          />
-        </label>
-        <label>
-          Note{" "}
-          <input
-            type="text"
-            required
-            maxLength={200}
-            value={note.value}
-            onInput={(event) => (note.value = event.currentTarget.value)}
-          />
-        </label>
+        <Text label="Credits" inputMode="numeric" required text={credits} without={/[^\d.]/g} />
+        <Text label="Note" required maxLength={200} text={note} />
         <button type="submit">Add credits</button>
       </form>
       <div class="head">
@@ -134,9 +99,7 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
         </button>
       </div>
       {link.value === "" ? null : <Shown>{link.value}</Shown>}
-      <p class="problem" role="alert">
-        {problem.value}
-      </p>
+      <Alert text={problem.value} />
     </section>
   );
 }
@@ -150,18 +113,12 @@ interface Session {
 }
 
 function Sessions() {
-  const sessions = useSignal<readonly Session[]>([]);
-  const load = (): void => {
-    api<{ sessions: readonly Session[] }>("GET", "/sessions")
-      .then((found) => (sessions.value = found.sessions))
-      .catch(fail);
-  };
-  useEffect(load, []);
+  const { found, load } = useLoaded<{ sessions: readonly Session[] }>("/sessions");
   return (
     <section class="card" aria-labelledby="sessions">
       <h2 id="sessions">Sessions</h2>
       <ul class="plain">
-        {sessions.value.map(({ account, id, own, role, seen }) => (
+        {found?.sessions.map(({ account, id, own, role, seen }) => (
           <li key={id} class="line">
             <code>{id}</code>
             <span class="soft">
@@ -201,13 +158,7 @@ export function DatasetPage() {
       <section class="card" aria-label="Dataset">
         <table class="facts">
           <tbody>
-            {Object.entries(me.value?.dataset ?? {}).map(([key, value]) => (
-              <Fact
-                key={key}
-                name={key.replaceAll("_", " ")}
-                value={typeof value === "number" ? grouped(value) : (value ?? "")}
-              />
-            ))}
+            <DatasetFacts />
           </tbody>
         </table>
         <p class="soft">

@@ -3,8 +3,8 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { FILTER_KEYS } from "../../contract/filters.ts";
 import { labelOf } from "../segment.ts";
 import { go, place } from "../state.ts";
-import { Dialog } from "./buy.tsx";
 import { keyAct } from "./combobox.tsx";
+import { Dialog } from "./parts.tsx";
 
 interface Target {
   readonly name: string;

@@ -3,8 +3,7 @@ import { useEffect } from "preact/hooks";
 import { api } from "../api.ts";
 import { grouped } from "../segment.ts";
 import { fail, me } from "../state.ts";
-import { Fact } from "./buy.tsx";
-import { Scroll } from "./scroll.tsx";
+import { Choice, DatasetFacts, Fact, Heads, Scroll } from "./parts.tsx";
 
 interface Request {
   readonly at: string;
@@ -18,11 +17,17 @@ interface Request {
 }
 
 const POLL_MS = 2_000;
+const STATUSES = [
+  ["", "all"],
+  ["2", "answered"],
+  ["4", "refused (4xx)"],
+  ["5", "failed (5xx)"],
+] as const;
 
 /** The last calls of the API, as they come. No body and no value of a filter is ever kept. */
 export function RequestsPage() {
   const rows = useSignal<readonly Request[] | undefined>(undefined);
-  const status = useSignal("");
+  const status = useSignal<(typeof STATUSES)[number][0]>("");
   const isLive = useSignal(true);
   useEffect(() => {
     const turn = new AbortController();
@@ -42,15 +47,7 @@ export function RequestsPage() {
     <>
       <h1>Requests</h1>
       <div class="head">
-        <label>
-          status{" "}
-          <select value={status.value} onChange={(event) => (status.value = event.currentTarget.value)}>
-            <option value="">all</option>
-            <option value="2">answered</option>
-            <option value="4">refused (4xx)</option>
-            <option value="5">failed (5xx)</option>
-          </select>
-        </label>
+        <Choice name="status" value={status.value} options={STATUSES} onChange={(next) => (status.value = next)} />
         <label class="tick">
           <input
             type="checkbox"
@@ -66,20 +63,7 @@ export function RequestsPage() {
       <Refused rows={rows.value ?? []} />
       <Scroll name="Requests">
         <table hidden={(rows.value ?? []).length === 0}>
-          <thead>
-            <tr>
-              {["Time", "Call", "Status", "Key", "Request id"].map((name) => (
-                <th key={name} scope="col">
-                  {name}
-                </th>
-              ))}
-              {["ms", "Credits"].map((name) => (
-                <th key={name} scope="col" class="n">
-                  {name}
-                </th>
-              ))}
-            </tr>
-          </thead>
+          <Heads names={["Time", "Call", "Status", "Key", "Request id"]} numbers={["ms", "Credits"]} />
           <tbody>
             {(rows.value ?? []).map((row) => (
               <tr key={row.request_id + row.at}>
@@ -156,13 +140,7 @@ export function PlanPage() {
               value={now.limits.max_depth === null ? "no bound" : grouped(now.limits.max_depth)}
             />
             <Fact name="Counts are remembered, seconds" value={grouped(now.limits.count_cache_seconds)} />
-            {Object.entries(now.dataset).map(([key, value]) => (
-              <Fact
-                key={key}
-                name={`Dataset: ${key.replaceAll("_", " ")}`}
-                value={typeof value === "number" ? grouped(value) : (value ?? "")}
-              />
-            ))}
+            <DatasetFacts before="Dataset: " />
           </tbody>
         </table>
       </section>

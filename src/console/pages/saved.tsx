@@ -1,9 +1,9 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
 import type { Filters } from "../../contract/filters.ts";
 import { api } from "../api.ts";
 import { counted, fragmentOf, grouped, inWords } from "../segment.ts";
 import { count, fail, filters, may, mode, place } from "../state.ts";
+import { Text, useLoaded } from "./parts.tsx";
 
 interface Saved {
   readonly name: string;
@@ -14,14 +14,9 @@ interface Saved {
 
 /** Segments with a name, each with how many it had when it was saved. */
 export function Segments() {
-  const saved = useSignal<readonly Saved[]>([]);
+  const { found, load } = useLoaded<{ segments: readonly Saved[] }>("/segments");
+  const saved = found?.segments ?? [];
   const name = useSignal("");
-  const load = (): void => {
-    api<{ segments: readonly Saved[] }>("GET", "/segments")
-      .then((found) => (saved.value = found.segments))
-      .catch(fail);
-  };
-  useEffect(load, []);
   const act = (work: Promise<unknown>): void => void work.then(load).catch(fail);
   const save = (event: Event): void => {
     event.preventDefault();
@@ -33,11 +28,11 @@ export function Segments() {
   return (
     <section class="card" aria-labelledby="saved">
       <h2 id="saved">Saved segments</h2>
-      {saved.value.length === 0 ? (
+      {saved.length === 0 ? (
         <p class="soft">None yet. A name keeps these filters for you and your colleagues.</p>
       ) : null}
       <ul class="plain">
-        {saved.value.map((each) => {
+        {saved.map((each) => {
           const isShown = JSON.stringify(each.filters) === now && count.value !== undefined;
           const delta = isShown ? (count.value?.count ?? 0) - each.count : 0;
           return (
@@ -63,14 +58,7 @@ export function Segments() {
       </ul>
       {may.value.own ? (
         <form class="line" onSubmit={save}>
-          <input
-            type="text"
-            aria-label="Name of the segment"
-            placeholder="Name"
-            maxLength={80}
-            value={name.value}
-            onInput={(event) => (name.value = event.currentTarget.value)}
-          />
+          <Text aria-label="Name of the segment" placeholder="Name" maxLength={80} text={name} />
           <button type="submit">Save</button>
         </form>
       ) : null}

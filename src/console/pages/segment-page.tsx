@@ -7,6 +7,7 @@ import { count, counting, fail, filters, may, me, mode, setFilters } from "../st
 import { BuyDrawer, Preview } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
+import { Choice, Heads } from "./parts.tsx";
 import { Segments } from "./saved.tsx";
 
 export function SegmentPage() {
@@ -104,16 +105,12 @@ function Breakdown() {
     <section class="card" aria-labelledby="breakdown">
       <div class="head">
         <h2 id="breakdown">Breakdown</h2>
-        <label>
-          by{" "}
-          <select value={key.value} onChange={(event) => (key.value = event.currentTarget.value as FilterKey)}>
-            {BREAKDOWN_KEYS.map((each) => (
-              <option key={each} value={each}>
-                {labelOf(each)}
-              </option>
-            ))}
-          </select>
-        </label>
+        <Choice
+          name="by"
+          value={key.value}
+          options={BREAKDOWN_KEYS.map((each) => [each, labelOf(each)] as const)}
+          onChange={(each) => (key.value = each)}
+        />
         <button
           type="button"
           class="quiet"
@@ -191,14 +188,7 @@ function Rest({
 
 const FacetTable = ({ facets }: { readonly facets: Facets }) => (
   <table>
-    <thead>
-      <tr>
-        <th scope="col">{labelOf(facets.key)}</th>
-        <th scope="col" class="n">
-          People
-        </th>
-      </tr>
-    </thead>
+    <Heads names={[labelOf(facets.key)]} numbers={["People"]} />
     <tbody>
       {[
         ...facets.values,

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { api } from "../api.ts";
 import { counted, grouped } from "../segment.ts";
 import { fail, mode } from "../state.ts";
-import { Scroll } from "./scroll.tsx";
+import { Heads, Scroll, Tabs } from "./parts.tsx";
 
 interface UsageRow {
   readonly day: string | null;
@@ -55,20 +55,20 @@ export function Usage() {
     <section class="card" aria-labelledby="usage">
       <div class="head">
         <h2 id="usage">Credits by day</h2>
-        <fieldset class="tabs" aria-label="Stacked by">
-          {STACKS.map((each) => (
-            <button key={each} type="button" aria-pressed={by.value === each} onClick={() => (by.value = each)}>
-              by {each}
-            </button>
-          ))}
-        </fieldset>
-        <fieldset class="tabs" aria-label="How far back">
-          {[30, 90].map((each) => (
-            <button key={each} type="button" aria-pressed={days.value === each} onClick={() => (days.value = each)}>
-              {each} days
-            </button>
-          ))}
-        </fieldset>
+        <Tabs
+          name="Stacked by"
+          all={STACKS}
+          chosen={by.value}
+          text={(each) => `by ${each}`}
+          onChoose={(each) => (by.value = each)}
+        />
+        <Tabs
+          name="How far back"
+          all={[30, 90]}
+          chosen={days.value}
+          text={(each) => `${each} days`}
+          onChoose={(each) => (days.value = each)}
+        />
       </div>
       <Plot days={byDay} />
       <ul class="legend">
@@ -128,16 +128,7 @@ const Days = ({ days, names }: { readonly days: readonly Day[]; readonly names: 
     <summary>As table</summary>
     <Scroll name="Credits by day">
       <table data-testid="usage">
-        <thead>
-          <tr>
-            <th scope="col">Day (UTC)</th>
-            {[...names, "all"].map((name) => (
-              <th key={name} scope="col" class="n">
-                {name}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <Heads names={["Day (UTC)"]} numbers={[...names, "all"]} />
         <tbody>
           {days
             .filter(({ credits }) => credits > 0)

@@ -1,8 +1,7 @@
 import { open } from "node:fs/promises";
 import { Readable } from "node:stream";
-import { grouped } from "../../contract/text.ts";
+import { grouped, isFormula } from "../../contract/text.ts";
 import { CliError } from "../../errors.ts";
-import { isFormula } from "../../render/csv-bytes.ts";
 import { cellOf, type JsonValue } from "../../render/values.ts";
 import { optional } from "../optional.ts";
 import { days, micros, survey, type TypedColumn, valueIn, type WholeOptions } from "./survey.ts";

@@ -1,4 +1,5 @@
 import { creditsToNumber } from "../../contract/money.ts";
+import { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } from "../new-account.ts";
 import {
   administered,
   bad,
@@ -48,10 +49,10 @@ async function accounts({ parts }: ConsoleCall) {
 
 async function makeAccount({ body, parts, visitor }: ConsoleCall) {
   const id = textOf(body.id, "id", 63);
-  if (!/^[a-z0-9][a-z0-9-]*$/.test(id)) throw bad("id is of lower-case letters, digits and hyphens, such as acme");
+  if (!ACCOUNT_ID.test(id)) throw bad(`${ACCOUNT_ID_RULE}, such as acme`);
   const name = body.name === undefined ? id : textOf(body.name, "name", 80);
-  const made = await administered(parts.store.createAccount(id, name, { by: byOf(visitor) }));
-  return { id: made.id };
+  await administered(newAccount(parts.store, { id, name }, byOf(visitor)));
+  return { id };
 }
 
 /** @throws ConsoleRefusal 404 */
