@@ -6,6 +6,7 @@ import { checkFilters } from "../../src/contract/filters.ts";
 import type { Company, Person } from "../../src/contract/records.ts";
 import { generateInto } from "../../src/dataset/build/generate.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
+import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { suggestFor } from "../../src/dataset/build/suggest.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
@@ -73,6 +74,7 @@ describe("every format gives the same records", () => {
   test("Parquet, CSV, TSV and NDJSON as DuckDB writes them, plain and packed", async () => {
     const instance = await startDuckDb(SMALL);
     const connection = await instance.connect();
+    await addNormalForms(connection);
     await generateInto(connection, { people: 300, seed: 9 });
     const copies: Record<string, string> = {
       "p.parquet": "FORMAT parquet",
@@ -85,7 +87,9 @@ describe("every format gives the same records", () => {
       "p.ndjson.zst": "FORMAT json, COMPRESSION zstd",
     };
     for (const [name, options] of Object.entries(copies)) {
-      await connection.run(`COPY staged_people TO '${join(folder, name)}' (${options})`);
+      await connection.run(
+        `COPY (SELECT * EXCLUDE (address, company_address) FROM staged_people) TO '${join(folder, name)}' (${options})`,
+      );
     }
     for (const [name, options] of [
       ["c.parquet", "FORMAT parquet"],

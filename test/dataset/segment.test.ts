@@ -113,6 +113,36 @@ test("whole addresses are keys of the index, and a bare slug is a range of it", 
   ]);
 });
 
+test("the normal form of every character is the contract's, alone, between others and beside marks", async () => {
+  const duckdb = await startDuckDb(SMALL);
+  const connection = await duckdb.connect();
+  await addNormalForms(connection);
+  const texts = [
+    "c",
+    "'aΣ' || c || 'B'",
+    "'I ' || c || chr(775) || chr(803) || c || chr(769)",
+    "chr(4352) || c || chr(4520)",
+  ];
+  const planes = [
+    [1, 0xd7ff],
+    [0xe000, 0xffff],
+    [0x10400, 0x1049f],
+    [0x1d100, 0x1d1ff],
+    [0x1f000, 0x1faff],
+    [0x2f800, 0x2fa1f],
+    [0xe0000, 0xe01ff],
+  ];
+  for (const [first, last] of planes) {
+    const found = await connection.runAndReadAll(
+      `SELECT x, normal_form(x) FROM (SELECT unnest([${texts.join(", ")}]) AS x
+        FROM (SELECT chr(i::INTEGER) AS c FROM range(${first}, ${Number(last) + 1}) AS t (i)))`,
+    );
+    const wrong = found.getRowsJS().filter(([text, form]) => (normalForm(String(text)) || null) !== form);
+    expect(wrong).toEqual([]);
+  }
+  duckdb.closeSync();
+});
+
 test("what SQL does by itself is what the functions of the contract do", async () => {
   const duckdb = await startDuckDb(SMALL);
   const connection = await duckdb.connect();
@@ -131,6 +161,14 @@ test("what SQL does by itself is what the functions of the contract do", async (
     "xn--mnchen-3ya",
     ":443",
     "https://",
+    "HTTP://",
+    "//",
+    "?x=/y",
+    "#",
+    "ſ",
+    "K",
+    "İ",
+    "@",
     " ",
     "ü",
     "~",

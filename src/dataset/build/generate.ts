@@ -9,6 +9,7 @@ import {
   TAIL_SLOTS,
 } from "./generate-pools.ts";
 import { COMPANY_ENDS, COMPANY_HEADS, COMPANY_TAILS } from "./generate-words.ts";
+import { PERSON_FORMS } from "./normal-sql.ts";
 
 export interface GenerateOptions {
   /** 1..4,000,000,000. */
@@ -161,6 +162,6 @@ SELECT 'p' || ${hex("scramble(i, 1)")} AS id,
   CASE WHEN b % 25 < 3 THEN NULL WHEN b % 25 < 6 THEN 500 ELSE c1 END::BIGINT AS connections,
   CASE WHEN (b >> 6) % 7 = 0 THEN NULL ELSE f1 END::BIGINT AS followers,
   company_name, company_domain, company_network_url,
-  ${day("(d >> 5) % 540")} AS updated_at
+  ${day("(d >> 5) % 540")} AS updated_at, ${PERSON_FORMS}
 FROM worded`;
 }

@@ -40,6 +40,16 @@ export const ADDRESSES: Readonly<Record<ImportKind, Readonly<Record<string, "add
   companies: { company_network_url: "address_form", domain: "domain_form" },
 };
 
+/** Fields of which a value that cannot be used is left out, rather than its row. */
+export const lenientFields = (kind: ImportKind): readonly string[] => [
+  "updated_at",
+  ...Object.keys(ADDRESSES[kind]),
+  ...INTEGERS[kind],
+];
+
+/** The column of a raw table with what of a lenient field can be used: a canonical address, a number, a time. */
+export const usableOf = (field: string): string => `usable_${field}`;
+
 /** Reads a map (docs/dataset.md), for people alone, or the other way round (`{"Job Title": "title"}`). @throws InputError */
 export function parseMap(text: string, source: string): ImportMap {
   let value: unknown;

@@ -3,14 +3,16 @@ import { literal } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
 import { fieldSql, isNested, parquetSql, typedNumberSql } from "./import-files.ts";
 import {
-  ADDRESSES,
   type Columns,
   fieldsOf,
   type ImportKind,
   type ImportMap,
   INTEGERS,
   identityOf,
+  lenientFields,
+  usableOf,
 } from "./import-map.ts";
+import { usableSql } from "./import-values.ts";
 
 const MAX_VALUE = 100_000;
 
@@ -64,7 +66,7 @@ export function csvRows(kind: ImportKind, path: string, columns: Columns, hasEsc
   const values = fieldsOf(kind).map((field) => {
     if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
     const value = plainText(field, hasEscapes);
-    return `CASE WHEN trim(${value}, ${WHITE}) NOT IN (${NOTHING}) THEN ${value} END AS ${field}`;
+    return `CASE WHEN ${trimmed(value)} NOT IN (${NOTHING}) THEN ${value} END AS ${field}`;
   });
   return `SELECT ${values.join(", ")}, CASE WHEN detail IS NOT NULL THEN 'broken_line' END AS problem, detail,
     ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
@@ -93,7 +95,7 @@ export function ndjsonRows(
     const number = typedNumberSql(`(${text})::DOUBLE`, `(${text})`, true);
     return `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ${number} ELSE ${text} END AS ${field}`;
   });
-  const texts = present.filter((field) => field !== "specialties" && !isLenient(kind, field));
+  const texts = present.filter((field) => field !== "specialties" && !lenientFields(kind).includes(field));
   const notText = texts.map(
     (field) =>
       `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
@@ -112,40 +114,53 @@ export function ndjsonRows(
 const jsonPath = (parts: readonly string[]): string =>
   parts.map((part) => `/${part.replaceAll("~", "~0").replaceAll("/", "~1")}`).join("");
 
-/** Whether a value that cannot be used is left out, rather than its row. */
-const isLenient = (kind: ImportKind, field: string): boolean =>
-  field === "updated_at" || INTEGERS[kind].includes(field) || field in ADDRESSES[kind];
-
 const WHITE = "e' \\t\\r\\n'";
 
-/** A cell without the white space around it, as the map's values say; NULL where nothing is left. */
-function cleaned(kind: ImportKind, field: string, values: ImportMap["values"]): string {
-  const cell = `nullif(trim(${field}, ${WHITE}), '')`;
+/** A cell without the white space around it, NULL where nothing is left. Most have none, which is told by the ends. */
+const trimmed = (field: string): string =>
+  `CASE WHEN ascii(${field}) > 32 AND NOT (suffix(${field}, ' ') OR suffix(${field}, e'\\n') OR suffix(${field}, e'\\r') OR suffix(${field}, e'\\t'))
+    THEN ${field} ELSE nullif(trim(${field}, ${WHITE}), '') END`;
+
+/** What the map's values make of a cell. */
+function mapped(field: string, values: ImportMap["values"]): string {
   const cases = Object.entries(values[field] ?? {}).map(
     ([from, to]) => `WHEN ${literal(normalForm(from))} THEN ${to === null || to === "" ? "NULL" : literal(to)}`,
   );
-  const mapped = cases.length === 0 ? cell : `CASE normal_form(${cell}) ${cases.join(" ")} ELSE ${cell} END`;
-  return isLenient(kind, field) ? `CASE WHEN lower(${mapped}) NOT IN (${NO_VALUE}) THEN ${mapped} END` : mapped;
+  return cases.length === 0 ? field : `CASE normal_form(${field}) ${cases.join(" ")} ELSE ${field} END`;
 }
 
+/** The words for nothing have at most four letters. */
+const meant = (field: string): string =>
+  `CASE WHEN strlen(${field}) > 4 OR lower(${field}) NOT IN (${NO_VALUE}) THEN ${field} END`;
+
 /** Rows of a source as they go into the raw table: values cleaned, the id settled, `reason` where a row is refused. */
-export function checkedSql(kind: ImportKind, source: string, file: number, values: ImportMap["values"]): string {
+export function checkedSql(kind: ImportKind, source: string, file: number, map: ImportMap): string {
   const fields = fieldsOf(kind);
+  const lenient = lenientFields(kind);
+  const usable = usableSql(kind, map.numbers);
+  const each = (of: (field: string) => string): string => fields.map((field) => `${of(field)} AS ${field}`).join(", ");
+  const line = "problem, detail, text, line";
+  let rows = `SELECT ${each(trimmed)}, ${line} FROM (${source})`;
+  if (Object.keys(map.values).length > 0)
+    rows = `SELECT ${each((field) => mapped(field, map.values))}, ${line} FROM (${rows})`;
+  rows = `SELECT ${each((field) => (lenient.includes(field) ? meant(field) : field))}, ${line} FROM (${rows})`;
+  rows = `SELECT *, ${lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`).join(", ")} FROM (${rows})`;
   const identity = identityOf(kind).join(", ");
   const tooLong = (then: (field: string) => string): string =>
-    fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ");
+    fields
+      .map((field) => `WHEN strlen(${field}) > ${MAX_VALUE} AND length(${field}) > ${MAX_VALUE} THEN ${then(field)}`)
+      .join(" ");
   const letter = kind === "people" ? "p" : "c";
   const keys = kind === "people" ? ["network_url"] : ["company_network_url", "domain"];
-  const known = keys.map((key) => `'${key} ' || ${ADDRESSES[kind][key] ?? ""}(${key})`);
+  const known = keys.map((key) => `'${key} ' || ${usableOf(key)}`);
   const row = fields.map((field) => `coalesce(${field}, chr(30))`).join(", chr(31), ");
   return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
         ELSE '${letter}' || left(md5(coalesce(${known.join(", ")}, 'row ' || concat(${row}))), 20) END,
-      ${fields.slice(1).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN detail END,
+      ${fields.slice(1).join(", ")}, ${lenient.map(usableOf).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN detail END,
       CASE WHEN reason IS NOT NULL THEN text END, ${file}, line
     FROM (SELECT * EXCLUDE (problem, detail), CASE WHEN problem IS NOT NULL THEN problem
         WHEN coalesce(${identity}) IS NULL THEN 'no_identity' ${tooLong(() => "'too_long'")} END AS reason,
         CASE WHEN problem IS NOT NULL THEN detail WHEN coalesce(${identity}) IS NULL THEN 'none of ${identity} has a value'
           ${tooLong((field) => `concat('${field} has ', length(${field}), ' characters')`)} END AS detail
-      FROM (SELECT ${fields.map((field) => `${cleaned(kind, field, values)} AS ${field}`).join(", ")}, problem, detail, text, line
-        FROM (${source})))`;
+      FROM (${rows}))`;
 }

@@ -6,7 +6,17 @@ import type { InputFile } from "../text/input-file.ts";
 import { openTextFile, readRows, type TextFile, type TextOptions } from "../text/rows.ts";
 import type { BuildOptions } from "./build.ts";
 import { findFiles, parquetColumns, unreadable } from "./import-files.ts";
-import { type Columns, columnNames, fieldsOf, findColumns, type ImportKind, type ImportMap } from "./import-map.ts";
+import {
+  type Columns,
+  columnNames,
+  fieldsOf,
+  findColumns,
+  type ImportKind,
+  type ImportMap,
+  INTEGERS,
+  lenientFields,
+  usableOf,
+} from "./import-map.ts";
 import { checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
 import type { Reason, RejectFile } from "./rejects.ts";
 
@@ -73,6 +83,9 @@ export async function stageTable(staging: Staging, kind: ImportKind, names: read
 
 export async function createRaw(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
   const fields = fieldsOf(kind).map((field) => `${field} VARCHAR`);
+  for (const field of lenientFields(kind)) {
+    fields.push(`${usableOf(field)} ${INTEGERS[kind].includes(field) ? "BIGINT" : "VARCHAR"}`);
+  }
   await connection.run(
     `CREATE TABLE raw_${kind} (${fields.join(", ")}, reason VARCHAR, detail VARCHAR, text VARCHAR, file INTEGER, line BIGINT)`,
   );
@@ -160,7 +173,7 @@ async function stageParquet(
   index: number,
   onBytes: (done: number) => void,
 ): Promise<number> {
-  const source = checkedSql(kind, parquetRows(kind, file, columns, types), index, map.values);
+  const source = checkedSql(kind, parquetRows(kind, file, columns, types), index, map);
   await runWatched(connection, `INSERT INTO raw_${kind} ${source}`, options.sleep, (part) =>
     onBytes(part * file.bytes),
   );
@@ -184,7 +197,7 @@ function stageText(
     const source = text.dialect
       ? csvRows(kind, path, columns, hasEscapes)
       : ndjsonRows(kind, path, columns, text.header, hasEscapes);
-    await connection.run(`INSERT INTO raw_${kind} ${checkedSql(kind, source, index, map.values)}`);
+    await connection.run(`INSERT INTO raw_${kind} ${checkedSql(kind, source, index, map)}`);
     await rm(path);
   });
 }

@@ -2,7 +2,15 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { DEPARTMENTS } from "../../contract/departments.ts";
 import { normalForm } from "../../contract/normalise.ts";
 import { literal, scalar, toNumber } from "../duckdb.ts";
-import { ADDRESSES, fieldsOf, type ImportKind, INTEGERS, type NumberStyle } from "./import-map.ts";
+import {
+  ADDRESSES,
+  fieldsOf,
+  type ImportKind,
+  INTEGERS,
+  lenientFields,
+  type NumberStyle,
+  usableOf,
+} from "./import-map.ts";
 
 /** Departments that are not one of the 20, or missing: they became "Other". */
 export interface DepartmentReport {
@@ -16,23 +24,25 @@ const departmentSql = `CASE normal_form(department) ${DEPARTMENT_CASES} ELSE 'Ot
 
 /** @param most how many values are named */
 export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
-  const taken = "FROM raw_people WHERE reason IS NULL";
-  const missing = toNumber(await scalar(connection, `SELECT count(*) ${taken} AND department IS NULL`));
-  const unknown = `${taken} AND department IS NOT NULL AND ${departmentSql} = 'Other' AND normal_form(department) IS DISTINCT FROM 'other'`;
-  const total = toNumber(await scalar(connection, `SELECT count(*) ${unknown}`));
-  const top = await connection.runAndReadAll(
-    `SELECT department, count(*) AS people ${unknown} GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${most}`,
-  );
-  const examples = top.getRowsJS().map(([value, people]) => ({ value: String(value), people: toNumber(people) }));
-  return { unknown: total, missing, examples };
+  const found = await connection.runAndReadAll(`SELECT department, people FROM
+      (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
+    WHERE department IS NULL OR (${departmentSql} = 'Other' AND normal_form(department) IS DISTINCT FROM 'other') ORDER BY 2 DESC, 1`);
+  const rows = found.getRowsJS().map(([value, people]) => ({ value, people: toNumber(people) }));
+  const unknown = rows.filter(({ value }) => value !== null);
+  return {
+    unknown: unknown.reduce((sum, { people }) => sum + people, 0),
+    missing: rows.find(({ value }) => value === null)?.people ?? 0,
+    examples: unknown.slice(0, most).map(({ value, people }) => ({ value: String(value), people })),
+  };
 }
 
 /** `2025-03-01`, a timestamp with or without offset (then UTC), or an epoch in seconds or milliseconds. */
-const timestampSql = `strftime(coalesce(
+const timestampSql = `CASE WHEN regexp_full_match(updated_at, '[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
+  THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN updated_at END ELSE strftime(coalesce(
   CASE WHEN regexp_full_match(updated_at, '[0-9]{9,10}') THEN make_timestamp(updated_at::BIGINT * 1000000)
     WHEN regexp_full_match(updated_at, '[0-9]{12,13}') THEN make_timestamp(updated_at::BIGINT * 1000) END,
   CASE WHEN regexp_full_match(updated_at, '[0-9]{4}-[0-9]{2}-[0-9]{2}.*') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
-), '%Y-%m-%dT%H:%M:%SZ')`;
+), '%Y-%m-%dT%H:%M:%SZ') END`;
 
 /** A whole number from 0 to 9007199254740991, else NULL (docs/dataset.md, Values): what may be read two ways is left out. */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
@@ -51,7 +61,15 @@ function wholeSql(field: string, numbers: NumberStyle | undefined): string {
     }
   }
   const number = `TRY_CAST(CASE ${shapes.join(" ")} END AS BIGINT)`;
-  return `CASE WHEN ${number} <= 9007199254740991 THEN ${number} END`;
+  return `CASE WHEN regexp_full_match(${field}, '[0-9]{1,15}') THEN ${field}::BIGINT WHEN ${number} <= 9007199254740991 THEN ${number} END`;
+}
+
+/** By field: what of a value can be used, of those of which some cannot be: NULL for these. Computed once, while rows are read. */
+export function usableSql(kind: ImportKind, numbers: NumberStyle | undefined): Readonly<Record<string, string>> {
+  const usable: Record<string, string> = { updated_at: timestampSql };
+  for (const [field, form] of Object.entries(ADDRESSES[kind])) usable[field] = `${form}(${field})`;
+  for (const field of INTEGERS[kind]) usable[field] = wholeSql(field, numbers);
+  return usable;
 }
 
 /** Values that were left out because they cannot be used: an address without a host, a date that is none, `500+` for a number. */
@@ -64,17 +82,13 @@ export interface ClearedReport {
 export async function clearedReport(
   connection: DuckDBConnection,
   kind: ImportKind,
-  numbers: NumberStyle | undefined,
   most = 5,
 ): Promise<Record<string, ClearedReport>> {
   const cleared: Record<string, ClearedReport> = {};
-  const checks: Record<string, string> = { updated_at: timestampSql };
-  for (const [field, form] of Object.entries(ADDRESSES[kind])) checks[field] = `${form}(${field})`;
-  for (const field of INTEGERS[kind]) checks[field] = wholeSql(field, numbers);
-  for (const [field, usable] of Object.entries(checks)) {
+  for (const field of lenientFields(kind)) {
     const found = await connection.runAndReadAll(
       `SELECT ${field}, count(*), sum(count(*)) OVER ()::BIGINT FROM raw_${kind}
-       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usable} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${most}`,
+       WHERE reason IS NULL AND ${field} IS NOT NULL AND ${usableOf(field)} IS NULL GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT ${most}`,
     );
     const rows = found.getRowsJS();
     if (rows.length === 0) continue;
@@ -87,12 +101,15 @@ export async function clearedReport(
 /** The first word of a name and the rest, whatever white space is between them: U+3000 in Japanese, U+00A0 in French. */
 const NAME_PARTS = "'(?s)^[\\s\\p{Z}]*([^\\s\\p{Z}]+)[\\s\\p{Z}]*(.*?)[\\s\\p{Z}]*$'";
 
-/** `staged_people` and `staged_companies` from the raw rows that are taken. */
-export async function typedTables(connection: DuckDBConnection, numbers: NumberStyle | undefined): Promise<void> {
-  for (const kind of ["people", "companies"] as const) {
-    await connection.run(`CREATE TABLE staged_${kind} AS ${typedSql(kind, numbers)}`);
-    await connection.run(`DROP TABLE raw_${kind}`);
-  }
+/** `staged_people`, a view of the raw people that are taken, and `staged_companies`. */
+export async function typedTables(connection: DuckDBConnection): Promise<void> {
+  const forms = [
+    `${usableOf("network_url")} AS address`,
+    `${usableOf("company_network_url")} AS company_address`,
+    "rowid AS place",
+  ];
+  await connection.run(`CREATE VIEW staged_people AS ${typedSql("people", forms)}`);
+  await connection.run(`CREATE TABLE staged_companies AS ${typedSql("companies")}; DROP TABLE raw_companies`);
 }
 
 const LOCATION = "coalesce(location, nullif(concat_ws(', ', city, state, country), ''))";
@@ -113,16 +130,15 @@ const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = 
 };
 
 /** The raw rows that are taken, with the values and types of records. @param more further columns of the raw table */
-export function typedSql(kind: ImportKind, numbers: NumberStyle | undefined, more: readonly string[] = []): string {
+export function typedSql(kind: ImportKind, more: readonly string[] = []): string {
+  const lenient = lenientFields(kind);
   const columns = fieldsOf(kind).map((field) => {
-    const address = ADDRESSES[kind][field];
     const special = SPECIAL[kind][field];
     if (special !== undefined) return `${special} AS ${field}`;
-    if (INTEGERS[kind].includes(field)) return `${wholeSql(field, numbers)} AS ${field}`;
-    if (address === "domain_form") return `domain_form(${field}) AS ${field}`;
-    if (address === "address_form") return `CASE WHEN address_form(${field}) IS NOT NULL THEN ${field} END AS ${field}`;
-    if (field === "updated_at") return `${timestampSql} AS ${field}`;
-    return field;
+    // An address stays as it is written.
+    if (ADDRESSES[kind][field] === "address_form")
+      return `CASE WHEN ${usableOf(field)} IS NOT NULL THEN ${field} END AS ${field}`;
+    return lenient.includes(field) ? `${usableOf(field)} AS ${field}` : field;
   });
   return `SELECT ${[...columns, ...more].join(", ")} FROM raw_${kind} WHERE reason IS NULL`;
 }
@@ -146,8 +162,8 @@ export async function deriveCompanies(connection: DuckDBConnection): Promise<num
     },
   ];
   await connection.run(`CREATE TABLE employers AS
-    SELECT rowid AS place, address_form(company_network_url) AS address, company_network_url, company_domain AS domain, company_name AS name,
-      normal_form(company_name) AS plain FROM staged_people
+    SELECT place, company_address AS address, company_network_url, company_domain AS domain, company_name AS name,
+      CASE WHEN company_address IS NULL AND company_domain IS NULL THEN normal_form(company_name) END AS plain FROM staged_people
     WHERE coalesce(company_network_url, company_domain, company_name) IS NOT NULL`);
   // A bare slug stands for the whole address where somebody gives that.
   await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL FROM (

@@ -60,7 +60,7 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
     if (input.dryRun) throw new DryRunEnd();
   };
   try {
-    await buildDataset({ name: sourceOf(input), version, stage }, options);
+    await buildDataset({ name: sourceOf(input), version, stage, rows: "raw_people" }, options);
   } catch (error) {
     if (!(error instanceof DryRunEnd)) throw error;
   }
@@ -108,10 +108,10 @@ async function stageFiles(
     await checkRefused(input, people, companies, rejects);
     const departments = await departmentReport(connection);
     const cleared = {
-      ...(await clearedReport(connection, "people", map.numbers)),
-      ...(await clearedReport(connection, "companies", map.numbers)),
+      ...(await clearedReport(connection, "people")),
+      ...(await clearedReport(connection, "companies")),
     };
-    await typedTables(connection, map.numbers);
+    await typedTables(connection);
     const derived = input.companies.length > 0 ? 0 : await deriveCompanies(connection);
     return {
       version,

@@ -1,23 +1,117 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
-import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../contract/normalise.ts";
+import { canonicalAddress, canonicalDomain, normalForm } from "../../contract/normalise.ts";
+import { literal } from "../duckdb.ts";
 
-// They give what contract/normalise.ts gives, NULL where nothing is left. Plain ASCII takes a path inside DuckDB, the rest goes to JavaScript.
+type Range = readonly [first: number, last: number];
+
+/** Where the characters of names and headlines are; each one is tried. The last three have no case and no other form. */
+const TRIED: readonly Range[] = [
+  [0x21, 0x7e],
+  [0xa1, 0x33ff],
+  [0xa490, 0xabff],
+  [0xfe00, 0xfe0f],
+  [0x1f000, 0x1faff],
+];
+const SIMPLE: readonly Range[] = [
+  [0x3400, 0x4dbf],
+  [0x4e00, 0x9fff],
+  [0xac00, 0xd7a3],
+];
+/** Neither white space nor part of another character. */
+const APART = "\u0001";
+const WHITE = /[\p{White_Space}\ufeff]/u;
+/** What may become one character with the one before it, or change places with the next. */
+const JOINS = /[\p{M}\u1100-\u11ff\ud7b0-\ud7ff]/u;
+
+// No pattern here ignores case: then the long s and the sign of Kelvin, which are other letters in normal form, would match too.
+const BEFORE_HOST = "([hH][tT][tT][pP][sS]?://)?([wW][wW][wW][.])?";
+const ADDRESS = `${BEFORE_HOST}[A-Za-z0-9_.~-]+(/[A-Za-z0-9_.~-]+)+/?`;
+const DOMAIN = `${BEFORE_HOST}[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+/?`;
+const bare = (text: string): string =>
+  `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, -1) ELSE ${text} END), '^(https?://)?(www[.])?', '')`;
+
+/** What a source of people adds to the columns of their records, once for all steps that follow. */
+export const PERSON_FORMS =
+  "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
+
+/**
+ * Adds the macros `normal_form`, `address_form`, `domain_form` and `slug_of` to a connection. They give what contract/normalise.ts gives,
+ * NULL where nothing is left. Which characters DuckDB's own functions treat as ours do is asked of both; a text with others goes to
+ * JavaScript, a few microseconds each on the main thread.
+ */
 export async function addNormalForms(connection: DuckDBConnection): Promise<void> {
   await registerText(connection, "js_normal_form", (text) => normalForm(text) || null);
   await registerText(connection, "js_address_form", (text) => canonicalAddress(text) ?? null);
   await registerText(connection, "js_domain_form", (text) => canonicalDomain(text) ?? null);
-  await registerText(connection, "js_slug_of", slugOf);
+  known ??= findClasses(connection).catch((error: unknown) => {
+    known = undefined;
+    throw error;
+  });
+  const { plain, composed } = await known;
+  const words = (of: string): string => literal(`[${of}]+( [${of}]+)*`);
   const macros = {
-    normal_form: "WHEN regexp_full_match(x, '[!-~]+( [!-~]+)*') THEN lower(x) ELSE js_normal_form(x)",
-    address_form:
-      "WHEN regexp_full_match(x, '[a-z0-9_.~-]+(/[a-z0-9_.~-]+)*') AND NOT starts_with(x, 'www.') AND NOT contains(x, 'xn--') THEN x ELSE js_address_form(x)",
-    domain_form:
-      "WHEN regexp_full_match(x, '[a-z0-9_-]+(\\.[a-z0-9_-]+)+') AND NOT starts_with(x, 'www.') AND NOT contains(x, 'xn--') THEN x ELSE js_domain_form(x)",
+    normal_form: `WHEN regexp_full_match(x, ${words(plain)}) THEN lower(x)
+      WHEN regexp_full_match(x, ${words(composed)}) THEN nfc_normalize(lower(nfc_normalize(x))) ELSE js_normal_form(x)`,
+    address_form: `WHEN contains(lower(x), 'xn--') THEN js_address_form(x) WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
+      WHEN regexp_full_match(x, '[A-Za-z0-9_.~-]+') THEN lower(x)
+      WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*') THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,
+    // Of "www.example" nothing with a dot is left.
+    domain_form: `WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?www[.][^.]*') THEN js_domain_form(x)
+      WHEN regexp_full_match(x, '${DOMAIN}') THEN ${bare("x")} ELSE js_domain_form(x)`,
     slug_of: "WHEN NOT contains(x, '/') THEN x ELSE regexp_extract(x, '[^/]*$')",
   };
   for (const [name, cases] of Object.entries(macros)) {
     await connection.run(`CREATE OR REPLACE TEMP MACRO ${name}(x) AS CASE WHEN x IS NULL THEN NULL ${cases} END`);
   }
+}
+
+interface Classes {
+  readonly plain: string;
+  readonly composed: string;
+}
+
+let known: Promise<Classes> | undefined;
+
+/**
+ * Classes of characters for a pattern. Of a text of `plain` ones the normal form is its lower case: none joins its neighbour, and each is
+ * lower-cased alike by both. Texts of `composed` ones have their parts put together before and after.
+ */
+async function findClasses(connection: DuckDBConnection): Promise<Classes> {
+  const reader = await connection.runAndReadAll(
+    `SELECT i, c, lower(c), nfc_normalize(lower(nfc_normalize(c))) FROM (SELECT i, chr(i) AS c
+      FROM (SELECT unnest(range(first, last + 1))::INTEGER AS i FROM (VALUES ${TRIED.map(([first, last]) => `(${first}, ${last})`).join(", ")}) AS t (first, last)))`,
+  );
+  const [codes = [], characters = [], lowers = [], boths = []] = reader.getColumnsJS() as [number[], ...string[][]];
+  const all = characters.join(APART);
+  const each = (form: (text: string) => string): readonly string[] => form(all).split(APART);
+  const [nfd, nfkc, nfkd] = (["NFD", "NFKC", "NFKD"] as const).map((name) => each((text) => text.normalize(name)));
+  const plain = new Set<number>();
+  const composed = new Set<number>();
+  const parted: string[] = [];
+  for (const [index, form] of each(normalForm).entries()) {
+    const character = characters[index] ?? "";
+    const code = codes[index] ?? 0;
+    const parts = nfd?.[index] ?? "";
+    const isText = !WHITE.test(character) && nfkd?.[index] === parts;
+    if (isText && form === boths[index]) composed.add(code);
+    else if (parts !== character) parted.push(parts);
+    const isWhole = nfkc?.[index] === character && form.normalize("NFKC") === form;
+    if (isText && isWhole && form === lowers[index] && !JOINS.test(character + form)) plain.add(code);
+  }
+  // A capital I with a dot, which they lower-case otherwise, may also come in two parts.
+  for (const parts of parted) composed.delete([...parts].at(-1)?.codePointAt(0) ?? 0);
+  return { plain: classOf(plain), composed: classOf(composed) };
+}
+
+function classOf(codes: ReadonlySet<number>): string {
+  const ranges: [number, number][] = SIMPLE.map(([first, last]) => [first, last]);
+  for (const code of codes) {
+    const range = ranges.at(-1);
+    if (range && range[1] === code - 1) range[1] = code;
+    else ranges.push([code, code]);
+  }
+  const escaped = (code: number): string => `\\x{${code.toString(16)}}`;
+  return ranges.map(([first, last]) => `${escaped(first)}-${escaped(last)}`).join("");
 }
 
 async function registerText(

@@ -6,6 +6,7 @@ import { currentVersion, type DatasetMeta, newVersion, readPointer } from "../la
 import { readSuppression, suppressionDir } from "../suppression.ts";
 import { dropPrevious } from "../versions.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
+import { PERSON_FORMS } from "./normal-sql.ts";
 import { companiesOf, loadRecords, peopleOf } from "./records-table.ts";
 
 /** Nobody of the dataset is suppressed: it stays as it is. */
@@ -29,9 +30,12 @@ export async function rebuildDataset(
     const store = new RecordStore(folder);
     try {
       const people = peopleLeft(store, meta, suppression, options);
-      const left = await loadRecords(connection, scratch, "staged_people", PERSON_FIELDS, people);
+      const left = await loadRecords(connection, scratch, "people_left", PERSON_FIELDS, people);
       removed = meta.people - left;
       if (removed === 0) throw new NothingToDo();
+      await connection.run(
+        `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS} FROM people_left; DROP TABLE people_left`,
+      );
       await loadRecords(connection, scratch, "staged_companies", COMPANY_FIELDS, companiesOf(store));
     } finally {
       await store.close();
