@@ -1114,6 +1114,7 @@ $headcountTree = @{
       'link' = 'print a link that signs in to the console'
       'sessions' = 'list and end sessions of the console'
       'suppress' = 'leave people out of the dataset, also of later imports'
+      'forget' = 'delete a person from the dataset, stored replies and the console'
       'verify' = 'recompute the ledger''s and the dataset''s invariants'
     }
     Flags = [ordered]@{
@@ -1675,6 +1676,22 @@ $headcountTree = @{
     }
     Arguments = @(@{ Kind = 'text' })
     Many = $true
+  }
+  'service forget' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--dry-run' = @{ Text = 'only list what would be deleted'; Value = $null }
+      '-y' = @{ Text = 'do not ask'; Value = $null }
+      '--yes' = @{ Text = 'do not ask'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $false
   }
   'service verify' = @{
     Commands = [ordered]@{

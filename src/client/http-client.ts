@@ -157,6 +157,7 @@ class HttpClient implements ServiceClient {
         (next === null || (typeof next === "string" && next !== "") ? next : undefined),
       total: whole(header(headers, "x-total-count") ?? total ?? total_count ?? total_results),
       replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
+      withheld: whole(header(headers, "x-suppressed-count")) ?? 0,
     };
   }
 

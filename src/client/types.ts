@@ -145,6 +145,8 @@ export interface PageReply {
   readonly nextCursor: string | null | undefined;
   readonly total: number | undefined;
   readonly replayed: boolean;
+  /** People of the page whom the service leaves out by now. */
+  readonly withheld: number;
 }
 
 export interface PaidCallOptions {

@@ -296,6 +296,11 @@ function printSummary(
   if (receipt.reused > 0) {
     printer.note(`notice: ${counted(receipt.reused, one, many)} bought before, and not paid for again`);
   }
+  if (receipt.withheld > 0) {
+    printer.note(
+      `notice: the service itself leaves out ${counted(receipt.withheld, "person", "people")} of the segment since it was counted`,
+    );
+  }
   if (receipt.suppressed > 0) {
     printer.say(
       `notice: ${counted(receipt.suppressed, one, many)} on the suppression list: paid for, and left out of the output`,

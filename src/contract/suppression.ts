@@ -84,6 +84,11 @@ export class Suppression {
             .digest("hex");
   }
 
+  /** Keyed hashes: they name nobody. */
+  get marks(): ReadonlySet<string> {
+    return this.#marks;
+  }
+
   get isEmpty(): boolean {
     return this.#marks.size === 0;
   }

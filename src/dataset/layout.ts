@@ -9,6 +9,7 @@ import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite"
  *                  served before it, last first; replaced by rename, so it is always whole
  *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, counts.bin, records.db, meta.json, in-use.db
  *   build-*        a version that is being written; nothing refers to it
+ *   suppression/   the list of people who are left out (suppression.ts); left-out.json: whom of them a version is known to be without
  *   lock.db        one builder at a time; the lock is SQLite's, so it dies with the process that held it
  */
 
@@ -206,6 +207,22 @@ export async function removeUnused(datasetDir: string): Promise<void> {
       // Where a file is still open on Windows this fails, and the next import tries again.
       await rm(path, { recursive: true, force: true }).catch(() => undefined);
     }
+  }
+}
+
+/** Removes every version but the current one, waiting for those that are still read. @returns the folders that are read at the end of the wait */
+export async function purgeOldVersions(
+  datasetDir: string,
+  sleep: (ms: number) => Promise<void>,
+  patienceMs: number,
+): Promise<readonly string[]> {
+  if ((await readPointer(datasetDir)) === undefined) return [];
+  for (let waited = 0; ; waited += 200) {
+    await withBuildLock(datasetDir, sleep, () => removeUnused(datasetDir));
+    const current = await readPointer(datasetDir);
+    const left = (await readdir(datasetDir)).filter((name) => /^(?:v|build)-/.test(name) && name !== current?.folder);
+    if (left.length === 0 || waited >= patienceMs) return left;
+    await sleep(200);
   }
 }
 

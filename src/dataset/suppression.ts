@@ -1,8 +1,15 @@
-import { readFile } from "node:fs/promises";
+import { readFile, rename, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { NOBODY_SUPPRESSED, parseSuppressed, SUPPRESSION_FILES, Suppression } from "../contract/suppression.ts";
 import { InputError } from "./text/input-file.ts";
+
+/** Where a service finds whom it leaves out: the list's folder, and the folders of its datasets, which say whom they are without. */
+export interface PeopleFolders {
+  readonly suppression: string;
+  readonly dataset: string;
+  readonly testDataset: string;
+}
 
 /** Beside the versions of a dataset. Every build leaves out who is on the list there. */
 export const suppressionDir = (datasetDir: string): string => join(datasetDir, "suppression");
@@ -23,6 +30,30 @@ export async function readSuppression(folder: string): Promise<Suppression> {
   } catch (error) {
     const what = `the suppression list in ${folder} cannot be used: ${(error as Error).message}`;
     throw new InputError(what, "restore the folder from a backup, or remove it whole and add the people again");
+  }
+}
+
+/** Whom a version of a dataset was built without. Whoever is added to the list later is looked for in every page until the next build. */
+const leftOutFile = (datasetDir: string): string => join(datasetDir, "left-out.json");
+
+/** Notes that nobody of the list is in a version. */
+export async function noteLeftOut(datasetDir: string, version: string, { marks }: Suppression): Promise<void> {
+  const draft = `${leftOutFile(datasetDir)}.new`;
+  await writeFile(draft, JSON.stringify({ version, marks: [...marks] }), { mode: 0o600, flush: true });
+  await rename(draft, leftOutFile(datasetDir));
+}
+
+/** The version of a dataset that is known to be without some people, and their marks; undefined where none is. */
+export async function readLeftOut(
+  datasetDir: string,
+): Promise<{ readonly version: string; readonly marks: ReadonlySet<string> } | undefined> {
+  const text = await readFile(leftOutFile(datasetDir), "utf8").catch(unlessMissing);
+  try {
+    const { version, marks } = JSON.parse(text ?? "") as { version: string; marks: readonly string[] };
+    return { version, marks: new Set(marks) };
+  } catch {
+    // Nothing is known: every page is looked through.
+    return undefined;
   }
 }
 

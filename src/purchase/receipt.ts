@@ -38,6 +38,8 @@ export interface Receipt {
   readonly duplicates: number;
   /** Of the distinct rows, those that were paid for and left out of the output: headcount suppress. */
   readonly suppressed: number;
+  /** Rows of the segment that the service itself leaves out since it was counted: X-Suppressed-Count. */
+  readonly withheld: number;
   /** Rows that earlier runs paid for, and this one took from them. */
   readonly reused: number;
   /** Companies that the service does not know: free. */
@@ -97,6 +99,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     distinct: distinct.distinct,
     duplicates: distinct.duplicates,
     suppressed: distinct.suppressed,
+    withheld: withheldOf(run),
     reused: state.owned,
     misses: state.misses,
     unit_cost: creditsToNumber(bought.price),
@@ -107,7 +110,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     complete:
       shortfall === null &&
       narrowed?.whole !== null &&
-      (bought.ended === "all" || (isWhole && state.rows >= quote.rows)),
+      (bought.ended === "all" || (isWhole && state.rows + withheldOf(run) >= quote.rows)),
     shortfall,
     dataset_version: plan.dataset_version,
     started: plan.created_at,
@@ -115,6 +118,9 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     output: null,
   };
 }
+
+const withheldOf = ({ state }: Run): number =>
+  [...state.units.values()].reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
 
 function filtersOf(target: Target): unknown {
   if (target.kind !== "search") return null;
@@ -154,7 +160,7 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
   if (missing.unsure > 0) {
     return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
   }
-  const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows : 0);
+  const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows - withheldOf(run) : 0);
   if (fewer <= 0) return null;
   const unreached = run.plan.unreached ?? [];
   const behind = unreached.reduce((sum, { count }) => sum + count, 0);

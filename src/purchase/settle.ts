@@ -96,7 +96,7 @@ export class Settlement {
       this.#buffer.add(unit, undefined);
       return;
     }
-    this.#budget.learnPrice(creditsOf(settled.used), settled.rows);
+    this.#budget.learnPrice(creditsOf(settled.used), placesOf(settled));
     this.#learn(unit, settled);
     // A reply without rows is read once more when its turn comes, and says itself what it is.
     if (settled.rows > 0 || settled.impossible !== undefined) this.#check(unit);
@@ -133,6 +133,7 @@ export class Settlement {
     await turn();
     const { page, problem } = read(reply.body, this.#kind);
     const rows = page?.length ?? 0;
+    const withheld = Math.min(reply.withheld, Math.max(0, unit.intent.perPage - rows));
     const used = charged ?? (page === undefined ? flown.hold : this.#budget.priceOf(rows));
     try {
       // Some services answer a look-up that found nothing with a success: free, as a 404 is.
@@ -149,6 +150,7 @@ export class Settlement {
           ...(datasetVersion === undefined ? {} : { version: datasetVersion }),
           ...(requestId === undefined ? {} : { requestId }),
           ...(replayed ? { replayed: true } : {}),
+          ...(withheld > 0 ? { withheld } : {}),
           ...(miss ? { miss: true } : {}),
         },
         reply.body,
@@ -157,7 +159,7 @@ export class Settlement {
       this.#budget.kept(atMost);
     }
     if (charged === undefined) this.#sayGuess();
-    else this.#budget.learnPrice(charged, rows);
+    else this.#budget.learnPrice(charged, rows + withheld);
     this.#written += reply.body.length;
     if (rows > 0) this.#rowBytes = Math.max(this.#rowBytes, reply.body.length / rows);
     if (page !== undefined) this.#repeats.see(unit, page);
@@ -217,7 +219,7 @@ export class Settlement {
     const { version, cursorLength } = settled;
     if (cursorLength !== undefined) this.#flight.stop(cursorTooLong(cursorLength));
     if (version !== undefined && datasetVersion !== null && version !== datasetVersion) this.#movedTo = version;
-    this.#remaining.learn(intent, settled);
+    this.#remaining.learn(intent, { ...settled, rows: placesOf(settled) });
   }
 
   #finish({ unit }: Flown, page: Page | undefined): void {
@@ -244,7 +246,8 @@ export class Settlement {
   #check({ intent, settled }: Unit): void {
     if (settled === undefined) return;
     const { run, datasetVersion, source } = this.#options;
-    const { rows, impossible } = settled;
+    const { impossible } = settled;
+    const rows = placesOf(settled);
     const drawn = source.page === undefined ? 0 : (source.count(intent.target) ?? 0);
     const used = creditsOf(settled.used);
     const [now, quoted] = [this.#budget.priceOf(rows), priceOf(rows, creditsOf(run.plan.unit_price))];
@@ -255,6 +258,9 @@ export class Settlement {
     else if (this.#movedTo !== undefined) this.#flight.stop(datasetMoved(datasetVersion, this.#movedTo));
   }
 }
+
+/** Rows of the segment that a page is, those that it no longer shows among them: they were paid for, and the next page begins behind them. */
+const placesOf = ({ withheld = 0, rows }: Pick<SettledRecord, "rows" | "withheld">): number => rows + withheld;
 
 function read(body: Buffer, kind: RecordKind): { readonly page?: Page; readonly problem?: unknown } {
   try {

@@ -32,6 +32,8 @@ export interface SettledRecord extends LogRecord {
   readonly t: "settled";
   readonly n: number;
   readonly rows: number;
+  /** Rows of the segment that the page was paid for and no longer shows: the service suppresses them. */
+  readonly withheld?: number;
   readonly used: CreditText;
   /** What the service said that it charged, where that cannot be; it is booked as 0. */
   readonly impossible?: CreditText;

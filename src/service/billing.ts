@@ -12,6 +12,7 @@ import type { CostedCall } from "../contract/records.ts";
 import type { Answer, Call } from "./call.ts";
 import type { Account, Budget, HoldRequest, Store, StoredKey } from "./ledger/ledger.ts";
 import { ended, invalid, Problem, suspended } from "./problem.ts";
+import type { SuppressedPeople } from "./suppressed.ts";
 
 /** What the work of a paid call brought. */
 export interface Bought {
@@ -30,6 +31,8 @@ export interface Purchase {
   /** Rows asked for: the hold is for all of them. */
   readonly rows: number;
   readonly idempotency: HoldRequest["idempotency"];
+  /** Who has to be left out of a stored reply by now. */
+  readonly suppressed: SuppressedPeople;
   /** Runs only once the credits are held. A Problem that it throws is the answer, free of charge. */
   readonly work: () => Promise<Bought>;
   /** Whether there is nobody left to answer: then nothing is charged. */
@@ -69,8 +72,10 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
       throw hold.why === "suspended"
         ? suspended()
         : ended(`the API key ${hold.why === "revoked" ? "was revoked" : "expired"}`);
-    case "replay":
-      return { ...hold.reply, headers: { ...hold.reply.headers, "idempotent-replayed": "true" } };
+    case "replay": {
+      const reply = await order.suppressed.shown(hold.reply);
+      return { ...reply, headers: { ...reply.headers, "idempotent-replayed": "true" } };
+    }
     case "in_flight":
       throw new Problem(409, ["a call with this Idempotency-Key is still in flight; retry in 1 s"], {
         "retry-after": "1",

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { type Credits, credits, ZERO } from "../contract/money.ts";
 import type { ReloadOptions } from "../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../dataset/engine.ts";
+import { type PeopleFolders, suppressionDir } from "../dataset/suppression.ts";
 import { makeApiKey } from "./keys.ts";
 import { StoreConflictError } from "./ledger/errors.ts";
 import type { NewKey, Store } from "./ledger/ledger.ts";
@@ -46,11 +47,20 @@ export interface DataFolder {
   readonly engine: Engine;
   readonly store: Store;
   readonly testEngine: () => Promise<Engine>;
+  readonly leftOut: PeopleFolders;
   close(): Promise<void>;
 }
 
 /** Where a data folder keeps its dataset versions. */
 export const datasetDir = (dir: string): string => join(dir, "dataset");
+/** The dataset of test keys. */
+export const testDatasetDir = (dir: string): string => join(dir, "test-dataset");
+
+export const peopleFolders = (dir: string): PeopleFolders => ({
+  suppression: suppressionDir(datasetDir(dir)),
+  dataset: datasetDir(dir),
+  testDataset: testDatasetDir(dir),
+});
 
 /** A text that names a place on the network rather than a file. */
 const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
@@ -95,13 +105,15 @@ export async function openDataFolder(dir: string, options: DataFolderOptions = {
   const store = await openStore(dir, options);
   try {
     const engine = await openEngine(dir, options);
+    const leftOut = peopleFolders(dir);
     let test: Promise<Engine> | undefined;
     return {
       dir,
       engine,
       store,
+      leftOut,
       testEngine() {
-        test ??= openTestDataset(join(dir, "test-dataset")).catch((error: unknown) => {
+        test ??= openTestDataset(leftOut.testDataset, leftOut.suppression).catch((error: unknown) => {
           test = undefined;
           throw error;
         });

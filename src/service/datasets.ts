@@ -1,31 +1,48 @@
 import type { Engine } from "../dataset/engine.ts";
+import type { PeopleFolders } from "../dataset/suppression.ts";
 import { type Clocks, CountCache } from "./count-cache.ts";
 import type { KeyMode } from "./ledger/ledger.ts";
+import { SuppressedPeople } from "./suppressed.ts";
 
 /** A dataset with the cache of its counts: one for live keys, one for test keys. They share nothing. */
 export interface ServedDataset {
   readonly engine: Engine;
   readonly counts: CountCache;
+  readonly suppressed: SuppressedPeople;
 }
 
 /** The datasets by the mode of a key. That of test keys is opened at the first call with one; without it they see the live one. */
-export async function serveDatasets(live: Engine, openTest: (() => Promise<Engine>) | undefined, clocks: Clocks) {
-  const serve = async (engine: Engine): Promise<ServedDataset> => ({
-    engine,
-    counts: await CountCache.over(engine, clocks),
-  });
-  const served = await serve(live);
+export async function serveDatasets(
+  live: Engine,
+  openTest: (() => Promise<Engine>) | undefined,
+  clocks: Clocks,
+  people: PeopleFolders | undefined,
+) {
+  const suppressed = new SuppressedPeople(people?.suppression);
+  const serve = async (engine: Engine, datasetDir: string | undefined): Promise<ServedDataset> => {
+    const shown = datasetDir === undefined ? engine : suppressed.over(engine, datasetDir);
+    return { engine: shown, counts: await CountCache.over(shown, clocks), suppressed };
+  };
+  const served = await serve(live, people?.dataset);
   let test: Promise<ServedDataset> | undefined;
-  return async (mode: KeyMode): Promise<ServedDataset> => {
-    if (mode === "live" || openTest === undefined) return served;
-    test ??= openTest()
-      .then(serve)
-      .catch((error: unknown) => {
-        // Not for ever: the next call tries again.
-        test = undefined;
-        throw error;
-      });
-    return test;
+  return {
+    async dataset(mode: KeyMode): Promise<ServedDataset> {
+      if (mode === "live" || openTest === undefined) return served;
+      test ??= openTest()
+        .then((engine) => serve(engine, people?.testDataset))
+        .catch((error: unknown) => {
+          // Not for ever: the next call tries again.
+          test = undefined;
+          throw error;
+        });
+      return test;
+    },
+    /** Goes over to newer versions, where there are some, although nobody asks. */
+    look(): void {
+      const looked = [served.engine.current?.(), test?.then(({ engine }) => engine.current?.())];
+      // What fails is told by whoever asks next.
+      for (const each of looked) each?.catch(() => undefined);
+    },
   };
 }
 

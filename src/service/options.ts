@@ -1,4 +1,5 @@
 import type { Engine } from "../dataset/engine.ts";
+import type { PeopleFolders } from "../dataset/suppression.ts";
 import type { Fault } from "./faults.ts";
 import type { Store } from "./ledger/ledger.ts";
 
@@ -18,6 +19,8 @@ export interface ServiceOptions {
   readonly store: Store;
   /** The small synthetic dataset of test keys, opened at the first call with one. Without it test keys see the live dataset. */
   readonly testEngine?: () => Promise<Engine>;
+  /** Where the list of people is whom no answer has. Without it there is none. */
+  readonly leftOut?: PeopleFolders;
   readonly host?: string;
   readonly port?: number;
   readonly now?: () => number;

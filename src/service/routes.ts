@@ -27,6 +27,7 @@ import {
   readSearch,
   refuseQuery,
 } from "./requests.ts";
+import { LEFT_OUT } from "./suppressed.ts";
 
 export interface RouteOptions {
   readonly store: Store;
@@ -121,7 +122,7 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
   const { key } = admitted(request);
   const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
   const idempotency = idempotencyOf(request, `${canonical}\n${pagingIdentity(paging)}`);
-  const { engine } = await options.dataset(key.mode);
+  const { engine, suppressed } = await options.dataset(key.mode);
   if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
   const magic = magicOf(key, () => magicOfFilters(filters, true));
   const work = () =>
@@ -130,14 +131,14 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
       return boughtPage(page, paging, version, canonical, "/v1/person/search");
     });
-  return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, work, magic });
+  return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, suppressed, work, magic });
 }
 
 async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   const { key } = admitted(request);
   const { lookup } = readEnrich(queryOf(request));
   const idempotency = idempotencyOf(request, companyKey(lookup));
-  const { engine } = await options.dataset(key.mode);
+  const { engine, suppressed } = await options.dataset(key.mode);
   const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
   const work = () =>
     onOneVersion(engine, async (version) => {
@@ -145,7 +146,7 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
       if (company === undefined) throw companyMiss(lookup);
       return { rows: 1, resultJson: company.record, headers: { "x-dataset-version": version } };
     });
-  return buy(request, options, { costed: "company_enrich", rows: 1, idempotency, work, magic });
+  return buy(request, options, { costed: "company_enrich", rows: 1, idempotency, suppressed, work, magic });
 }
 
 async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -153,7 +154,7 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
   const { lookup, paging } = readEmployees(queryOf(request), options.maxDepth);
   const segment = companyKey(lookup);
   const idempotency = idempotencyOf(request, `${segment}\n${pagingIdentity(paging)}`);
-  const { engine } = await options.dataset(key.mode);
+  const { engine, suppressed } = await options.dataset(key.mode);
   if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
   const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
   const work = () =>
@@ -169,13 +170,22 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
       const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
       return boughtPage(page, paging, version, segment, target);
     });
-  return buy(request, options, { costed: "company_employees", rows: paging.perPage, idempotency, work, magic });
+  return buy(request, options, {
+    costed: "company_employees",
+    rows: paging.perPage,
+    idempotency,
+    suppressed,
+    work,
+    magic,
+  });
 }
 
 function buy(
   request: FastifyRequest,
   { sleep, store, timeouts }: RouteOptions,
-  order: Pick<Purchase, "costed" | "rows" | "idempotency" | "work"> & { readonly magic: Magic | undefined },
+  order: Pick<Purchase, "costed" | "rows" | "idempotency" | "suppressed" | "work"> & {
+    readonly magic: Magic | undefined;
+  },
 ): Promise<Answer> {
   const { account, key } = admitted(request);
   return purchase(store, {
@@ -214,9 +224,11 @@ function boughtPage(found: RecordPage, paging: Paging, version: string, segment:
     "x-page": String(paging.page),
     "x-per-page": String(paging.perPage),
   };
-  const rows = found.records.length;
-  const next = paging.offset + rows;
-  if (rows > 0 && next < found.total) {
+  const { leftOut = 0, records } = found;
+  const rows = records.length;
+  if (leftOut > 0) headers[LEFT_OUT] = String(leftOut);
+  const next = paging.offset + rows + leftOut;
+  if (next > paging.offset && next < found.total) {
     const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
     headers["x-next-cursor"] = cursor;
     // After a cursor no page of this size may begin where this one ends.
@@ -226,7 +238,7 @@ function boughtPage(found: RecordPage, paging: Paging, version: string, segment:
       ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
       : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;
   }
-  return { rows, resultJson: `[${found.records.join(",")}]`, headers };
+  return { rows, resultJson: `[${records.join(",")}]`, headers };
 }
 
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>

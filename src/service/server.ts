@@ -45,7 +45,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   const host = options.host ?? "127.0.0.1";
   const metricsHost = options.metricsHost ?? "127.0.0.1";
-  const dataset = await serveDatasets(options.engine, options.testEngine, clocks);
+  const { dataset, look } = await serveDatasets(options.engine, options.testEngine, clocks, options.leftOut);
   await store.recover(0);
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
@@ -103,7 +103,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     await app.http.close();
     throw error;
   }
-  return running(app, host, { limiter, log, metrics, browser, drainMs: timeouts.drain });
+  const parts = { limiter, log, metrics, browser, drainMs: timeouts.drain };
+  // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
+  return running(app, host, { ...parts, look });
 }
 
 interface Closing {
@@ -112,14 +114,16 @@ interface Closing {
   readonly metrics: Metrics | undefined;
   readonly browser: ServedConsole | undefined;
   readonly drainMs: number;
+  readonly look: () => void;
 }
 
 function running(app: App, host: string, parts: Closing): RunningService {
-  const { browser, limiter, log, metrics } = parts;
+  const { browser, limiter, log, look, metrics } = parts;
   const { port } = app.http.server.address() as AddressInfo;
   const url = addressOf(host, port);
   const flushing = setInterval(() => {
     limiter.flush().catch((error: unknown) => log.fault("flush", error));
+    look();
   }, FLUSH_MS);
   flushing.unref();
   log.event("listening", { url });

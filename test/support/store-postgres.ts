@@ -37,6 +37,7 @@ function serverUser(): { uid?: number; gid?: number } {
 
 export interface PostgresCluster {
   readonly url: string;
+  readonly folder: string;
   readonly port: number;
   /** The postmaster's process id. */
   readonly pid: () => number;
@@ -97,6 +98,7 @@ export async function startCluster(): Promise<PostgresCluster> {
   };
   const cluster: PostgresCluster = {
     url: `postgres://headcount:${password}@127.0.0.1:${port}/postgres`,
+    folder,
     port,
     pid,
     start: async () => {

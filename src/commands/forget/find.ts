@@ -99,13 +99,13 @@ export async function learn(
   }
 }
 
-interface Met {
+export interface Met {
   readonly who: Identity;
   readonly service: string;
 }
 
 /** Records are of one person where they share an address, or an id of the same service. */
-function requireOne(word: string, found: readonly Met[]): void {
+export function requireOne(word: string, found: readonly Met[]): void {
   const people: Set<string>[] = [];
   for (const { who, service } of found) {
     const names = [who.address, who.id === undefined ? undefined : `${service} ${who.id}`].filter(

@@ -67,7 +67,7 @@ export async function withStore<Result>(
 }
 
 /** Who runs this, for the audit. */
-function actor({ env }: Context): string {
+export function actor({ env }: Context): string {
   try {
     return `cli:${userInfo().username}`;
   } catch {

@@ -6,6 +6,7 @@ import * as credits from "./credits.ts";
 import * as dataset from "./dataset.ts";
 import * as entries from "./entries.ts";
 import { addFolderOptions } from "./folder.ts";
+import * as forget from "./forget.ts";
 import * as generate from "./generate.ts";
 import * as importData from "./import.ts";
 import * as keys from "./keys.ts";
@@ -45,6 +46,7 @@ export function register(program: Command, context: Context): void {
     link,
     sessions,
     suppress,
+    forget,
     verify,
   ])
     part.register(service, context);

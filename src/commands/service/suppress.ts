@@ -40,7 +40,12 @@ The last one lets the person in again with the next import. A dataset in ClickHo
 /** Serves nobody who is on the list; where a process died in between, the same command again does it. */
 async function rebuild(options: Options, context: Context): Promise<void> {
   const built = await withBuild(options, context, async (setup) => {
-    const { rebuildDataset } = await import("../../dataset/build/rebuild.ts");
+    const [{ rebuildDataset }, { peopleFolders }] = await Promise.all([
+      import("../../dataset/build/rebuild.ts"),
+      import("../../service/data-folder.ts"),
+    ]);
+    const { suppression, testDataset } = peopleFolders(await folderOf(options, context));
+    await rebuildDataset({ ...setup, datasetDir: testDataset, suppression });
     return rebuildDataset(setup);
   });
   const said =

@@ -26,6 +26,12 @@ export const HEADERS: Readonly<Record<string, Header>> = {
   ),
   "X-Dataset-Version": header("Version of the dataset that answered.", string, "20261001-093000-32ba0b"),
   "X-Total-Count": header("Rows that match in all, over every page.", integer, 2_614),
+  "X-Suppressed-Count": header(
+    "People of this page who are suppressed since it was bought, or since the dataset was built: `result` lacks them.",
+    positive,
+    1,
+    false,
+  ),
   "X-Page": header("Number of this page, counting from 1.", positive, 1),
   "X-Per-Page": header("Size of a page.", { ...positive, maximum: PER_PAGE_MAX }, 25),
   "X-Next-Cursor": header(

@@ -63,6 +63,7 @@ Limits hold per key, in fixed windows of a minute and of a UTC day. Every answer
 \`Idempotency-Key\` is an extension of this service to the three paid calls. Make one key per call and send it on every retry of that call:
 
 - The same key with the same request within 24 hours brings the stored reply back, byte for byte, with \`Idempotent-Replayed: true\`. Nothing is charged again.
+- People who were suppressed or forgotten since are not in it; \`X-Suppressed-Count\` tells how many. \`credits_used\` stays what was charged.
 - The same key with another request is a 422.
 - While the first call is still being answered the second gets a 409 with \`Retry-After: 1\`.
 - Errors are not stored: a retry after one does the work.

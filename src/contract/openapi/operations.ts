@@ -24,7 +24,15 @@ const BODY_ERRORS = {
 const LOOKUP_ERRORS = { "404": "NotFound", "422": "UnprocessableQuery" } as const;
 
 const LOOKUP = ["Domain", "CompanyNetworkUrl", "Name", "Id"] as const;
-const PEOPLE_HEADERS = ["X-Total-Count", "X-Page", "X-Per-Page", "X-Next-Cursor", "Link", "X-Dataset-Version"] as const;
+const PEOPLE_HEADERS = [
+  "X-Total-Count",
+  "X-Page",
+  "X-Per-Page",
+  "X-Suppressed-Count",
+  "X-Next-Cursor",
+  "Link",
+  "X-Dataset-Version",
+] as const;
 
 const envelope = (summary: string, result: Json, used: number, remaining = 3_766): Example => ({
   summary,

@@ -4,7 +4,7 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { RecordWriter } from "../embedded/record-store.ts";
 import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "../layout.ts";
-import { readSuppression, removeSuppressed, suppressionDir } from "../suppression.ts";
+import { noteLeftOut, readSuppression, removeSuppressed, suppressionDir } from "../suppression.ts";
 import { keyCompanies, LINK_KEY, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { sortKeys, sortPeople } from "./sort-people.ts";
@@ -177,4 +177,6 @@ async function leaveOut(
   const rows = `SELECT s.id, s.network_url, coalesce(s.company_domain, k.domain)
     FROM (SELECT *, ${LINK_KEY} AS link_key FROM staged_people) s LEFT JOIN company_of k ON k.link_key = s.link_key`;
   await removeSuppressed(connection, source.rows ?? "staged_people", rows, list);
+  // Of a version that is not published yet: until then the one that is served counts as built without anybody.
+  if (!list.isEmpty) await noteLeftOut(datasetDir, source.version, list);
 }

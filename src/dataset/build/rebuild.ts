@@ -2,8 +2,8 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS, PERSON_FIELDS, type Person } from "../../contract/records.ts";
 import type { Suppression } from "../../contract/suppression.ts";
 import { RecordStore } from "../embedded/record-store.ts";
-import { currentVersion, type DatasetMeta, newVersion, readPointer } from "../layout.ts";
-import { readSuppression, suppressionDir } from "../suppression.ts";
+import { currentVersion, type DatasetMeta, markInUse, newVersion, readPointer } from "../layout.ts";
+import { noteLeftOut, readSuppression, suppressionDir } from "../suppression.ts";
 import { dropPrevious } from "../versions.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
@@ -26,13 +26,16 @@ export async function rebuildDataset(
   const stage = async (connection: DuckDBConnection, scratch: string): Promise<void> => {
     const { folder, meta } = await currentVersion(datasetDir);
     name = meta.source;
-    const suppression = await readSuppression(suppressionDir(datasetDir));
+    const suppression = await readSuppression(options.suppression ?? suppressionDir(datasetDir));
     const store = new RecordStore(folder);
     try {
       const people = peopleLeft(store, meta, suppression, options);
       const left = await loadRecords(connection, scratch, "people_left", PERSON_FIELDS, people);
       removed = meta.people - left;
-      if (removed === 0) throw new NothingToDo();
+      if (removed === 0) {
+        await noteLeftOut(datasetDir, meta.version, suppression);
+        throw new NothingToDo();
+      }
       await connection.run(
         `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS} FROM people_left; DROP TABLE people_left`,
       );
@@ -63,5 +66,23 @@ async function* peopleLeft(
     const { id, network_url, company_domain } = JSON.parse(record) as Person;
     const named = { id, address: network_url ?? undefined, domain: company_domain ?? undefined };
     if (!suppression.hides(named)) yield record;
+  }
+}
+
+/** Every person of the current version as JSON text, in public order; nobody where there is no dataset. */
+export async function* currentPeople(
+  datasetDir: string,
+  { onProgress, signal }: Pick<BuildOptions, "signal" | "onProgress">,
+): AsyncGenerator<string> {
+  if ((await readPointer(datasetDir)) === undefined) return;
+  const { folder, meta } = await currentVersion(datasetDir);
+  const mark = markInUse(folder);
+  const store = new RecordStore(folder);
+  const onRead = (done: number): void => onProgress?.({ phase: "read", done, total: meta.people });
+  try {
+    yield* peopleOf(store, meta.people, signal, onRead);
+  } finally {
+    await store.close();
+    mark.release();
   }
 }

@@ -170,8 +170,12 @@ const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-
 /** Epoch milliseconds: so long the replies of its first pages can be had again. */
 export const keptUntil = ({ createdAt }: ConsoleExport): number => createdAt + IDEMPOTENCY_TTL_MS;
 
-/** The bodies of its pages in order, from the stored replies. @throws ConsoleRefusal 410 where one is no longer kept: never short */
-export async function* storedPages(store: ExportsOptions["store"], item: ConsoleExport): AsyncGenerator<string> {
+/** The bodies of its pages in order, from the stored replies, without the suppressed. @throws ConsoleRefusal 410 where one is no longer kept: never short */
+export async function* storedPages(
+  { dataset, store }: Pick<ExportsOptions, "dataset" | "store">,
+  item: ConsoleExport,
+): AsyncGenerator<string> {
+  const { suppressed } = await dataset(item.mode);
   for (let page = 0; page < item.pages; page++) {
     const reply = await store.console.storedReply(item.accountId, item.mode, "person_search", pageKey(item, page));
     if (reply === undefined) {
@@ -181,6 +185,6 @@ export async function* storedPages(store: ExportsOptions["store"], item: Console
         `page ${page + 1} of ${item.pages} is no longer kept: replies are kept for 24 hours`,
       );
     }
-    yield reply.body;
+    yield (await suppressed.shown(reply)).body;
   }
 }

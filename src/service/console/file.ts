@@ -55,8 +55,8 @@ export async function sendFile(
 const nameOf = ({ id, profiles, rows }: ConsoleExport): string =>
   rows < profiles ? `people-${id}-first-${rows}` : `people-${id}`;
 
-async function* pagesOf({ store }: ConsoleParts, item: ConsoleExport): AsyncGenerator<Page> {
-  for await (const body of storedPages(store, item)) yield Page.read(Buffer.from(body), "person");
+async function* pagesOf(parts: ConsoleParts, item: ConsoleExport): AsyncGenerator<Page> {
+  for await (const body of storedPages(parts, item)) yield Page.read(Buffer.from(body), "person");
 }
 
 /** As a file of the client: with the columns of its first page where no later page has more. */

@@ -31,7 +31,7 @@ export interface PageOptions {
 
 const ROWS = "x-rows";
 
-/** How many rows a stored page has. */
+/** How many rows of the segment a stored page is. */
 export const rowsOf = ({ headers }: StoredReply): number => Number(headers[ROWS] ?? 0);
 
 /** What was charged for a stored page, whatever a person costs by now. */
@@ -44,16 +44,18 @@ export function chargeOf({ body }: StoredReply): Credits {
 /** Buys one page by the rules of every paid call: hold, work, settle. @throws Problem; ConsoleRefusal where the dataset moved */
 export async function buyPage(order: PageOrder, options: PageOptions): Promise<StoredReply> {
   const { account, canonical, filters, idempotencyKey, key, offset, rows, version } = order;
-  const { engine } = options.served;
+  const { engine, suppressed } = options.served;
   const identity = `console\n${canonical}\n${version}\n${offset} ${rows}`;
   const work = () =>
     onOneVersion(engine, async (now): Promise<Bought> => {
       if (now !== version) throw moved();
       const page = await engine.people(filters, { offset, limit: rows });
+      const { leftOut = 0, records } = page;
       return {
-        rows: page.records.length,
-        resultJson: `[${page.records.join(",")}]`,
-        headers: { "x-dataset-version": now, [ROWS]: String(page.records.length) },
+        rows: records.length,
+        resultJson: `[${records.join(",")}]`,
+        // Rows of the segment: the export goes on behind them, whoever of them is left out.
+        headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut) },
       };
     });
   return await purchase(options.store, {
@@ -62,6 +64,7 @@ export async function buyPage(order: PageOrder, options: PageOptions): Promise<S
     account,
     costed: "person_search",
     rows,
+    suppressed,
     idempotency: { key: idempotencyKey, requestHash: createHash("sha256").update(identity).digest("hex") },
     work: () => within(work(), options.workTimeoutMs),
     vanished: () => false,

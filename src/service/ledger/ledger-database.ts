@@ -17,6 +17,8 @@ export interface LedgerDatabase {
   money(durability: Durability, request: MoneyRequest, place: Place | undefined): Promise<unknown>;
   verify(): Promise<readonly string[]>;
   tidy(): Promise<void>;
+  /** Overwrites what was deleted from these tables, all of it. @returns false where another process kept that from being done whole */
+  wipe(tables: readonly string[]): Promise<boolean>;
   /** Resolves once all that was asked for is committed or refused. */
   drain(): Promise<void>;
   close(): Promise<void>;

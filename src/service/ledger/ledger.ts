@@ -2,6 +2,7 @@ import { type Credits, credits } from "../../contract/money.ts";
 import type { CostedCall } from "../../contract/records.ts";
 import type { KeyMode, StoredReply } from "../basics.ts";
 import type { ConsoleStore } from "../console-store.ts";
+import type { PeopleStore } from "../people-store.ts";
 
 export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../basics.ts";
 
@@ -293,6 +294,7 @@ export interface Administration {
 /** Accounts, keys, money and idempotency. Amounts are in credits; answers come after the commit, or StoreUnavailableError. */
 export interface Store extends Administration {
   readonly console: ConsoleStore;
+  readonly people: PeopleStore;
 
   /** @param hash from `hashApiKey`. @returns undefined where no such key exists or it was revoked; one that has expired is found */
   findKey(hash: string): Promise<StoredKey | undefined>;

@@ -114,6 +114,20 @@ export class PostgresSession {
     });
   }
 
+  /** A statement that no transaction may hold, however long it takes. */
+  maintain(sql: string): Promise<void> {
+    return this.retried(async (_, left) => {
+      const client = await this.#connect(left);
+      try {
+        await ask(client, { sql, values: [] }, () => 86_400_000);
+        client.release();
+      } catch (error) {
+        client.release(isBroken(error));
+        throw error;
+      }
+    });
+  }
+
   snapshot<Value>(work: (execute: Execute) => Promise<Value>): Promise<Value> {
     const forever = (): number => 86_400_000;
     return this.retried((_, left) =>

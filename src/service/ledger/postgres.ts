@@ -152,6 +152,12 @@ class PostgresLedger implements LedgerDatabase {
   /** PostgreSQL's own vacuum does it. */
   async tidy(): Promise<void> {}
 
+  /** Its own log keeps copies until it reuses the files: docs/personal-data.md says so. */
+  async wipe(tables: readonly string[]): Promise<boolean> {
+    for (const table of tables) await this.#session.maintain(`VACUUM FULL ${table}`);
+    return true;
+  }
+
   async drain(): Promise<void> {
     await Promise.all(this.#running);
   }

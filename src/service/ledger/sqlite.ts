@@ -90,6 +90,7 @@ class SqliteLedger implements LedgerDatabase {
   readonly #database: DatabaseSyncInstance;
   readonly #path: string;
   readonly #now: () => number;
+  readonly #patienceMs: number;
   /** Which files were opened, whatever their paths name by now: the ledger, its log and the log's index. */
   readonly #files: ReadonlyMap<string, number>;
   readonly #statements: Statements;
@@ -102,6 +103,7 @@ class SqliteLedger implements LedgerDatabase {
     this.#statements = new Statements(database);
     this.#path = options.path;
     this.#now = options.now;
+    this.#patienceMs = options.patienceMs;
     this.#files = new Map(["", "-wal", "-shm"].map((end) => [options.path + end, statSync(options.path + end).ino]));
     this.#writer = new GroupCommit(database, {
       apply: (group) => this.#apply(group),
@@ -153,6 +155,27 @@ class SqliteLedger implements LedgerDatabase {
     } catch (error) {
       // Another process is at work: next time.
       if (resultCode(error) !== SQLITE_BUSY) throw translateError(error);
+    }
+  }
+
+  async wipe(): Promise<boolean> {
+    this.#assertOpen();
+    await this.#writer.drain();
+    const emptied = (): boolean => {
+      const [row] = this.#statements.execute({ sql: "PRAGMA wal_checkpoint(TRUNCATE)", values: [] }).rows;
+      return Number(row?.busy) === 0;
+    };
+    try {
+      // Writers of other processes wait for as long as the file is built again.
+      await whileBusy(this.#patienceMs, () => this.#database.exec("VACUUM"));
+      for (let waited = 0; ; waited += 20) {
+        if (emptied()) return true;
+        if (waited >= this.#patienceMs) return false;
+        await new Promise((resolve) => setPause(resolve, 20));
+      }
+    } catch (error) {
+      if (resultCode(error) === SQLITE_BUSY) return false;
+      throw translateError(error);
     }
   }
 

@@ -2,6 +2,7 @@ import { setInterval as setTimer } from "node:timers";
 import { type Credits, credits } from "../../contract/money.ts";
 import type { ConsoleStore } from "../console-store.ts";
 import { sameHash } from "../keys.ts";
+import type { PeopleStore } from "../people-store.ts";
 import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { Administrator } from "./administrator.ts";
 import { headOf } from "./chain/check.ts";
@@ -25,6 +26,7 @@ import {
   type StoredKey,
 } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
+import { peopleStore } from "./people.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** The most idempotency records that one transaction and one heartbeat remove: 500 each second keep up with the busiest service. */
@@ -56,6 +58,7 @@ export class LedgerStore extends Administrator implements Store {
   /** Settlements that were reported as failed although their commit may stand. */
   readonly #doubtful = new Set<string>();
   readonly console: ConsoleStore;
+  readonly people: PeopleStore;
   #heartbeat: NodeJS.Timeout | undefined;
   #registration: Promise<void> | undefined;
   #registered = false;
@@ -63,6 +66,7 @@ export class LedgerStore extends Administrator implements Store {
   constructor(database: LedgerDatabase, options: LedgerStoreOptions, open = new Map<string, Place>()) {
     super(database, options.now, options.actor ?? "service");
     this.console = consoleStore(database, options.now);
+    this.people = peopleStore(database, options.now);
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#open = open;
     if (options.freshMs === undefined) return;

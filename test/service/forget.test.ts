@@ -1,0 +1,319 @@
+import { spawnSync } from "node:child_process";
+import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { parseCredits } from "../../src/contract/money.ts";
+import { suppressedName } from "../../src/contract/suppression.ts";
+import { Disk } from "../../src/runs/disk.ts";
+import { SuppressionList } from "../../src/runs/suppression.ts";
+import { leaveOut } from "../../src/service/suppressed.ts";
+import { tempDir } from "../support/client.ts";
+import { ConsoleClient } from "../support/console.ts";
+import { spentBy, user } from "../support/export.ts";
+import { faultProxy } from "../support/fault-proxy.ts";
+import { CANARY, CANARY_TEXTS, folderWithCanary, holding, type ServedFolder, serveFolder } from "../support/kept.ts";
+import { headcount } from "../support/serve-command.ts";
+import type { TestService } from "../support/service.ts";
+import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
+
+const wait = (ms: number): Promise<void> => new Promise((done) => setTimeout(done, ms));
+const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
+const open: ServedFolder[] = [];
+afterEach(async () => {
+  for (const service of open.splice(0)) await service.close();
+});
+
+async function made(): Promise<string> {
+  const dir = join(tempDir(), "data");
+  await folderWithCanary(dir);
+  return dir;
+}
+
+async function serve(dir: string): Promise<ServedFolder> {
+  const service = await serveFolder(dir);
+  open.push(service);
+  return service;
+}
+
+interface Answer {
+  readonly status: number;
+  readonly replayed: boolean;
+  readonly leftOut: string | null;
+  readonly text: string;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer of any call
+  readonly json: any;
+}
+
+async function post(service: ServedFolder, path: string, body: unknown, order?: string): Promise<Answer> {
+  const response = await fetch(service.url + path, {
+    method: "POST",
+    headers: {
+      authorization: `Bearer ${service.key}`,
+      "content-type": "application/json",
+      ...(order === undefined ? {} : { "idempotency-key": order }),
+    },
+    body: JSON.stringify(body),
+  });
+  const text = await response.text();
+  const { headers, status } = response;
+  const [replayed, leftOut] = [headers.get("idempotent-replayed") === "true", headers.get("x-suppressed-count")];
+  return { status, replayed, leftOut, text, json: JSON.parse(text) };
+}
+
+const search = (service: ServedFolder, filters: unknown, order?: string, perPage = 100) =>
+  post(service, "/v1/person/search", { filters, per_page: perPage }, order);
+const count = async (service: ServedFolder, filters: unknown): Promise<number> =>
+  (await post(service, "/v1/person/count", { filters })).json.result.count;
+
+const forget = (dir: string, word: string, ...more: string[]) =>
+  headcount("service", "forget", word, "--data", dir, ...more);
+
+const verify = (dir: string) => headcount("service", "verify", "--data", dir);
+const money = async ({ store }: ServedFolder) => ({
+  ...(await store.balance("default", "live")),
+  entries: (await store.entries({ accountId: "default", limit: 1_000 })).length,
+});
+
+/** An export of everybody, a saved segment that names the canary, and replies with it. */
+async function history(dir: string): Promise<ServedFolder> {
+  const service = await serve(dir);
+  const plenty = parseCredits("1000000");
+  if (plenty !== undefined) await service.store.grant("default", "live", plenty, "for all that a test asks");
+  await service.store.setPlan("default", { perMinute: 1_000_000, perDay: 1_000_000 });
+  for (const [order, filters] of [
+    ["one", { network_url: CANARY.network_url }],
+    ["two", { department: "Sales" }],
+    ["three", { country: "France" }],
+  ] as const)
+    expect((await search(service, filters, order)).status).toBe(200);
+  const page = new ConsoleClient(service as unknown as TestService, Date.now);
+  const session = await page.enter("operator");
+  const quote = (await page.call(session, "POST", "/quote", { filters: {}, profiles: 241 })).json;
+  const { id } = (await page.call(session, "POST", "/exports", { quote_id: quote.quote_id })).json;
+  await expect.poll(async () => (await page.call(session, "GET", `/exports/${id}`)).json.state).toBe("ready");
+  const filters = JSON.stringify({ network_url: CANARY.network_url });
+  await service.store.console.putSegment("default", { name: "mine", filters, count: 1, countedAt: 1 });
+  await service.store.console.putSegment("default", { name: "others", filters: "{}", count: 1, countedAt: 1 });
+  return service;
+}
+
+describe("headcount service forget", () => {
+  test("no file of the folder has a byte of the person, a running service goes on, and what was charged stays", async () => {
+    const dir = await made();
+    const service = await history(dir);
+    const page = new ConsoleClient(service as unknown as TestService, Date.now);
+    const session = await page.enter("operator");
+    const [{ id } = { id: "" }] = await service.store.console.exports("default", "live");
+    const download = async (): Promise<string> => {
+      const { json } = await page.call(session, "POST", `/exports/${id}/ticket`, { format: "ndjson" });
+      return (await page.send("GET", json.url, { headers: { cookie: session.cookie } })).text;
+    };
+    expect(holding(dir, CANARY_TEXTS).length).toBeGreaterThan(12);
+    expect(await download()).toContain(CANARY.id);
+    const before = await money(service);
+    const planned = await forget(dir, CANARY.id, "--dry-run", "--json");
+    expect(JSON.parse(planned.out)).toEqual({
+      would_forget: {
+        ...{ records: 1, test_records: 0, replies: 3, exports: 1 },
+        filters: [{ kind: "segment", account: "default", id: "mine" }],
+      },
+    });
+    expect((await forget(dir, CANARY.id)).code).toBe(2);
+    expect((await forget(dir, CANARY.id)).err).toContain("--yes");
+    // Calls go on all the while, and none of them fails.
+    let going = true;
+    const failed: unknown[] = [];
+    const traffic = (async () => {
+      for (let n = 0; going; n++) {
+        const answers = [await search(service, { department: "Sales" }), await search(service, {}, `t${n}`, 50)];
+        failed.push(...answers.filter(({ status }) => status !== 200).map(({ text }) => text));
+      }
+    })();
+    const done = await forget(dir, CANARY.id, "--yes", "--json");
+    going = false;
+    await traffic;
+    expect([done.code, done.err]).toEqual([0, ""]);
+    expect(failed).toEqual([]);
+    expect(JSON.parse(done.out).forgot).toMatchObject({ records: 1, exports: 1 });
+    expect(holding(dir, CANARY_TEXTS)).toEqual([]);
+    // The replies that were bought are there, without the person and for nothing.
+    const after = await money(service);
+    const replay = await search(service, { department: "Sales" }, "two");
+    expect([replay.status, replay.replayed, replay.leftOut, replay.json.credits_used]).toEqual([200, true, "1", 81]);
+    expect(replay.json.result).toHaveLength(80);
+    const alone = await search(service, { network_url: CANARY.network_url }, "one");
+    expect([alone.replayed, alone.json.result, alone.json.credits_used]).toEqual([true, [], 1]);
+    const other = await search(service, { country: "France" }, "three");
+    expect([other.replayed, other.leftOut]).toEqual([true, null]);
+    expect(await money(service)).toEqual(after);
+    expect(after.entries).toBeGreaterThan(before.entries);
+    const file = (await download()).trim().split("\n");
+    expect(file).toHaveLength(240);
+    expect([await count(service, {}), await count(service, { network_url: CANARY.network_url })]).toEqual([240, 0]);
+    expect((await service.store.console.segments("default")).map(({ name }) => name)).toEqual(["others"]);
+    expect((await verify(dir)).out).toContain("ledger\tsound\ndataset\tsound\n");
+    const [noted] = await service.store.audit({ limit: 1 });
+    expect(noted).toMatchObject({ action: "people.forget", detail: { records: 1, replies: 3, filters: 1 } });
+    // Again: known to be gone. Somebody else: not known.
+    expect((await forget(dir, CANARY.network_url, "--yes")).code).toBe(0);
+    expect((await forget(dir, "nobody-at-all", "--yes")).code).toBe(6);
+    // And no import brings the person back.
+    await folderWithCanary(dir);
+    expect(holding(dir, CANARY_TEXTS)).toEqual([]);
+  }, 120_000);
+
+  test("killed at every step, the same command again does the rest", async () => {
+    const dir = await made();
+    const service = await history(dir);
+    const before = await money(service);
+    await service.close();
+    open.splice(0);
+    const kept = `${dir}-kept`;
+    cpSync(dir, kept, { recursive: true });
+    let step = 0;
+    for (let code: number | null = null; code !== 0; ) {
+      step++;
+      rmSync(dir, { recursive: true, force: true });
+      cpSync(kept, dir, { recursive: true });
+      const env = { ...process.env, HEADCOUNT_FAILPOINT: String(step), XDG_CONFIG_HOME: dir, HOME: dir };
+      const argv = [BIN, "service", "forget", CANARY.id, "--yes", "--data", dir];
+      const killed = spawnSync(process.execPath, argv, { env });
+      code = killed.status;
+      expect([0, null], String(killed.stderr)).toContain(code);
+      const again = await forget(dir, CANARY.id, "--yes");
+      expect([step, again.code, again.err]).toEqual([step, 0, ""]);
+      expect([step, holding(dir, CANARY_TEXTS)]).toEqual([step, []]);
+      expect((await verify(dir)).out).toContain("ledger\tsound\ndataset\tsound\n");
+      const over = await serveFolder(dir);
+      expect(await money(over)).toEqual(before);
+      expect((await search(over, { department: "Sales" }, "two")).json.result).toHaveLength(80);
+      expect((await over.store.console.segments("default")).map(({ name }) => name)).toEqual(["others"]);
+      await over.close();
+    }
+    expect(step).toBeGreaterThan(12);
+  }, 300_000);
+
+  test("names what somebody else put into the folder, and refuses a word that several people share", async () => {
+    const dir = await made();
+    writeFileSync(join(dir, "notes.txt"), `call ${CANARY.network_url} back\n`);
+    const { code, err } = await forget(dir, CANARY.network_url, "--yes");
+    expect([code, err]).toEqual([5, expect.stringContaining("notes.txt")]);
+    expect(readFileSync(join(dir, "notes.txt"), "utf8")).toContain("back");
+    expect((await forget(dir, "company-3.example", "--yes")).err).toContain("service suppress add");
+    const twice = [
+      { ...CANARY, id: "a_1", network_url: "https://network.example/in/same" },
+      { ...CANARY, id: "a_2", network_url: "https://other.example/in/same" },
+    ];
+    const file = join(dir, "..", "twice.ndjson");
+    writeFileSync(file, twice.map((one) => JSON.stringify(one)).join("\n"));
+    await headcount("service", "import", "--people", file, "--data", dir);
+    const shared = await forget(dir, "same", "--yes");
+    expect([shared.code, shared.err]).toEqual([2, expect.stringContaining("names 2 people")]);
+  });
+});
+
+describe("headcount service suppress", () => {
+  test("from the next call on no stored reply, console file or page has the person", async () => {
+    const dir = await made();
+    const service = await history(dir);
+    const before = await money(service);
+    const argv = ["service", "suppress", "add", CANARY.network_url, "--data", dir];
+    expect((await headcount(...argv)).code).toBe(0);
+    const alone = await search(service, { network_url: CANARY.network_url }, "one");
+    expect([alone.replayed, alone.leftOut, alone.json.result]).toEqual([true, "1", []]);
+    expect((await search(service, { department: "Sales" }, "two")).text).not.toContain(CANARY.id);
+    expect(await money(service)).toEqual(before);
+    await expect.poll(() => count(service, {})).toBe(240);
+  });
+});
+
+describe.skipIf(postgresBinaries() === undefined)("with the accounts on PostgreSQL", () => {
+  let cluster: PostgresCluster;
+  beforeAll(async () => {
+    cluster = await startCluster();
+  });
+  afterAll(() => cluster.remove());
+
+  test("its tables have no byte of the person, and the replies are given again without", async () => {
+    const dir = await made();
+    const service = await serveFolder(dir, { store: cluster.url });
+    open.push(service);
+    const bought = await search(service, { department: "Sales" }, "two");
+    expect(bought.text).toContain(CANARY.id);
+    await search(service, { network_url: CANARY.network_url }, "one");
+    const before = await money(service);
+    const checkpoint = async () => {
+      const { default: pg } = await import("pg");
+      const client = new pg.Client({ connectionString: cluster.url });
+      await client.connect();
+      await client.query("CHECKPOINT");
+      await client.end();
+    };
+    await checkpoint();
+    const tables = join(cluster.folder, "data", "base");
+    expect(holding(tables, [CANARY.id])).not.toEqual([]);
+    const { code, err } = await forget(dir, CANARY.network_url, "--yes", "--store", cluster.url);
+    expect([code, err]).toEqual([0, ""]);
+    await checkpoint();
+    expect(holding(tables, CANARY_TEXTS)).toEqual([]);
+    expect(holding(dir, CANARY_TEXTS)).toEqual([]);
+    const replay = await search(service, { department: "Sales" }, "two");
+    expect([replay.replayed, replay.leftOut, replay.json.result.length]).toEqual([true, "1", 80]);
+    expect(await money(service)).toEqual(before);
+    const verified = await headcount("service", "verify", "--data", dir, "--store", cluster.url);
+    expect(verified.out).toContain("ledger\tsound\ndataset\tsound\n");
+  }, 120_000);
+});
+
+test("what was rewritten is in the log of the ledger until it is wiped, and in nothing afterwards", async () => {
+  const dir = await made();
+  const service = await serve(dir);
+  await search(service, { department: "Sales" }, "two");
+  const ledger = () => holding(dir, CANARY_TEXTS).filter((found) => found.includes("ledger.db"));
+  await service.store.people.rewrite(({ reply }) => leaveOut(reply, ({ id }) => id === CANARY.id));
+  expect(ledger()).not.toEqual([]);
+  expect(await service.store.people.wipe()).toBe(true);
+  expect(ledger()).toEqual([]);
+});
+
+test("a lost reply that is fetched again without somebody neither ends the run nor is anybody paid for twice", async () => {
+  const dir = await made();
+  const service = await serve(dir);
+  const suppression = new SuppressionList(service.folder.leftOut.suppression, new Disk(), {
+    now: Date.now,
+    sleep: wait,
+  });
+  const name = suppressedName(CANARY.id, "id");
+  const proxy = await faultProxy({ target: service.url });
+  try {
+    const charged: number[] = [];
+    for (const lost of [1, 2, 3]) {
+      const me = user(proxy.url, service.key);
+      let listed = false;
+      let tries = 0;
+      proxy.decide = async ({ body, url }) => {
+        if (url !== "/v1/person/search" || (JSON.parse(body).page ?? 1) !== lost) return { kind: "none" };
+        if (tries++ === 0) return { kind: "drop" };
+        // Between the charge and the retry: the dataset is not built again yet.
+        if (!listed && name !== undefined) await suppression.add([name], null);
+        listed = true;
+        return { kind: "none" };
+      };
+      const { balance } = await service.store.balance("default", "live");
+      const ran = await me.run(["search", "--department", "Sales", "--yes", "--per-page", "27", "--format", "ndjson"]);
+      expect(ran.stderr).not.toMatch(/price|moved|more than/);
+      const ids = ran.stdout
+        .trim()
+        .split("\n")
+        .map((line) => (JSON.parse(line) as { id: string }).id);
+      expect([lost, new Set(ids).size]).toEqual([lost, ids.length]);
+      expect([ids.length, ran.code]).toEqual([80 + Number(ids.includes(CANARY.id)), 0]);
+      charged.push(Number(balance - (await service.store.balance("default", "live")).balance) / 1e6);
+      expect(await spentBy(me)).toMatchObject({ settled: charged.at(-1), uncertain: 0, foreign: 0 });
+      if (name !== undefined) await suppression.remove([name], []);
+    }
+    expect(Math.max(...charged)).toBe(81);
+  } finally {
+    await proxy.close();
+  }
+});
