@@ -131,7 +131,8 @@ export function checkFilters(input: unknown): FilterCheck {
   }
   // Own keys only: a key such as __proto__ reaches us as an own key from a safe parser and must be named as unknown.
   const given = new Map<string, unknown>(Object.entries(input));
-  const values = FILTER_SPECS.reduce((sum, { key }) => sum + (given.has(key) ? [given.get(key)].flat().length : 0), 0);
+  let values = 0;
+  for (const [key, value] of given) if (SPEC_BY_KEY.has(key)) values += Array.isArray(value) ? value.length : 1;
   if (values > MAX_VALUES) {
     const message = `filters take at most ${MAX_VALUES} values in all, not ${values}; ask in several requests`;
     return { ok: false, issues: [{ key: "filters", code: "too_long", message }] };
@@ -234,15 +235,12 @@ function upsideDown(range: CanonicalFilters["range"]): FilterIssue[] {
 /** The canonical filters as one line of JSON: equal for filters that mean the same. The key of caches and of runs. */
 export function canonicalJson(canonical: CanonicalFilters): string {
   const flat: Record<string, unknown> = {};
-  for (const key of FILTER_KEYS) {
-    const value =
-      key === "department" || key === "company_network_url"
-        ? canonical[key]
-        : ((canonical.exact as Record<string, unknown>)[key] ??
-          (canonical.prefix as Record<string, unknown>)[key] ??
-          (canonical.range as Record<string, unknown>)[key]);
-    if (value !== undefined) flat[key] = value;
-  }
+  const { company_network_url, department, exact, prefix, range } = canonical;
+  for (const key of EXACT_KEYS) if (exact[key] !== undefined) flat[key] = exact[key];
+  for (const key of PREFIX_KEYS) if (prefix[key] !== undefined) flat[key] = prefix[key];
+  for (const key of RANGE_KEYS) if (range[key] !== undefined) flat[key] = range[key];
+  if (company_network_url !== undefined) flat.company_network_url = company_network_url;
+  if (department !== undefined) flat.department = department;
   return JSON.stringify(flat);
 }
 

@@ -9,6 +9,7 @@ import { echo } from "../contract/text.ts";
 import type { Admission } from "./admission.ts";
 import { VanishedError } from "./billing.ts";
 import { CLIENT_GONE, newCall } from "./call.ts";
+import type { Connections } from "./connections.ts";
 import type { RecentRequests } from "./console/recent.ts";
 import type { Cors } from "./cors.ts";
 import { problemOf } from "./failures.ts";
@@ -27,6 +28,7 @@ export interface AppParts {
   readonly fastify: typeof fastify;
   readonly admission: Admission;
   readonly limiter: RateLimiter;
+  readonly connections: Connections;
   readonly faults: FaultPlan;
   readonly latencyMs: number;
   readonly timeouts: Timeouts;
@@ -49,9 +51,19 @@ export class App {
 
   constructor(parts: AppParts) {
     this.#parts = parts;
-    const { observe } = parts;
+    const { log, metrics, monotonic, observe, recent } = parts;
+    const isReported = log !== SILENT || metrics !== undefined || recent !== undefined;
     this.lifecycle = {
       draining: false,
+      report: isReported
+        ? (request, reply) => {
+            const status = reply.raw.writableFinished ? reply.statusCode : CLIENT_GONE;
+            const ms = monotonic() - request.call.startedAt;
+            log.request(request, status, ms);
+            metrics?.observe(request, status, ms);
+            recent?.add(request, status, ms);
+          }
+        : undefined,
       observe:
         observe &&
         ((request, { body, status }, headers) => {
@@ -119,8 +131,7 @@ export class App {
     http.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
     http.addHook("onRequest", async (request, reply) => {
       this.#begin(request, reply);
-      const url = request.raw.url ?? "";
-      if (/^\/(?:v1|facets)(?:[/?#]|$)/.test(url) && cors.allow(request, reply)) return reply.code(204).send();
+      if (cors.allow(request, reply)) return reply.code(204).send();
       if (request.is404) return this.answerUnrouted(request, reply);
       const route = API_ROUTES[request.routeOptions.url ?? ""];
       if (route === undefined) return undefined;
@@ -137,29 +148,17 @@ export class App {
 
   /** What is known of the call from its start, and its line in the log: at its end, or when its client is gone and it is answered. */
   #begin(request: FastifyRequest, reply: FastifyReply): void {
-    const { log, metrics, monotonic, recent } = this.#parts;
-    const { raw } = reply;
-    const call = newCall(request.id, monotonic());
+    const call = newCall(request.id, this.#parts.monotonic());
     request.call = call;
     call.withheld = this.#withheld.has(request.raw);
-    if (log === SILENT && metrics === undefined && recent === undefined) return;
-    let isAnswered = false;
-    let isClosed = false;
-    const report = (): void => {
-      const status = raw.writableFinished ? reply.statusCode : CLIENT_GONE;
-      const ms = monotonic() - call.startedAt;
-      log.request(request, status, ms);
-      metrics?.observe(request, status, ms);
-      recent?.add(request, status, ms);
-    };
-    call.answered = () => {
-      isAnswered = true;
-      if (isClosed) report();
-    };
-    raw.once("close", () => {
-      isClosed = true;
+    const { raw } = reply;
+    const { socket } = request.raw;
+    this.#parts.connections.begin(socket);
+    raw.on("close", () => {
+      this.#parts.connections.end(socket);
+      call.isClosed = true;
       // A paid call goes on without its client until it is charged or given back.
-      if (isAnswered || call.name === undefined || raw.writableFinished) report();
+      if (call.isAnswered || call.name === undefined || raw.writableFinished) this.lifecycle.report?.(request, reply);
     });
   }
 

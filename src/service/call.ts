@@ -16,8 +16,10 @@ export interface Call {
   charged: Credits;
   /** The client waits to be asked for its body (Expect: 100-continue), and was not. */
   withheld: boolean;
-  /** Told when the answer is made, whether or not somebody is there to take it. */
-  answered: (() => void) | undefined;
+  /** The answer is made, whether or not somebody is there to take it. */
+  isAnswered: boolean;
+  /** Nobody is there any more. */
+  isClosed: boolean;
 }
 
 declare module "fastify" {
@@ -36,7 +38,8 @@ export const newCall = (requestId: string, startedAt: number): Call => ({
   fault: undefined,
   charged: ZERO,
   withheld: false,
-  answered: undefined,
+  isAnswered: false,
+  isClosed: false,
 });
 
 /** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */

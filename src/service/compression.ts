@@ -15,8 +15,11 @@ export interface Encoded {
 }
 
 /** A large body in the encoding that the client takes, brotli before gzip (RFC 9110, 12.5.3). Done beside the event loop. */
-export async function encodeBody(accepted: string | undefined, body: string): Promise<Encoded> {
-  if (Buffer.byteLength(body) < LEAST_BYTES) return { body, headers: {} };
+export function encodeBody(accepted: string | undefined, body: string): Encoded | Promise<Encoded> {
+  return Buffer.byteLength(body) < LEAST_BYTES ? { body, headers: {} } : encodeLarge(accepted, body);
+}
+
+async function encodeLarge(accepted: string | undefined, body: string): Promise<Encoded> {
   const taken = new Map<string, number>();
   for (const entry of (accepted ?? "").toLowerCase().split(",")) {
     const [name = "", ...parameters] = entry.split(";").map((part) => part.trim());

@@ -1,32 +1,42 @@
-import type { IncomingMessage, Server, ServerResponse } from "node:http";
+import type { Server } from "node:http";
 import type { Socket } from "node:net";
 
 /** Where all are taken, the connection that is longest without a request makes room; where all are at work, the new one is closed. */
-export function boundConnections(server: Server, most: number): void {
-  let open = 0;
-  // In the order in which they became idle.
-  const idle = new Set<Socket>();
-  const requests = new WeakMap<Socket, number>();
-  server.on("connection", (socket: Socket) => {
-    open += 1;
-    socket.once("close", () => {
-      open -= 1;
-      idle.delete(socket);
+export class Connections {
+  readonly #most: number;
+  /** In the order in which they became idle. */
+  readonly #idle = new Set<Socket>();
+  /** Requests that wait for their answer: a client may send several without waiting. */
+  readonly #requests = new WeakMap<Socket, number>();
+  #open = 0;
+
+  constructor(most: number) {
+    this.#most = most;
+  }
+
+  watch(server: Server): void {
+    server.on("connection", (socket: Socket) => {
+      this.#open += 1;
+      socket.once("close", () => {
+        this.#open -= 1;
+        this.#idle.delete(socket);
+      });
+      if (this.#open > this.#most) {
+        const [longest = socket] = this.#idle;
+        longest.destroy();
+      }
+      this.#idle.add(socket);
     });
-    if (open > most) {
-      const [longest = socket] = idle;
-      longest.destroy();
-    }
-    idle.add(socket);
-  });
-  server.prependListener("request", ({ socket }: IncomingMessage, response: ServerResponse) => {
-    idle.delete(socket);
-    requests.set(socket, (requests.get(socket) ?? 0) + 1);
-    response.once("close", () => {
-      // A client may have sent several without waiting.
-      const left = (requests.get(socket) ?? 1) - 1;
-      requests.set(socket, left);
-      if (left === 0 && !socket.destroyed) idle.add(socket);
-    });
-  });
+  }
+
+  begin(socket: Socket): void {
+    this.#idle.delete(socket);
+    this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1);
+  }
+
+  end(socket: Socket): void {
+    const left = (this.#requests.get(socket) ?? 1) - 1;
+    this.#requests.set(socket, left);
+    if (left === 0 && !socket.destroyed) this.#idle.add(socket);
+  }
 }

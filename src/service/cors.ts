@@ -18,6 +18,7 @@ const EXPOSED = [
 ].join(", ");
 const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id";
 const PREFLIGHT_SECONDS = "600";
+const API_PATH = /^\/(?:v1|facets)(?:[/?#]|$)/;
 
 /** Lets pages of the named origins (`*`: of any) read what `/v1` answers. A browser sends no key by itself: the page must have one. */
 export class Cors {
@@ -28,8 +29,8 @@ export class Cors {
   }
 
   /** Adds what a browser asks for. @returns whether the request is a preflight that this answers in full */
-  allow({ headers, method }: FastifyRequest, reply: FastifyReply): boolean {
-    if (this.#origins.size === 0) return false;
+  allow({ headers, method, raw }: FastifyRequest, reply: FastifyReply): boolean {
+    if (this.#origins.size === 0 || !API_PATH.test(raw.url ?? "")) return false;
     const any = this.#origins.has("*");
     if (!any) reply.header("vary", "origin");
     const { origin } = headers;

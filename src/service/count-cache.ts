@@ -2,6 +2,7 @@ import type { LRUCache } from "lru-cache";
 import type { CanonicalFilters } from "../contract/filters.ts";
 import { COUNT_CACHE_SECONDS } from "../contract/records.ts";
 import type { Engine } from "../dataset/engine.ts";
+import { within } from "./deadline.ts";
 import { needed } from "./missing-package.ts";
 
 export interface Counted {
@@ -48,8 +49,8 @@ export class CountCache {
     return new CountCache(engine, clocks, entries);
   }
 
-  /** @param key canonical JSON of the filters */
-  async count(filters: CanonicalFilters, key: string): Promise<Counted> {
+  /** @param key canonical JSON of the filters @param workMs after which computing is given up with a DeadlineError */
+  async count(filters: CanonicalFilters, key: string, workMs: number): Promise<Counted> {
     await this.#engine.current?.();
     const { version } = this.#engine.info();
     if (version !== this.#version) {
@@ -57,8 +58,11 @@ export class CountCache {
       this.#running.clear();
       this.#version = version;
     }
-    const known = this.#entries.get(key) ?? this.#running.get(key);
-    if (known !== undefined) return known;
+    const known = this.#entries.get(key);
+    return known ?? within(this.#running.get(key) ?? this.#begin(filters, key, version), workMs);
+  }
+
+  #begin(filters: CanonicalFilters, key: string, version: string): Promise<Counted> {
     const computing = this.#compute(filters, key, version).finally(() => {
       if (this.#running.get(key) === computing) this.#running.delete(key);
     });

@@ -6,8 +6,14 @@ import type { HoldRequest } from "./ledger/ledger.ts";
 import { invalid, Problem } from "./problem.ts";
 
 /** How often a header is among the raw ones, which alternate with their values. */
-export const countOf = (name: string, rawHeaders: readonly string[]): number =>
-  rawHeaders.filter((text, at) => at % 2 === 0 && text.length === name.length && text.toLowerCase() === name).length;
+export function countOf(name: string, rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const text = rawHeaders[at];
+    if (text?.length === name.length && text.toLowerCase() === name) count += 1;
+  }
+  return count;
+}
 
 /** The query of a request as it came, without its question mark. */
 export function queryOf({ raw }: FastifyRequest): string {

@@ -7,6 +7,8 @@ import type { RateState } from "./limits.ts";
 /** What every answer needs to know of the service. */
 export interface Lifecycle {
   draining: boolean;
+  /** A call that has come to its end, for log and metrics. */
+  readonly report: ((request: FastifyRequest, reply: FastifyReply) => void) | undefined;
   readonly observe:
     | ((request: FastifyRequest, answer: Answer, headers: Readonly<Record<string, string>>) => void)
     | undefined;
@@ -29,8 +31,9 @@ export async function send(
   answer: Answer,
 ): Promise<FastifyReply> {
   const { call, server } = request;
-  const encoded = await encodeBody(request.headers["accept-encoding"], answer.body);
-  const headers = { ...standardHeaders(call.requestId, rate), ...answer.headers, ...encoded.headers };
+  const encoding = encodeBody(request.headers["accept-encoding"], answer.body);
+  const encoded = encoding instanceof Promise ? await encoding : encoding;
+  const headers = Object.assign(standardHeaders(call.requestId, rate), answer.headers, encoded.headers);
   const varied = reply.getHeader("vary");
   if (varied !== undefined && headers.vary !== undefined) headers.vary = `${varied}, ${headers.vary}`;
   if (server.lifecycle.draining || isCutOff(request, reply, answer.status)) headers.connection = "close";
@@ -38,7 +41,8 @@ export async function send(
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
   headers["content-length"] = String(Buffer.byteLength(encoded.body));
   server.lifecycle.observe?.(request, answer, headers);
-  call.answered?.();
+  call.isAnswered = true;
+  if (call.isClosed) server.lifecycle.report?.(request, reply);
   if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
     reply.hijack();
     lose(

@@ -12,7 +12,7 @@ import { within } from "./deadline.ts";
 import { facetsOf } from "./facets.ts";
 import type { CallName } from "./faults.ts";
 import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
-import type { KeyMode, Store, StoredKey } from "./ledger/ledger.ts";
+import type { KeyMode, Plan, Store, StoredKey } from "./ledger/ledger.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters, magicProblem } from "./magic.ts";
 import type { Timeouts } from "./options.ts";
 import { invalid, Problem } from "./problem.ts";
@@ -79,13 +79,22 @@ async function account(request: FastifyRequest, { dataset, maxDepth, store }: Ro
       used_today: creditsToNumber(money.usedToday),
     },
     rate_limits: { per_minute: perMinute, per_day: perDay },
-    costs: Object.fromEntries(
-      COSTED_CALLS.map((costed) => [costed, creditsToNumber(costs[costed])]),
-    ) as AccountResult["costs"],
+    costs: costsToNumbers(costs),
     limits: { per_page_max: PER_PAGE_MAX, max_depth: maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
     dataset: engine.info(),
   };
   return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), ZERO, money.balance) };
+}
+
+const toldCosts = new WeakMap<Plan["costs"], AccountResult["costs"]>();
+
+/** The prices of a plan as numbers, made once a plan. */
+function costsToNumbers(costs: Plan["costs"]): AccountResult["costs"] {
+  const known = toldCosts.get(costs);
+  if (known !== undefined) return known;
+  const numbers = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(costs[call])]));
+  toldCosts.set(costs, numbers as AccountResult["costs"]);
+  return numbers as AccountResult["costs"];
 }
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
@@ -95,7 +104,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   const magic = magicOf(key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { counts } = await options.dataset(key.mode);
-  const counted = await within(counts.count(filters, canonical), options.timeouts.work);
+  const counted = await counts.count(filters, canonical, options.timeouts.work);
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": counted.version }, body };

@@ -3,7 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { addressOf } from "./address.ts";
 import { Admission } from "./admission.ts";
 import { App } from "./app.ts";
-import { boundConnections } from "./connections.ts";
+import { Connections } from "./connections.ts";
 import { isConsoleBuilt } from "./console/assets.ts";
 import type { ServedConsole } from "./console/console.ts";
 import { RecentRequests } from "./console/recent.ts";
@@ -50,6 +50,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
   const admission = new Admission(store, limiter);
+  const connections = new Connections(options.maxConnections ?? 4_096);
   const log = options.log === undefined ? SILENT : await openLog(options.log);
   const metrics = options.metricsPort === undefined ? undefined : await openMetrics(metricsHost, options.metricsPort);
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
@@ -58,6 +59,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     fastify,
     admission,
     limiter,
+    connections,
     faults: new FaultPlan(options.faults ?? [], options.random ?? Math.random),
     latencyMs: options.latencyMs ?? 0,
     timeouts,
@@ -95,7 +97,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
             onFault: (id, error) => log.fault(id, error),
           }),
         );
-  boundConnections(app.http.server, options.maxConnections ?? 4_096);
+  connections.watch(app.http.server);
   try {
     await app.http.listen({ host, port: options.port ?? 0 });
   } catch (error) {

@@ -618,3 +618,63 @@ describe("the clock of a running process", () => {
     expect(now()).toBe(1005);
   });
 });
+
+describe("what a ledger remembers of its reads", () => {
+  const { hash, mode, prefix } = makeApiKey("live");
+  const key = { id: "remembered", name: "k", mode, prefix, hash, accountId: ACCOUNT, createdAt: 1 };
+
+  async function asked(store: Store) {
+    const [found, account, money] = [
+      await store.findKey(hash),
+      await store.account(ACCOUNT),
+      await store.money(ACCOUNT, "live"),
+    ];
+    const { balance } = await store.balance(ACCOUNT, "live");
+    expect(balance).toBe(money.balance);
+    return { key: found?.name, perMinute: account?.plan.perMinute, balance };
+  }
+
+  it("is forgotten as soon as another process has committed", async () => {
+    const store = await open();
+    await fund(store, 10);
+    await store.createKey(key);
+    expect(await asked(store)).toEqual({ key: "k", perMinute: 600, balance: c(10) });
+    broken = true;
+    for (const [sql, told] of [
+      ["UPDATE plans SET per_minute = 7", { key: "k", perMinute: 7, balance: c(10) }],
+      ["UPDATE balances SET balance = 3000000 WHERE mode = 'live'", { key: "k", perMinute: 7, balance: c(3) }],
+      ["UPDATE keys SET revoked_at = 1", { key: undefined, perMinute: 7, balance: c(3) }],
+    ] as const) {
+      // A call that comes after it comes in a later turn of the event loop.
+      await new Promise(setImmediate);
+      tamper(sql);
+      expect(await asked(store)).toEqual(told);
+      expect(await asked(store)).toEqual(told);
+    }
+  });
+
+  it("is forgotten by all ledgers of a process when one commits", async () => {
+    const [one, two] = [await open(), await open()];
+    await fund(one, 10);
+    await one.createKey(key);
+    expect(await asked(two)).toEqual({ key: "k", perMinute: 600, balance: c(10) });
+    await one.setPlan(ACCOUNT, { perMinute: 7 });
+    expect(await asked(two)).toEqual({ key: "k", perMinute: 7, balance: c(10) });
+    await held(one, c(4));
+    expect(await two.money(ACCOUNT, "live")).toEqual({ balance: c(10), held: c(4) });
+    await one.revokeKey(key.id);
+    expect((await asked(two)).key).toBeUndefined();
+    await two.grant(ACCOUNT, "live", c(1), "one more");
+    expect((await asked(one)).balance).toBe(c(11));
+  });
+
+  it("helps nobody once it is closed", async () => {
+    const store = await open();
+    await fund(store, 10);
+    await store.createKey(key);
+    await asked(store);
+    await store.close();
+    await expect(store.findKey(hash)).rejects.toThrow(StoreUnavailableError);
+    await expect(store.money(ACCOUNT, "live")).rejects.toThrow(StoreUnavailableError);
+  });
+});

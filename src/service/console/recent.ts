@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { creditsToNumber } from "../../contract/money.ts";
+import { type Credits, creditsToNumber } from "../../contract/money.ts";
 
 /** One answered request. No body, no filter value, no record: what the log may say, and nothing more. */
 export interface RecentRequest {
@@ -17,9 +17,12 @@ export interface RecentRequest {
 
 const KEPT = 1_000;
 
+/** As it is known when it is answered: texts are made of it when somebody looks. */
+type Kept = Omit<RecentRequest, "at" | "credits"> & { readonly at: number; readonly credits: Credits };
+
 /** The last requests of this process, newest first. */
 export class RecentRequests {
-  readonly #ring: RecentRequest[] = [];
+  readonly #ring: Kept[] = [];
   readonly #now: () => number;
   #next = 0;
 
@@ -32,12 +35,12 @@ export class RecentRequests {
     // The console's own calls would drown the others: it asks once a second.
     if (route?.startsWith("/console") === true) return;
     this.#ring[this.#next] = {
-      at: new Date(this.#now()).toISOString(),
+      at: this.#now(),
       method,
       route,
       status,
       ms: Math.round(ms * 10) / 10,
-      credits: creditsToNumber(call.charged),
+      credits: call.charged,
       key: call.key?.id ?? null,
       account: call.key?.accountId ?? null,
       request_id: call.requestId,
@@ -47,6 +50,9 @@ export class RecentRequests {
 
   list(chosen: (request: RecentRequest) => boolean): readonly RecentRequest[] {
     const ordered = [...this.#ring.slice(this.#next), ...this.#ring.slice(0, this.#next)];
-    return ordered.reverse().filter(chosen);
+    const told = ({ at, credits, ...rest }: Kept): RecentRequest => {
+      return { ...rest, at: new Date(at).toISOString(), credits: creditsToNumber(credits) };
+    };
+    return ordered.reverse().map(told).filter(chosen);
   }
 }

@@ -2,7 +2,6 @@ import { creditsToNumber, priceOf, subtractCredits } from "../../contract/money.
 import { PER_PAGE_MAX } from "../../contract/records.ts";
 import type { ConsoleExport } from "../console-store.ts";
 import { onOneVersion } from "../datasets.ts";
-import { within } from "../deadline.ts";
 import { facetsOf } from "../facets.ts";
 import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
 import { readFacets } from "../requests.ts";
@@ -61,7 +60,7 @@ async function countNow(call: ConsoleCall, mode: KeyMode) {
   const { monotonic, workTimeoutMs } = call.parts;
   const start = monotonic();
   const { counts } = await call.parts.dataset(mode);
-  const found = await within(counts.count(canonical, text), workTimeoutMs);
+  const found = await counts.count(canonical, text, workTimeoutMs);
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 

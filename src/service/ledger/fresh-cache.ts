@@ -1,10 +1,20 @@
+/** What a ledger remembers of its reads. */
+export interface Remembered<Value> {
+  get(key: string, load: () => Promise<Value | undefined>): Promise<Value | undefined>;
+  drop(): void;
+}
+
+/** Remembers nothing: every question goes to the database. */
+export const FORGETFUL: Remembered<never> = { get: (_key, load) => load(), drop: () => undefined };
+
 /** Answers from memory for a few seconds, a while longer where the store is away, and then no more. */
-export class FreshCache<T> {
+export class FreshCache<T> implements Remembered<T> {
   readonly #entries = new Map<string, { readonly value: T; readonly readAt: number }>();
   readonly #freshMs: number;
   readonly #staleMs: number;
   readonly #now: () => number;
   readonly #size: number;
+  readonly #isOutage: (error: unknown) => boolean;
   /** Grows with every drop, so that a read which began before one is not remembered after it. */
   #generation = 0;
 
@@ -13,19 +23,17 @@ export class FreshCache<T> {
     readonly staleMs: number;
     readonly now: () => number;
     readonly size: number;
+    /** Whether an error means that the store is away, so that an older value may stand in. */
+    readonly isOutage: (error: unknown) => boolean;
   }) {
     this.#freshMs = options.freshMs;
     this.#staleMs = options.staleMs;
     this.#now = options.now;
     this.#size = options.size;
+    this.#isOutage = options.isOutage;
   }
 
-  /** @param isOutage whether an error of `load` means that the store is away, so that an older value may stand in */
-  async get(
-    key: string,
-    load: () => Promise<T | undefined>,
-    isOutage: (error: unknown) => boolean,
-  ): Promise<T | undefined> {
+  async get(key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
     const known = this.#entries.get(key);
     // The age counts from before the read: what was true then may have changed while the answer was on its way.
     const startedAt = this.#now();
@@ -40,8 +48,8 @@ export class FreshCache<T> {
       return value;
     } catch (error) {
       const usable = this.#entries.get(key);
-      if (usable !== undefined && isOutage(error) && isWithin(this.#now() - usable.readAt, this.#staleMs))
-        return usable.value;
+      const isYoung = usable !== undefined && isWithin(this.#now() - usable.readAt, this.#staleMs);
+      if (isYoung && this.#isOutage(error)) return usable.value;
       throw error;
     }
   }

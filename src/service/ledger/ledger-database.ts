@@ -10,6 +10,8 @@ export interface LedgerDatabase {
   readonly closed: boolean;
   /** Put behind a SELECT of the one table that it names last: keeps what was read from being changed by others, where a transaction alone does not. */
   readonly rowLock: string;
+  /** Another number after each commit that `read` could see, whoever made it; undefined where asking costs as much as reading. */
+  readonly generation: (() => number | Promise<number>) | undefined;
   read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
   /** One transaction. `work` is told whether an earlier attempt, whose outcome is unknown, came before. */
   change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value>;

@@ -96,6 +96,7 @@ interface PostgresLedgerOptions {
 class PostgresLedger implements LedgerDatabase {
   readonly instances = new Instances("CAST(EXTRACT(EPOCH FROM clock_timestamp()) * 1000 AS bigint)");
   readonly rowLock = " FOR UPDATE OF p";
+  readonly generation = undefined;
   readonly #session: PostgresSession;
   readonly #now: () => number;
   readonly #groupSize: number;

@@ -1,6 +1,6 @@
 import { chmodSync, closeSync, openSync, statSync } from "node:fs";
 import { setTimeout as setPause } from "node:timers";
-import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../missing-package.ts";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
@@ -81,7 +81,18 @@ interface SqliteLedgerOptions extends SqliteStoreOptions {
   readonly open: ReadonlyMap<string, Place>;
 }
 
+function reading<Value>(read: () => Value): Value {
+  try {
+    return read();
+  } catch (error) {
+    throw translateError(error);
+  }
+}
+
 const VACUUM_PAGES = 4_000;
+/** Of all ledgers that this process has open: what one of them commits is new to the others at once. */
+let commits = 0;
+
 /** One open ledger file: its statements, prepared once by their text, and one writer. */
 class SqliteLedger implements LedgerDatabase {
   readonly instances = new Instances("NULL");
@@ -94,13 +105,20 @@ class SqliteLedger implements LedgerDatabase {
   /** Which files were opened, whatever their paths name by now: the ledger, its log and the log's index. */
   readonly #files: ReadonlyMap<string, number>;
   readonly #statements: Statements;
+  readonly #dataVersion: StatementSyncInstance;
   readonly #writer: GroupCommit<Change>;
   #closed = false;
   #looked = false;
+  #asking: Promise<number> | undefined;
+  #believed = false;
+  #commits = -1;
+  #others: unknown;
+  #generation = 0;
 
   constructor(database: DatabaseSyncInstance, options: SqliteLedgerOptions) {
     this.#database = database;
     this.#statements = new Statements(database);
+    this.#dataVersion = database.prepare("PRAGMA data_version");
     this.#path = options.path;
     this.#now = options.now;
     this.#patienceMs = options.patienceMs;
@@ -121,20 +139,49 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   async read(sql: string, ...values: readonly unknown[]): Promise<readonly Row[]> {
-    this.#assertOpen();
-    // Once for all that is read in this turn of the event loop.
-    if (!this.#looked) {
-      this.#assertInPlace();
-      this.#looked = true;
+    this.#look();
+    return reading(() => this.#statements.execute({ sql, values }).rows);
+  }
+
+  /** Asked once for all that came in this turn of the event loop, after the last of them; and believed while nothing but promises is waited for. */
+  readonly generation = (): number | Promise<number> => {
+    if (this.#believed && this.#commits === commits && !this.#closed) return this.#generation;
+    this.#asking ??= new Promise((resolve, reject) => {
       setImmediate(() => {
-        this.#looked = false;
+        this.#asking = undefined;
+        try {
+          resolve(this.#askGeneration());
+        } catch (error) {
+          reject(error);
+        }
       });
-    }
-    try {
-      return this.#statements.execute({ sql, values }).rows;
-    } catch (error) {
-      throw translateError(error);
-    }
+    });
+    return this.#asking;
+  };
+
+  #askGeneration(): number {
+    this.#look();
+    const others = reading(() => this.#dataVersion.get()?.data_version);
+    if (others !== this.#others || this.#commits !== commits) this.#generation += 1;
+    this.#others = others;
+    this.#commits = commits;
+    this.#believed = true;
+    const doubt = (): void => {
+      this.#believed = false;
+    };
+    queueMicrotask(() => process.nextTick(doubt));
+    return this.#generation;
+  }
+
+  /** Once for all that is read in this turn of the event loop. */
+  #look(): void {
+    this.#assertOpen();
+    if (this.#looked) return;
+    this.#assertInPlace();
+    this.#looked = true;
+    setImmediate(() => {
+      this.#looked = false;
+    });
   }
 
   async change<Value>(durability: Durability, work: (repeated: boolean) => Steps<Value>): Promise<Value> {
@@ -203,6 +250,7 @@ class SqliteLedger implements LedgerDatabase {
   }
 
   #apply(group: readonly Change[]): readonly Outcome[] {
+    commits += 1;
     this.#assertInPlace();
     assertSchema(
       this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version,

@@ -11,7 +11,7 @@ import { consoleStore } from "./console.ts";
 import { change, type Row, run } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError, UnknownAccountError } from "./errors.ts";
 import { assertCovered, type MoneyRequest, type Place, type Settled } from "./facts.ts";
-import { FreshCache } from "./fresh-cache.ts";
+import { FORGETFUL, FreshCache, type Remembered } from "./fresh-cache.ts";
 import { KEY_COLUMNS, storedKey } from "./key-steps.ts";
 import {
   type Account,
@@ -27,6 +27,7 @@ import {
 } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { peopleStore } from "./people.ts";
+import { VersionCache } from "./version-cache.ts";
 
 const HEARTBEAT_MS = 10_000;
 /** The most idempotency records that one transaction and one heartbeat remove: 500 each second keep up with the busiest service. */
@@ -35,7 +36,7 @@ const PRUNE_ROUNDS = 10;
 const KEEP_COUNTS_MS = 3 * 24 * 60 * 60 * 1000;
 /** A key read longer ago than this is not accepted, also where the store is away (I10). */
 const KEY_STALE_MS = 60_000;
-const KEYS_REMEMBERED = 10_000;
+const REMEMBERED = 10_000;
 
 export interface LedgerStoreOptions {
   readonly now: () => number;
@@ -49,8 +50,10 @@ export interface LedgerStoreOptions {
 /** The ledger on any database: keeps what only this process knows, and leaves money to `decide`. */
 export class LedgerStore extends Administrator implements Store {
   readonly #heartbeatMs: number;
-  readonly #keys: FreshCache<StoredKey> | undefined;
-  readonly #accounts: FreshCache<Account> | undefined;
+  readonly #keys: Remembered<StoredKey>;
+  readonly #accounts: Remembered<Account>;
+  readonly #balances: Remembered<Balance>;
+  readonly #moneys: Remembered<Pick<Balance, "balance" | "held">>;
   /** Whose the holds of this process are that wait for their settlement. */
   readonly #open: Map<string, Place>;
   /** Holds that nobody will settle and that could not be given back yet. */
@@ -69,23 +72,27 @@ export class LedgerStore extends Administrator implements Store {
     this.people = peopleStore(database, options.now);
     this.#heartbeatMs = options.heartbeatMs ?? HEARTBEAT_MS;
     this.#open = open;
-    if (options.freshMs === undefined) return;
-    const freshMs = Math.min(options.freshMs, KEY_STALE_MS);
-    const cache = { freshMs, staleMs: KEY_STALE_MS, now: this.now, size: KEYS_REMEMBERED };
-    this.#keys = new FreshCache(cache);
-    this.#accounts = new FreshCache(cache);
+    const { generation } = database;
+    const current = <Value>(): Remembered<Value> =>
+      generation === undefined ? FORGETFUL : new VersionCache<Value>(generation, REMEMBERED);
+    const freshMs = Math.min(options.freshMs ?? 0, KEY_STALE_MS);
+    const aged = { freshMs, staleMs: KEY_STALE_MS, now: this.now, size: REMEMBERED, isOutage };
+    this.#keys = options.freshMs === undefined ? current() : new FreshCache(aged);
+    this.#accounts = options.freshMs === undefined ? current() : new FreshCache(aged);
+    this.#balances = current();
+    this.#moneys = current();
   }
 
   async findKey(hash: string): Promise<StoredKey | undefined> {
-    const key = await this.#look(this.#keys, hash, async () => {
+    return this.#keys.get(hash, async () => {
       const [row] = await this.database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
-      return row === undefined ? undefined : storedKey(row);
+      const key = row === undefined ? undefined : storedKey(row);
+      return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
     });
-    return key !== undefined && sameHash(key.hash, hash) ? key : undefined;
   }
 
-  account(accountId: string): Promise<Account | undefined> {
-    return this.#look(this.#accounts, accountId, async () => {
+  async account(accountId: string): Promise<Account | undefined> {
+    return this.#accounts.get(accountId, async () => {
       const [row] = await this.database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
       return row === undefined ? undefined : storedAccount(row);
     });
@@ -93,24 +100,28 @@ export class LedgerStore extends Administrator implements Store {
 
   async balance(accountId: string, mode: KeyMode): Promise<Balance> {
     const day = utcDay(this.now());
-    const used = `, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
-      WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $3) AS bigint) AS used`;
-    const { balance, held, row } = await this.#money(used, accountId, mode, day);
-    return { balance, held, usedToday: credits(row.used as bigint) };
+    const balance = await this.#balances.get(`${mode} ${day} ${accountId}`, async () => {
+      const used = `, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
+        WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $3) AS bigint) AS used`;
+      const row = await this.#row(used, accountId, mode, day);
+      return row && { ...moneyOf(row), usedToday: credits(row.used as bigint) };
+    });
+    if (balance === undefined) throw new UnknownAccountError(accountId);
+    return balance;
   }
 
   async money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">> {
-    const { balance, held } = await this.#money("", accountId, mode);
-    return { balance, held };
+    const money = await this.#moneys.get(`${mode} ${accountId}`, async () => {
+      const row = await this.#row("", accountId, mode);
+      return row && moneyOf(row);
+    });
+    if (money === undefined) throw new UnknownAccountError(accountId);
+    return money;
   }
 
-  async #money(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]) {
-    const sql = `SELECT b.balance, b.held${more} FROM balances b WHERE b.account_id = $1 AND b.mode = $2`;
-    const [row] = await this.database.read(sql, accountId, mode, ...values);
-    if (row === undefined) throw new UnknownAccountError(accountId);
-    const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
-    assertCovered({ accountId, mode, balance, held });
-    return { balance, held, row };
+  async #row(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]): Promise<Row | undefined> {
+    const sql = `SELECT b.account_id, b.mode, b.balance, b.held${more} FROM balances b WHERE b.account_id = $1 AND b.mode = $2`;
+    return (await this.database.read(sql, accountId, mode, ...values))[0];
   }
 
   async hold(request: HoldRequest): Promise<HoldOutcome> {
@@ -171,8 +182,7 @@ export class LedgerStore extends Administrator implements Store {
   }
 
   protected forget(): void {
-    this.#keys?.drop();
-    this.#accounts?.drop();
+    for (const remembered of [this.#keys, this.#accounts, this.#balances, this.#moneys]) remembered.drop();
   }
 
   async recover(olderThanMs: number): Promise<number> {
@@ -217,6 +227,7 @@ export class LedgerStore extends Administrator implements Store {
       if (!(error instanceof StoreUnavailableError)) throw error;
     } finally {
       await this.database.close();
+      this.forget();
     }
   }
 
@@ -228,15 +239,6 @@ export class LedgerStore extends Administrator implements Store {
         return this.database.money("volatile", request, place);
       }),
     );
-  }
-
-  #look<Value>(
-    cache: FreshCache<Value> | undefined,
-    key: string,
-    load: () => Promise<Value | undefined>,
-  ): Promise<Value | undefined> {
-    if (cache === undefined || this.database.closed) return load();
-    return cache.get(key, load, (error) => error instanceof StoreUnavailableError);
   }
 
   #register(): Promise<void> {
@@ -298,4 +300,12 @@ export class LedgerStore extends Administrator implements Store {
     });
     if (pruned > 0) await this.database.tidy();
   }
+}
+
+const isOutage = (error: unknown): boolean => error instanceof StoreUnavailableError;
+
+function moneyOf(row: Row): Pick<Balance, "balance" | "held"> {
+  const [balance, held] = [credits(row.balance as bigint), credits(row.held as bigint)];
+  assertCovered({ accountId: row.account_id as string, mode: row.mode as KeyMode, balance, held });
+  return { balance, held };
 }

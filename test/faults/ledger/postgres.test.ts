@@ -424,61 +424,48 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
 
 describe("a cache of keys", () => {
   it("forgets what was revoked while it was being read", async () => {
-    const cache = new FreshCache<string>({ freshMs: 10_000, staleMs: 60_000, now: () => 0, size: 10 });
+    const cache = new FreshCache<string>({
+      freshMs: 10_000,
+      staleMs: 60_000,
+      now: () => 0,
+      size: 10,
+      isOutage: () => false,
+    });
     let answerRead: (value: string) => void = () => undefined;
-    const reading = cache.get(
-      "k",
-      () => new Promise((resolve) => (answerRead = resolve)),
-      () => false,
-    );
+    const reading = cache.get("k", () => new Promise((resolve) => (answerRead = resolve)));
     cache.drop();
     answerRead("as it was");
     expect(await reading).toBe("as it was");
-    expect(
-      await cache.get(
-        "k",
-        async () => undefined,
-        () => false,
-      ),
-    ).toBeUndefined();
+    expect(await cache.get("k", async () => undefined)).toBeUndefined();
   });
 
   it("takes a clock that was set back for no proof of youth", async () => {
     let time = 100_000;
-    const cache = new FreshCache<string>({ freshMs: 10_000, staleMs: 60_000, now: () => time, size: 10 });
-    await cache.get(
-      "k",
-      async () => "v",
-      () => false,
-    );
+    const cache = new FreshCache<string>({
+      freshMs: 10_000,
+      staleMs: 60_000,
+      now: () => time,
+      size: 10,
+      isOutage: () => true,
+    });
+    await cache.get("k", async () => "v");
     time = 0;
     const away = async (): Promise<string> => {
       throw new Error("away");
     };
-    await expect(cache.get("k", away, () => true)).rejects.toThrow("away");
+    await expect(cache.get("k", away)).rejects.toThrow("away");
   });
 
   it("is bounded", async () => {
-    const cache = new FreshCache<string>({ freshMs: 10_000, staleMs: 60_000, now: () => 0, size: 2 });
-    for (const key of ["a", "b", "c"])
-      await cache.get(
-        key,
-        async () => key,
-        () => false,
-      );
-    expect(
-      await cache.get(
-        "a",
-        async () => "read again",
-        () => false,
-      ),
-    ).toBe("read again");
-    expect(
-      await cache.get(
-        "c",
-        async () => "read again",
-        () => false,
-      ),
-    ).toBe("c");
+    const cache = new FreshCache<string>({
+      freshMs: 10_000,
+      staleMs: 60_000,
+      now: () => 0,
+      size: 2,
+      isOutage: () => false,
+    });
+    for (const key of ["a", "b", "c"]) await cache.get(key, async () => key);
+    expect(await cache.get("a", async () => "read again")).toBe("read again");
+    expect(await cache.get("c", async () => "read again")).toBe("c");
   });
 });
