@@ -118,7 +118,7 @@ const WHITE = "e' \\t\\r\\n'";
 
 /** A cell without the white space around it, NULL where nothing is left. Most have none, which is told by the ends. */
 const trimmed = (field: string): string =>
-  `CASE WHEN ascii(${field}) > 32 AND NOT (suffix(${field}, ' ') OR suffix(${field}, e'\\n') OR suffix(${field}, e'\\r') OR suffix(${field}, e'\\t'))
+  `CASE WHEN ${field} >= '!' AND NOT (suffix(${field}, ' ') OR suffix(${field}, e'\\n') OR suffix(${field}, e'\\r') OR suffix(${field}, e'\\t'))
     THEN ${field} ELSE nullif(trim(${field}, ${WHITE}), '') END`;
 
 /** What the map's values make of a cell. */
@@ -146,10 +146,9 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   rows = `SELECT ${each((field) => (lenient.includes(field) ? meant(field) : field))}, ${line} FROM (${rows})`;
   rows = `SELECT *, ${lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`).join(", ")} FROM (${rows})`;
   const identity = identityOf(kind).join(", ");
+  const longest = `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) > ${MAX_VALUE}`;
   const tooLong = (then: (field: string) => string): string =>
-    fields
-      .map((field) => `WHEN strlen(${field}) > ${MAX_VALUE} AND length(${field}) > ${MAX_VALUE} THEN ${then(field)}`)
-      .join(" ");
+    `WHEN ${longest} THEN CASE ${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
   const letter = kind === "people" ? "p" : "c";
   const keys = kind === "people" ? ["network_url"] : ["company_network_url", "domain"];
   const known = keys.map((key) => `'${key} ' || ${usableOf(key)}`);

@@ -19,14 +19,15 @@ export interface DepartmentReport {
   readonly examples: readonly { readonly value: string; readonly people: number }[];
 }
 
-const DEPARTMENT_CASES = DEPARTMENTS.map((name) => `WHEN ${literal(normalForm(name))} THEN ${literal(name)}`).join(" ");
-const departmentSql = `CASE normal_form(department) ${DEPARTMENT_CASES} ELSE 'Other' END`;
+const listSql = (values: readonly string[]): string => `[${values.map(literal).join(", ")}]`;
+const known = `list_position(${listSql(DEPARTMENTS.map(normalForm))}, normal_form(department))`;
+const departmentSql = `coalesce(list_extract(${listSql(DEPARTMENTS)}, ${known}), 'Other')`;
 
 /** @param most how many values are named */
 export async function departmentReport(connection: DuckDBConnection, most = 10): Promise<DepartmentReport> {
   const found = await connection.runAndReadAll(`SELECT department, people FROM
       (SELECT department, count(*) AS people FROM raw_people WHERE reason IS NULL GROUP BY 1)
-    WHERE department IS NULL OR (${departmentSql} = 'Other' AND normal_form(department) IS DISTINCT FROM 'other') ORDER BY 2 DESC, 1`);
+    WHERE ${known} IS NULL ORDER BY 2 DESC, 1`);
   const rows = found.getRowsJS().map(([value, people]) => ({ value, people: toNumber(people) }));
   const unknown = rows.filter(({ value }) => value !== null);
   return {
@@ -166,9 +167,12 @@ export async function deriveCompanies(connection: DuckDBConnection): Promise<num
       CASE WHEN company_address IS NULL AND company_domain IS NULL THEN normal_form(company_name) END AS plain FROM staged_people
     WHERE coalesce(company_network_url, company_domain, company_name) IS NOT NULL`);
   // A bare slug stands for the whole address where somebody gives that.
-  await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL FROM (
+  const bare = await scalar(connection, "SELECT count(*) FROM employers WHERE NOT contains(address, '/')");
+  if (toNumber(bare) > 0) {
+    await connection.run(`UPDATE employers SET address = whole.address, company_network_url = NULL FROM (
       SELECT slug_of(address) AS slug, min(address) AS address FROM employers WHERE contains(address, '/') GROUP BY 1) AS whole
     WHERE employers.address = whole.slug`);
+  }
   for (const { key, prefix, where } of tiers) {
     await connection.run(`INSERT INTO staged_companies BY NAME
       SELECT 'c' || left(md5('${prefix}' || shared), 20) AS id, * EXCLUDE (shared), []::VARCHAR[] AS specialties

@@ -30,6 +30,9 @@ const DOMAIN = `${BEFORE_HOST}[A-Za-z0-9_-]+([.][A-Za-z0-9_-]+)+/?`;
 const bare = (text: string): string =>
   `regexp_replace(lower(CASE WHEN suffix(${text}, '/') THEN left(${text}, -1) ELSE ${text} END), '^(https?://)?(www[.])?', '')`;
 
+const composedForm = (text: string): string =>
+  `nfc_normalize(replace(replace(lower(nfc_normalize(${text})), 'ß', 'ss'), 'ς', 'σ'))`;
+
 /** What a source of people adds to the columns of their records, once for all steps that follow. */
 export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
@@ -51,7 +54,7 @@ export async function addNormalForms(connection: DuckDBConnection): Promise<void
   const words = (of: string): string => literal(`[${of}]+( [${of}]+)*`);
   const macros = {
     normal_form: `WHEN regexp_full_match(x, ${words(plain)}) THEN lower(x)
-      WHEN regexp_full_match(x, ${words(composed)}) THEN nfc_normalize(lower(nfc_normalize(x))) ELSE js_normal_form(x)`,
+      WHEN regexp_full_match(x, ${words(composed)}) THEN ${composedForm("x")} ELSE js_normal_form(x)`,
     address_form: `WHEN contains(lower(x), 'xn--') THEN js_address_form(x) WHEN regexp_full_match(x, '${ADDRESS}') THEN ${bare("x")}
       WHEN regexp_full_match(x, '[A-Za-z0-9_.~-]+') THEN lower(x)
       WHEN regexp_full_match(x, '${ADDRESS}[?#][!-~]*') THEN ${bare("regexp_extract(x, '^[^?#]*')")} ELSE js_address_form(x)`,
@@ -78,7 +81,7 @@ let known: Promise<Classes> | undefined;
  */
 async function findClasses(connection: DuckDBConnection): Promise<Classes> {
   const reader = await connection.runAndReadAll(
-    `SELECT i, c, lower(c), nfc_normalize(lower(nfc_normalize(c))) FROM (SELECT i, chr(i) AS c
+    `SELECT i, c, lower(c), ${composedForm("c")} FROM (SELECT i, chr(i) AS c
       FROM (SELECT unnest(range(first, last + 1))::INTEGER AS i FROM (VALUES ${TRIED.map(([first, last]) => `(${first}, ${last})`).join(", ")}) AS t (first, last)))`,
   );
   const [codes = [], characters = [], lowers = [], boths = []] = reader.getColumnsJS() as [number[], ...string[][]];

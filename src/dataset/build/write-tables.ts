@@ -8,13 +8,16 @@ import { FILES } from "../layout.ts";
 
 export async function writeFilterTable(connection: DuckDBConnection, path: string): Promise<void> {
   await connection.run(`ATTACH ${literal(path)} AS filters (STORAGE_VERSION 'latest')`);
-  const columns = FILTER_COLUMNS.map((column) => `p.${column}`).join(", ");
   const places = PLACED_COLUMNS.map((column) => `${column}.rowid::UINTEGER AS ${placeOf(column)}`).join(", ");
-  const joins = PLACED_COLUMNS.map((column) => `LEFT JOIN by_${column} AS ${column} ON ${column}.rid = p.rowid`).join(
+  const joins = PLACED_COLUMNS.map((column) => `LEFT JOIN by_${column} AS ${column} ON ${column}.rid = p.rid`).join(
     " ",
   );
+  // Only these narrow rows are put in order again after the joins, not the people.
+  await connection.run(`CREATE TABLE places AS
+    SELECT p.rid, ${places} FROM (SELECT rowid::UINTEGER AS rid FROM sorted_people) AS p ${joins} ORDER BY p.rid`);
+  const columns = [...FILTER_COLUMNS.map((column) => `p.${column}`), ...PLACED_COLUMNS.map(placeOf)].join(", ");
   await connection.run(`CREATE TABLE filters.people AS
-    SELECT p.rowid::UINTEGER AS rid, ${columns}, ${places} FROM sorted_people AS p ${joins} ORDER BY p.rowid`);
+    SELECT places.rid, ${columns} FROM sorted_people AS p POSITIONAL JOIN places; DROP TABLE places`);
   await connection.run("CHECKPOINT filters; DETACH filters");
 }
 

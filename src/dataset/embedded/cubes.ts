@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { nullsLast, toNumber } from "../duckdb.ts";
+import { nullsLast, scalar, toNumber } from "../duckdb.ts";
 import { CountsWriter } from "./counts.ts";
 
 /** Tables of counts for each combination of values of a few columns, missing values too. What is asked most: single keys, the keys that lead the sort, the few-valued others, a range within a department. */
@@ -40,29 +40,49 @@ export async function writeCubes(
 ): Promise<void> {
   const inMemory = new CountsWriter();
   let bytesLeft = BYTES_IN_MEMORY;
+  const tables = await countAll(connection, people);
+  const texts = new Map<string, number>();
   for (const columns of COLUMN_SETS) {
-    const list = columns.join(", ");
-    const order = nullsLast(columns);
-    await connection.run(
-      `CREATE TABLE counted AS SELECT ${list}, count(*)::BIGINT AS n FROM ${people} GROUP BY ${list} ORDER BY ${order}`,
-    );
-    const texts = columns
-      .map(
-        (column) => `(SELECT coalesce(sum(strlen(v::VARCHAR)), 0) FROM (SELECT DISTINCT ${column} AS v FROM counted))`,
-      )
-      .join(" + ");
-    const [size] = (await connection.runAndReadAll(`SELECT count(*), ${texts} FROM counted`)).getRowsJS();
-    const rows = toNumber(size?.[0]);
-    // Codes and running counts, and at worst a dictionary of its own for each column.
-    const bytes = rows * 4 * (2 * columns.length + 1) + toNumber(size?.[1]);
-    if (rows <= ROWS_IN_MEMORY && rows * SMALLER <= count && bytes <= bytesLeft) {
-      bytesLeft -= bytes;
-      const found = await connection.runAndReadAll(`SELECT ${list}, n FROM counted ORDER BY ${order}`);
-      inMemory.add(columns, splitRows(found.getRowsJS()));
+    const { name = "", rows = 0 } = tables.get(columns) ?? {};
+    if (rows > ROWS_IN_MEMORY || rows * SMALLER > count) continue;
+    for (const column of columns) {
+      if (texts.has(column)) continue;
+      const size = `SELECT coalesce(sum(strlen(v::VARCHAR)), 0) FROM (SELECT DISTINCT ${column} AS v FROM ${name})`;
+      texts.set(column, toNumber(await scalar(connection, size)));
     }
-    await connection.run("DROP TABLE counted");
+    // Codes and running counts, and at worst a dictionary of its own for each column.
+    const bytes = columns.reduce((sum, column) => sum + (texts.get(column) ?? 0), rows * 4 * (2 * columns.length + 1));
+    if (bytes > bytesLeft) continue;
+    bytesLeft -= bytes;
+    const found = await connection.runAndReadAll(
+      `SELECT ${columns.join(", ")}, n FROM ${name} ORDER BY ${nullsLast(columns)}`,
+    );
+    inMemory.add(columns, splitRows(found.getRowsJS()));
   }
+  for (const { name } of tables.values()) await connection.run(`DROP TABLE ${name}`);
   await inMemory.write(path, count);
+}
+
+interface Counted {
+  readonly name: string;
+  readonly rows: number;
+}
+
+/** A table for each set of columns: from the smallest that knows them all, else from the people. */
+async function countAll(connection: DuckDBConnection, people: string): Promise<Map<readonly string[], Counted>> {
+  const tables = new Map<readonly string[], Counted>();
+  for (const columns of COLUMN_SETS.toSorted((a, b) => b.length - a.length)) {
+    const [from] = [...tables]
+      .filter(([known]) => columns.every((column) => known.includes(column)))
+      .map(([, table]) => table)
+      .sort((a, b) => a.rows - b.rows);
+    const list = columns.join(", ");
+    const name = `counted_${list.replaceAll(", ", "_")}`;
+    const [source, sum] = from ? [from.name, "sum(n)"] : [people, "count(*)"];
+    await connection.run(`CREATE TABLE ${name} AS SELECT ${list}, ${sum}::BIGINT AS n FROM ${source} GROUP BY ${list}`);
+    tables.set(columns, { name, rows: toNumber(await scalar(connection, `SELECT count(*) FROM ${name}`)) });
+  }
+  return tables;
 }
 
 type CubeRow = readonly [values: readonly (string | number | null)[], people: number];
