@@ -5,494 +5,499 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget jobs login logout connections doctor serve service completion help'
-    flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
-    valued='-c --connection --base-url --paging --max-wait'
+    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget jobs login logout connections doctor serve service schema completion help'
+    flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'count')
     commands=''
-    flags='--by --values --format --top --history --plot --overwrite --union --owned --test --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--by --values --format --top --plot --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -c --connection --base-url --paging --max-wait'
+    flags='--by --values --format --top --history --plot --overwrite --union --owned --test --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--by --values --format --top --plot --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'account')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'whoami')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'filters')
     commands=''
-    flags='--like --top --schema -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--like --top -c --connection --base-url --paging --max-wait'
+    flags='--like --top --schema -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--like --top -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment')
     commands='list save show remove'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment list')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment save')
     commands=''
-    flags='--overwrite --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -c --connection --base-url --paging --max-wait'
+    flags='--overwrite --country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment show')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'segment remove')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'search')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt --sample --spread --values --seed --new-only --with-owned --max-calls --calls-per-credit --all --owned --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt --sample --spread --values --seed --max-calls --calls-per-credit -c --connection --base-url --paging --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt --sample --spread --values --seed --new-only --with-owned --max-calls --calls-per-credit --all --owned --test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment --except -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt --sample --spread --values --seed --max-calls --calls-per-credit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'enrich')
     commands=''
-    flags='--input --column --name --id --misses --keep-input --prefix -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --prefix -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses --keep-input --prefix -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --prefix -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'employees')
     commands=''
-    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt --new-only --with-owned --max-calls --calls-per-credit -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--input --column --misses --per-company -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt --max-calls --calls-per-credit -c --connection --base-url --paging --max-wait'
+    flags='--input --column --name --id --misses --per-company -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait --if-older-than --log --notify --dry-run --fresh --on-new-dataset --receipt --new-only --with-owned --max-calls --calls-per-credit -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--input --column --misses --per-company -o --output --format --fields --template --min-rows --max-shrink --max-credits --limit --per-page --concurrency --if-older-than --log --notify --on-new-dataset --receipt --max-calls --calls-per-credit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'refresh')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --buy-changed --per-page -y --yes --dry-run --wait -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --per-page -c --connection --base-url --paging --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --buy-changed --per-page -y --yes --dry-run --wait -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink --max-credits --max-calls --calls-per-credit --verify-fields --per-page -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'mcp')
     commands='install'
-    flags='--max-credits --per --budget --ask-over --out --http -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --per --budget --ask-over --out --http -c --connection --base-url --paging --max-wait'
+    flags='--max-credits --per --budget --ask-over --out --http -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--max-credits --per --budget --ask-over --out --http -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'mcp install')
     commands=''
-    flags='--max-credits --per --budget --ask-over --out --client -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--max-credits --per --budget --ask-over --out --client -c --connection --base-url --paging --max-wait'
+    flags='--max-credits --per --budget --ask-over --out --client -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--max-credits --per --budget --ask-over --out --client -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs')
     commands='list show remove prune resume export'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs list')
     commands=''
-    flags='--unfinished --limit --since -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--limit --since -c --connection --base-url --paging --max-wait'
+    flags='--unfinished --limit --since -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--limit --since -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs show')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs remove')
     commands=''
-    flags='--force -y --yes -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--force -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs prune')
     commands=''
-    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--older-than -c --connection --base-url --paging --max-wait'
+    flags='--older-than --dry-run --force -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--older-than -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs resume')
     commands=''
-    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --max-wait'
+    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs export')
     commands=''
-    flags='-o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
+    flags='-o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --require-complete --salvage -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'resume')
     commands=''
-    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --max-wait'
+    flags='--overwrite --allow-empty --min-rows --max-shrink --max-credits --limit --per-page --concurrency -y --yes --require-complete --wait -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--min-rows --max-shrink --max-credits --limit --per-page --concurrency -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'spend')
     commands=''
-    flags='--since --by --test --format -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--since --by --format -c --connection --base-url --paging --max-wait'
+    flags='--since --by --test --format -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--since --by --format -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned')
     commands='status show export import diff rebuild'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned status')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned show')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned export')
     commands=''
-    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --max-wait'
+    flags='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --all-fields --template --excel --raw --overwrite --allow-empty --min-rows --max-shrink --test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--country --state --city --location --title --seniority --seniority-level --functional-area --industry --first-name --last-name --name --network-url --title-prefix --headline-prefix --location-prefix --name-prefix --industry-prefix --connections-min --connections-max --followers-min --followers-max --company-network-url --department -f --filters -s --segment -o --output --format --fields --template --min-rows --max-shrink -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned import')
     commands=''
-    flags='--test --at -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--at -c --connection --base-url --paging --max-wait'
+    flags='--test --at -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--at -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned diff')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'owned rebuild')
     commands=''
-    flags='--test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'sql')
     commands=''
-    flags='-f --file --format --test -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-f --file --format -c --connection --base-url --paging --max-wait'
+    flags='-f --file --format --test -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-f --file --format -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress')
     commands='add import list remove'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress add')
     commands=''
-    flags='--kind --note -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind --note -c --connection --base-url --paging --max-wait'
+    flags='--kind --note -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress import')
     commands=''
-    flags='--kind --note -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind --note -c --connection --base-url --paging --max-wait'
+    flags='--kind --note -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress list')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'suppress remove')
     commands=''
-    flags='--kind -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind -c --connection --base-url --paging --max-wait'
+    flags='--kind -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'forget')
     commands=''
-    flags='--dry-run -y --yes -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs')
     commands='run status list show systemd cron schema'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs run')
     commands=''
-    flags='--file --dry-run --budget --if-older-than --log --notify -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file --budget --if-older-than --log --notify -c --connection --base-url --paging --max-wait'
+    flags='--file --dry-run --budget --if-older-than --log --notify -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --budget --if-older-than --log --notify -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs status')
     commands=''
-    flags='--file --budget -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file --budget -c --connection --base-url --paging --max-wait'
+    flags='--file --budget -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --budget -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs list')
     commands=''
-    flags='--file -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file -c --connection --base-url --paging --max-wait'
+    flags='--file -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs show')
     commands=''
-    flags='--file -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file -c --connection --base-url --paging --max-wait'
+    flags='--file -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs systemd')
     commands=''
-    flags='--file --keys -o --output -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file --keys -o --output -c --connection --base-url --paging --max-wait'
+    flags='--file --keys -o --output -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --keys -o --output -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs cron')
     commands=''
-    flags='--file --keys -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--file --keys -c --connection --base-url --paging --max-wait'
+    flags='--file --keys -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--file --keys -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'jobs schema')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'login')
     commands=''
-    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--key-stdin --insecure-storage -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'logout')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections')
     commands='list use set remove'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections list')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections use')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections set')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'connections remove')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'doctor')
     commands=''
-    flags='--offline -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='--offline -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'serve')
     commands=''
-    flags='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --no-console --console-link --console-insecure --log --fault --latency -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --max-wait'
+    flags='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --no-console --console-link --console-insecure --log --fault --latency -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --jq --max-wait'
     many='--cors-origin --fault' ;;
   'service')
     commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget verify'
-    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service import')
     commands=''
-    flags='--people --companies --map --rejects --overwrite --max-refused --keep --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--people --companies --map --rejects --max-refused --keep --encoding --skip-lines --dataset --data -c --connection --base-url --paging --max-wait'
+    flags='--people --companies --map --rejects --overwrite --max-refused --keep --dry-run --encoding --skip-lines --dataset --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--people --companies --map --rejects --max-refused --keep --encoding --skip-lines --dataset --data -c --connection --base-url --paging --jq --max-wait'
     many='--people --companies' ;;
   'service map')
     commands=''
-    flags='--suggest --kind --encoding --skip-lines -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--suggest --kind --encoding --skip-lines -c --connection --base-url --paging --max-wait'
+    flags='--suggest --kind --encoding --skip-lines -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--suggest --kind --encoding --skip-lines -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service generate')
     commands=''
-    flags='--data --people --seed -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --people --seed -c --connection --base-url --paging --max-wait'
+    flags='--data --people --seed -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --people --seed -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset')
     commands='list rollback diff'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset list')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data -c --connection --base-url --paging --max-wait'
+    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset rollback')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data -c --connection --base-url --paging --max-wait'
+    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service dataset diff')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data -c --connection --base-url --paging --max-wait'
+    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts')
     commands='create list suspend resume'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts create')
     commands=''
-    flags='--data --store --name --credits -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --name --credits -c --connection --base-url --paging --max-wait'
+    flags='--data --store --name --credits -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --name --credits -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts list')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts suspend')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service accounts resume')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys')
     commands='create rotate list set revoke'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys create')
     commands=''
-    flags='--data --store --account --max-credits --expires --scope --name --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --max-credits --expires --scope --name --mode -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --max-credits --expires --scope --name --mode -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --max-credits --expires --scope --name --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys rotate')
     commands=''
-    flags='--data --store --account --overlap -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --overlap -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --overlap -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --overlap -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys list')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys set')
     commands=''
-    flags='--data --store --account --max-credits --expires --scope --name -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --max-credits --expires --scope --name -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --max-credits --expires --scope --name -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --max-credits --expires --scope --name -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service keys revoke')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits')
     commands='add remove refund show'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits add')
     commands=''
-    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits remove')
     commands=''
-    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --mode --note --reference -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --note --reference -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits refund')
     commands=''
-    flags='--data --store --account --note --reference -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --note --reference -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --note --reference -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --note --reference -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service credits show')
     commands=''
-    flags='--data --store --account --mode -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --mode -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service plan')
     commands='set show'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service plan set')
     commands=''
-    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --name --per-minute --per-day --cost -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --name --per-minute --per-day --cost -c --connection --base-url --paging --jq --max-wait'
     many='--cost' ;;
   'service plan show')
     commands=''
-    flags='--data --store --account -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service entries')
     commands=''
-    flags='--data --store --account --mode --kind --key --call --since --before --limit -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode --kind --key --call --since --before --limit -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --mode --kind --key --call --since --before --limit -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --kind --key --call --since --before --limit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service usage')
     commands=''
-    flags='--data --store --account --mode --by --key --since -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --mode --by --key --since -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --mode --by --key --since -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --mode --by --key --since -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service audit')
     commands=''
-    flags='--data --store --account --since --limit -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --since --limit -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --since --limit -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --since --limit -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service link')
     commands=''
-    flags='--data --store --account --role --url -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --role --url -c --connection --base-url --paging --max-wait'
+    flags='--data --store --account --role --url -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --role --url -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service sessions')
     commands='end'
-    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service sessions end')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress')
     commands='add import list remove'
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress add')
     commands=''
-    flags='--kind --note --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind --note --data -c --connection --base-url --paging --max-wait'
+    flags='--kind --note --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note --data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress import')
     commands=''
-    flags='--kind --note --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind --note --data -c --connection --base-url --paging --max-wait'
+    flags='--kind --note --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note --data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress list')
     commands=''
-    flags='--data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data -c --connection --base-url --paging --max-wait'
+    flags='--data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress remove')
     commands=''
-    flags='--kind --data -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind --data -c --connection --base-url --paging --max-wait'
+    flags='--kind --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --data -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service forget')
     commands=''
-    flags='--data --store --dry-run -y --yes -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store --dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service verify')
     commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --max-wait'
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
+  'schema')
+    commands=''
+    flags='--line -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'completion')
     commands=''
-    flags='-h --help -c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'help')
     commands=''
-    flags='-c --connection --base-url --paging --json -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
-    valued='-c --connection --base-url --paging --max-wait'
+    flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
+    valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   esac
 }
@@ -575,10 +580,12 @@ __headcount_values() {
     source='commas'; values=('day' 'key' 'call') ;;
   'service link --role')
     source='list'; values=('operator' 'owner' 'viewer') ;;
+  'schema #'*)
+    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'run' 'schema' 'show' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors') ;;
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'forget' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'forget' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'schema' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

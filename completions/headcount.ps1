@@ -27,6 +27,7 @@ $headcountTree = @{
       'doctor' = 'check this machine and a connection (free)'
       'serve' = 'run the API over a dataset of your own'
       'service' = 'import data, make accounts and keys, add credits, see usage, verify'
+      'schema' = 'print what a command''s --json looks like'
       'completion' = 'print a completion script'
       'help' = 'help for a command or a topic'
     }
@@ -36,6 +37,7 @@ $headcountTree = @{
       '--base-url' = @{ Text = 'overrides the connection''s address (env: HEADCOUNT_BASE_URL)'; Value = @{ Kind = 'text' } }
       '--paging' = @{ Text = 'how the service pages, where it is not known (env: HEADCOUNT_PAGING)'; Value = @{ Kind = 'list'; Values = @('page', 'page0', 'offset', 'cursor') } }
       '--json' = @{ Text = 'one JSON document on stdout; errors as JSON on stderr'; Value = $null }
+      '--jq' = @{ Text = 'with --json: print what a jq expression finds in it'; Value = @{ Kind = 'text' } }
       '-q' = @{ Text = 'no notices and no progress'; Value = $null }
       '--quiet' = @{ Text = 'no notices and no progress'; Value = $null }
       '-v' = @{ Text = 'one line per request on stderr'; Value = $null }
@@ -1706,6 +1708,18 @@ $headcountTree = @{
     Arguments = @()
     Many = $false
   }
+  'schema' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--line' = @{ Text = 'of a line of NDJSON instead, where the command writes rows'; Value = $null }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'show', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
+    Many = $true
+  }
   'completion' = @{
     Commands = [ordered]@{
 
@@ -1724,7 +1738,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'forget', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'forget', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'schema', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

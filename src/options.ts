@@ -13,12 +13,7 @@ export class Command extends Commander {
     return new Command(name);
   }
 
-  /** @param text a line each, begun with `import { type Argument, Command as Commander, type Option } from "commander";
-import type { Context } from "./context.ts";
-import { echo, whole } from "./contract/text.ts";
-import { usageError } from "./errors.ts";
-
-; paragraphs after an empty line are notes */
+  /** @param text a line each, begun with two spaces and `$`; paragraphs after an empty line are notes */
   examples(text: string): this {
     return this.addHelpText("after", `\nExamples:${text}`);
   }
@@ -40,6 +35,8 @@ export interface GlobalOptions {
   readonly baseUrl?: string;
   readonly paging?: string;
   readonly json?: boolean;
+  /** A jq expression for what `--json` prints. */
+  readonly jq?: string;
   readonly quiet?: boolean;
   readonly verbose?: boolean;
   readonly color?: boolean;

@@ -1,7 +1,7 @@
 import type { Context } from "./context.ts";
 import { usageError } from "./errors.ts";
 import { examplesFirst } from "./help.ts";
-import { Command, type CommandModule, Option, offering } from "./options.ts";
+import { Command, type CommandModule, type GlobalOptions, Option, offering } from "./options.ts";
 import { packageVersion } from "./version.ts";
 
 interface CommandEntry {
@@ -60,6 +60,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     "import data, make accounts and keys, add credits, verify",
     () => import("./commands/service/service.ts"),
   ),
+  entry("Shell", "schema", "print what a command's --json looks like", () => import("./commands/schema.ts")),
   entry("Shell", "completion", "print a completion script", () => import("./commands/completion.ts")),
 ];
 
@@ -67,7 +68,7 @@ function entry(group: string, name: string, summary: string, load: () => Promise
   return { group, name, summary, load };
 }
 
-const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait"]);
+const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait", "--jq"]);
 
 /** The first word of the arguments that is no option and no option's value: the command's name. */
 export function commandName(argv: readonly string[]): string | undefined {
@@ -139,6 +140,7 @@ export async function buildProgram(
       ]),
     )
     .option("--json", "one JSON document on stdout; errors as JSON on stderr")
+    .option("--jq <expr>", "with --json: print what a jq expression finds in it")
     .option("-q, --quiet", "no notices and no progress")
     .option("-v, --verbose", "one line per request on stderr")
     .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
@@ -165,6 +167,8 @@ export async function buildProgram(
     // login looks at its words by itself: one of them may be a key.
     if (command.args.length > most && command.name() !== "login")
       throw (await import("./usage.ts")).excessWord(command, argv);
+    const options = command.optsWithGlobals<GlobalOptions>();
+    if (options.jq !== undefined) await (await import("./jq.ts")).beginJq(command, options, context);
   });
   return program;
 }

@@ -17,7 +17,10 @@ export function register(owned: Command, context: Context, run = rebuild): void 
 async function rebuild(options: ShelfOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const opened = await rebuildLibrary(shelfOf(options, context), openStore(context));
-  if (opened === undefined) return printer.note("nothing was bought there yet");
+  if (opened === undefined) {
+    if (printer.json) printer.document({ people: 0, rows_paid: 0 });
+    return printer.note("nothing was bought there yet");
+  }
   const { people, purchases } = opened.library.totals();
   opened.library.close();
   if (printer.json) printer.document({ people, rows_paid: purchases });

@@ -27,7 +27,9 @@ async function list(options: FolderOptions, context: Context): Promise<void> {
 async function end(id: string, options: FolderOptions, context: Context): Promise<void> {
   const ended = await withStore(options, context, (store) => store.console.endSession(id));
   if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
-  new Printer(context, options).note(`Session ${id} is over.`);
+  const printer = new Printer(context, options);
+  if (printer.json) printer.document({ id, ended: true });
+  else printer.note(`Session ${id} is over.`);
 }
 
 const COLUMNS: readonly Listed<ConsoleSession>[] = [

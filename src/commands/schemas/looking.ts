@@ -1,0 +1,203 @@
+import {
+  credits,
+  type Described,
+  filters,
+  flag,
+  integer,
+  list,
+  maybe,
+  object,
+  one,
+  said,
+  segments,
+  some,
+  text,
+  time,
+  titled,
+  whole,
+} from "./json.ts";
+
+const part = object({ value: text, count: whole });
+const priced = { unit_cost: maybe(credits), max_cost: maybe(credits) };
+const origin = one("live", "test");
+
+const count: Described = {
+  document: some(
+    titled(
+      "one segment",
+      object({
+        count: whole,
+        cached: said(maybe(flag), "whether it is from the service's cache"),
+        as_of: said(maybe(text), "when it was counted, as the service says it"),
+        filters: segments,
+        ...priced,
+        credits_remaining: maybe(credits),
+      }),
+    ),
+    titled(
+      "--by KEY",
+      object({
+        count: whole,
+        by: text,
+        parts: said(list(part), "the largest first"),
+        unexplained: said(integer, "of the whole, what the parts do not hold; negative where they overlap"),
+        others: said(maybe(whole), "people of values that are not among the parts"),
+        missing: said(maybe(whole), "people with no value"),
+        filters,
+      }),
+    ),
+    titled(
+      "--by KEY,KEY",
+      object({
+        count: whole,
+        by: { ...list(text), minItems: 2, maxItems: 2 },
+        columns: list(part),
+        rows: list(object({ value: text, count: whole, cells: said(list(whole), "in the order of the columns") })),
+        filters,
+      }),
+    ),
+    titled(
+      "--history",
+      object({
+        service: text,
+        filters,
+        history: list(object({ at: time, count: whole, dataset_version: maybe(text) })),
+      }),
+    ),
+    titled("several segments", list(object({ segment: text, count: whole, filters, ...priced }))),
+    titled("--owned", object({ count: whole, owned: { const: true }, filters })),
+    titled("--owned, several segments", list(object({ segment: text, count: whole, filters }))),
+  ),
+};
+
+const account: Described = {
+  document: object({
+    connection: text,
+    base_url: text,
+    account: object({ id: maybe(text), name: maybe(text) }),
+    key: object({ mode: maybe(origin), prefix: maybe(text), source: text }),
+    plan: maybe(text),
+    credits: object({ remaining: maybe(credits), held: maybe(credits), used_today: maybe(credits) }),
+    rate_limits: object({ per_minute: maybe(whole), per_day: maybe(whole) }),
+    costs: object({ person_search: maybe(credits), company_enrich: maybe(credits), company_employees: maybe(credits) }),
+    limits: object({ per_page_max: maybe(whole), max_depth: maybe(whole) }),
+    dataset: object({ version: maybe(text), people: maybe(whole), companies: maybe(whole) }),
+  }),
+};
+
+const whoami: Described = {
+  document: object({
+    connection: text,
+    base_url: text,
+    told: said(flag, "whether the service tells a key about itself; where not, what is null is not known"),
+    key: object({
+      id: maybe(text),
+      name: maybe(text),
+      prefix: maybe(text),
+      mode: maybe(origin),
+      source: text,
+      scopes: said(maybe(list(text)), "calls that it may make; null: all"),
+      created_at: maybe(text),
+      expires_at: maybe(text),
+      last_used_at: maybe(text),
+    }),
+    account: object({ id: maybe(text), name: maybe(text) }),
+    cap: object({ max_credits: maybe(credits), spent: maybe(credits), held: maybe(credits), left: maybe(credits) }),
+    credits: object({ remaining: maybe(credits), held: maybe(credits) }),
+  }),
+};
+
+const key = object({
+  key: text,
+  flag: text,
+  match: text,
+  value: text,
+  field: text,
+  description: text,
+  example: { type: ["string", "integer"] },
+  values: said(list(text), "the only departments there are, or the usual seniority levels; else empty"),
+});
+const jsonSchema = titled("--schema: a JSON Schema of filter files", {
+  type: "object",
+  properties: { $schema: text },
+  required: ["$schema"],
+});
+
+const filterKeys: Described = {
+  document: some(
+    titled("all keys", object({ filters: list(key) })),
+    titled("one key", key),
+    titled(
+      "--like, --top",
+      object({
+        key: text,
+        like: maybe(text),
+        from: one("service", "owned"),
+        values: list(part),
+        others: maybe(whole),
+        missing: maybe(whole),
+      }),
+    ),
+    jsonSchema,
+  ),
+};
+
+const check = object(
+  { name: text, area: one("machine", "key", "service"), status: one("ok", "warn", "fail", "skip"), message: text },
+  { fix: text },
+);
+
+const connection = object({
+  name: text,
+  base_url: maybe(text),
+  key_store: one("keychain", "file", "none", "built_in"),
+  default: flag,
+  account_id: maybe(text),
+  paging: maybe(text),
+  per_page_max: maybe(whole),
+});
+
+export const LOOKING: Readonly<Record<string, Described>> = {
+  account,
+  "connections list": {
+    document: object({
+      connections: list(connection),
+      environment: object({
+        HEADCOUNT_API_KEY: said(flag, "whether it is set"),
+        HEADCOUNT_BASE_URL: maybe(text),
+        HEADCOUNT_CONNECTION: maybe(text),
+      }),
+    }),
+  },
+  "connections remove": { document: object({ removed: text, key_removed: flag }) },
+  "connections set": { document: object({ connection: text, paging: maybe(text), per_page_max: maybe(whole) }) },
+  "connections use": { document: object({ default: text }) },
+  count,
+  doctor: { document: object({ ok: flag, checks: list(check) }) },
+  filters: filterKeys,
+  login: {
+    document: object({
+      connection: text,
+      base_url: text,
+      account_id: maybe(text),
+      key_store: one("keychain", "file"),
+      default: flag,
+    }),
+  },
+  logout: { document: object({ connection: text, removed: flag }) },
+  schema: {
+    document: some(
+      titled("without a command", list(object({ command: text, lines: said(flag, "whether it can write NDJSON") }))),
+      titled("a JSON Schema (2020-12)", { type: "object", properties: { $schema: text }, required: ["$schema"] }),
+    ),
+  },
+  "segment list": {
+    document: object({
+      segments: list(object({ name: text, file: text, saved_at: time, filters: maybe(filters), problem: maybe(text) })),
+    }),
+  },
+  "segment remove": { document: object({ removed: list(text) }) },
+  "segment save": { document: object({ name: text, file: text, filters }) },
+  "segment show": { document: filters },
+  whoami,
+};

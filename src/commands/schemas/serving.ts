@@ -1,0 +1,216 @@
+import {
+  anything,
+  credits,
+  type Described,
+  flag,
+  type JsonSchema,
+  list,
+  map,
+  maybe,
+  number,
+  object,
+  one,
+  said,
+  some,
+  text,
+  time,
+  titled,
+  whole,
+} from "./json.ts";
+import { suppression } from "./keeping.ts";
+
+const mode = one("live", "test");
+const priced = one("account", "person_count", "person_search", "company_enrich", "company_employees");
+
+const key = object({
+  id: text,
+  name: text,
+  mode,
+  prefix: text,
+  state: one("active", "expired", "revoked"),
+  scopes: list(text),
+  spent: credits,
+  max_credits: maybe(credits),
+  left: said(maybe(number), "of the cap"),
+  last_used_at: maybe(time),
+  expires_at: maybe(time),
+  created_at: time,
+  revoked_at: maybe(time),
+  rotated_from: maybe(text),
+});
+
+const balance = { account: text, mode, balance: credits, held: credits, used_today: credits };
+const adjusted: Described = {
+  document: object({ ...balance, repeated: said(flag, "whether the reference was used before, and nothing done") }),
+};
+const plan: Described = {
+  document: object({
+    account: text,
+    name: text,
+    per_minute: whole,
+    per_day: whole,
+    costs: object({
+      account: credits,
+      person_count: credits,
+      person_search: credits,
+      company_enrich: credits,
+      company_employees: credits,
+    }),
+  }),
+};
+
+const entry = object({
+  id: whole,
+  at: time,
+  kind: one("grant", "charge", "refund", "correction"),
+  credits,
+  balance_after: credits,
+  actor: text,
+  call: maybe(priced),
+  rows: maybe(whole),
+  price: maybe(credits),
+  key: maybe(text),
+  request_id: maybe(text),
+  refund_of: maybe(whole),
+  reference: maybe(text),
+  note: maybe(text),
+});
+
+const read = object(
+  { file: text, format: text, rows: whole },
+  { encoding: text, delimiter: text, skipped_lines: whole, repaired: whole },
+);
+const table = { files: whole, rows: whole, taken: whole, refused: whole, reasons: map(whole), read: list(read) };
+
+const imported: JsonSchema = object({
+  version: text,
+  people: object(table),
+  companies: object({ ...table, derived: whole }),
+  departments: object({ unknown: whole, missing: whole, examples: list(object({ value: text, people: whole })) }),
+  cleared: said(
+    map(object({ values: whole, examples: list(object({ value: text, rows: whole })) })),
+    "unusable values that were left out, by table and field",
+  ),
+  rejects: said(maybe(text), "the file of refused rows"),
+  seconds: number,
+});
+
+const version = { version: text, people: whole, companies: whole, created_at: time, source: text };
+const changes = object({
+  before: whole,
+  after: whole,
+  added: whole,
+  removed: whole,
+  changed: whole,
+  columns: said(map(whole), "rows with another value, by column"),
+});
+
+const forgotten = object({
+  records: whole,
+  test_records: whole,
+  replies: said(whole, "stored replies"),
+  exports: whole,
+  filters: said(
+    list(object({ kind: text, account: text, id: text })),
+    "what names the person in somebody's filters, and stays",
+  ),
+});
+
+const session = object({ id: text, account: text, role: text, made: time, seen: time, expires: time });
+const account = object({
+  id: text,
+  name: text,
+  state: one("active", "suspended"),
+  plan: text,
+  balance: credits,
+  held: credits,
+  test_balance: credits,
+  keys: whole,
+  created_at: time,
+  suspended_at: maybe(time),
+});
+const state: Described = { document: object({ id: text, state: one("active", "suspended") }) };
+const breaches = said(maybe(list(text)), "what was found wrong; null where there is none to look at");
+
+export const SERVING: Readonly<Record<string, Described>> = {
+  ...suppression("service suppress"),
+  serve: {
+    document: said(
+      object({ url: text }, { key: text, console: text }),
+      "one line once it answers; `key` only where one was just made",
+    ),
+  },
+  "service accounts create": { document: object({ id: text, name: text, credits }) },
+  "service accounts list": { document: list(account) },
+  "service accounts resume": state,
+  "service accounts suspend": state,
+  "service audit": {
+    document: list(
+      object({
+        id: whole,
+        at: time,
+        actor: text,
+        action: text,
+        account: maybe(text),
+        target: maybe(text),
+        detail: map(anything),
+      }),
+    ),
+  },
+  "service credits add": adjusted,
+  "service credits refund": adjusted,
+  "service credits remove": adjusted,
+  "service credits show": { document: object(balance) },
+  "service entries": { document: list(entry) },
+  "service dataset diff": { document: object({ from: text, to: text, people: changes, companies: changes }) },
+  "service dataset list": {
+    document: list(object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: whole })),
+  },
+  "service dataset rollback": {
+    document: object({ ...version, before: said(maybe(text), "the version that was served before") }),
+  },
+  "service forget": {
+    document: some(object({ forgot: forgotten }), titled("--dry-run", object({ would_forget: forgotten }))),
+  },
+  "service generate": {
+    document: object({ version: text, people: whole, companies: whole, seed: whole, seconds: number }),
+  },
+  "service import": { document: imported },
+  "service keys create": { document: object({ id: text, key: said(text, "shown this once") }) },
+  "service keys list": { document: list(key) },
+  "service keys revoke": { document: object({ id: text, revoked: { const: true } }) },
+  "service keys rotate": { document: object({ id: text, key: text, rotated_from: text, old_expires_at: time }) },
+  "service keys set": { document: list(key) },
+  "service link": { document: object({ link: text, account: text, role: one("operator", "owner", "viewer") }) },
+  "service map": {
+    document: object({
+      file: text,
+      kind: one("people", "companies"),
+      map: said(map(maybe(text)), "our field: the column of the file"),
+      values: object({}, { department: map(text) }),
+      unused: list(text),
+      rows: said(list(map(maybe(text))), "the first rows as they would be read"),
+    }),
+  },
+  "service plan set": plan,
+  "service plan show": plan,
+  "service sessions": { document: list(session) },
+  "service sessions end": { document: object({ id: text, ended: { const: true } }) },
+  "service usage": {
+    document: list(
+      object(
+        { calls: whole, rows: whole, charged: credits, refunded: credits },
+        { day: text, key: text, call: priced },
+      ),
+    ),
+  },
+  "service verify": {
+    document: object({
+      sound: flag,
+      ledger: breaches,
+      dataset: breaches,
+      notes: list(text),
+      head: said(maybe(text), "the end of the ledger's chain"),
+    }),
+  },
+};
