@@ -1,6 +1,6 @@
 import type { AccountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import { type Credits, creditsToNumber, formatCreditsGrouped } from "../contract/money.ts";
+import { type Credits, creditsOrNull, formatCreditsGrouped } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -33,8 +33,6 @@ async function runAccount(options: GlobalOptions, context: Context): Promise<voi
   });
 }
 
-const amount = (value: Credits | undefined): number | null => (value === undefined ? null : creditsToNumber(value));
-
 /** `account --json`. Every key is always there; what the service does not tell is null. Credits are JSON numbers. */
 function accountDocument(
   account: AccountView,
@@ -51,12 +49,16 @@ function accountDocument(
       source: session.keySource,
     },
     plan: account.plan ?? null,
-    credits: { remaining: amount(account.balance), held: amount(account.held), used_today: amount(account.usedToday) },
+    credits: {
+      remaining: creditsOrNull(account.balance),
+      held: creditsOrNull(account.held),
+      used_today: creditsOrNull(account.usedToday),
+    },
     rate_limits: { per_minute: account.perMinute ?? null, per_day: account.perDay ?? null },
     costs: {
-      person_search: amount(costs.personSearch),
-      company_enrich: amount(costs.companyEnrich),
-      company_employees: amount(costs.companyEmployees),
+      person_search: creditsOrNull(costs.personSearch),
+      company_enrich: creditsOrNull(costs.companyEnrich),
+      company_employees: creditsOrNull(costs.companyEmployees),
     },
     limits: { per_page_max: account.perPageMax ?? null, max_depth: account.maxDepth ?? null },
     dataset: {

@@ -1,5 +1,6 @@
 import { readdir, readFile, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { checkWord } from "../connections/config.ts";
 import { configDir, findFolder } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
 import type { Filters } from "../contract/filters.ts";
@@ -22,20 +23,8 @@ export interface SavedSegment {
   readonly savedAt: number;
 }
 
-/** A word on a command line, and the name of a file. @throws CliError (exit 2) */
-export function checkSegmentName(name: string): string {
-  if (NAME.test(name)) return name;
-  const suggestion = name
-    .toLowerCase()
-    .replace(/[^a-z0-9_-]+/g, "-")
-    .replace(/^[-_]+|-+$/g, "")
-    .slice(0, 64);
-  throw usageError(
-    `"${echo(name)}" is no name for a segment: lower-case letters, digits, "-" and "_", beginning with a letter or digit, at most 64`,
-    `for example: ${suggestion === "" ? "eu-legal" : suggestion}`,
-    "bad_segment_name",
-  );
-}
+/** @throws CliError (exit 2) */
+export const checkSegmentName = (name: string): string => checkWord(name, "segment", "eu-legal");
 
 /** All that are saved, by name. */
 export async function savedSegments(context: Context): Promise<readonly SavedSegment[]> {

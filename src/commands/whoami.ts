@@ -1,7 +1,7 @@
 import { ServiceError } from "../client/errors.ts";
 import type { AccountView, KeyView, ServiceClient } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import { type Credits, creditsToNumber, formatCreditsGrouped } from "../contract/money.ts";
+import { type Credits, creditsOrNull, formatCreditsGrouped } from "../contract/money.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
 import { type Session, withSession } from "./session.ts";
@@ -44,8 +44,6 @@ async function told(client: ServiceClient): Promise<KeyView | undefined> {
   }
 }
 
-const amount = (value: Credits | undefined): number | null => (value === undefined ? null : creditsToNumber(value));
-
 /** `whoami --json`. Every key is always there. With `told` true a null means that there is no such bound, else that it is not known. */
 function documentOf(account: AccountView, key: KeyView | undefined, session: Session) {
   const { cap } = key ?? {};
@@ -69,12 +67,12 @@ function documentOf(account: AccountView, key: KeyView | undefined, session: Ses
       name: account.accountName ?? key?.accountName ?? null,
     },
     cap: {
-      max_credits: amount(cap?.maxCredits),
-      spent: amount(cap?.spent),
-      held: amount(cap?.held),
-      left: amount(cap?.left),
+      max_credits: creditsOrNull(cap?.maxCredits),
+      spent: creditsOrNull(cap?.spent),
+      held: creditsOrNull(cap?.held),
+      left: creditsOrNull(cap?.left),
     },
-    credits: { remaining: amount(account.balance), held: amount(account.held) },
+    credits: { remaining: creditsOrNull(account.balance), held: creditsOrNull(account.held) },
   };
 }
 

@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
+import { echo } from "../contract/text.ts";
 import { CliError, usageError } from "../errors.ts";
 
 /** A connection as the config file keeps it: never a key. */
@@ -23,8 +24,8 @@ export const configFile = (dir: string): string => join(dir, "config.json");
 
 export const SAMPLE = "sample";
 
-/** A key of the config file and of the keychain, and a word on a command line. @throws CliError (exit 2) */
-export function checkName(name: string): string {
+/** A name that is a word on a command line, and of a file. @param what it names @throws CliError (exit 2) */
+export function checkWord(name: string, what: "connection" | "segment", example: string): string {
   if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) return name;
   const suggestion = name
     .toLowerCase()
@@ -32,11 +33,14 @@ export function checkName(name: string): string {
     .replace(/^[-_]+|-+$/g, "")
     .slice(0, 64);
   throw usageError(
-    `"${name}" is no name for a connection: lower-case letters, digits, "-" and "_", beginning with a letter or digit`,
-    suggestion === "" ? "for example: work" : `for example: ${suggestion}`,
-    "bad_connection_name",
+    `"${echo(name)}" is no name for a ${what}: lower-case letters, digits, "-" and "_", beginning with a letter or digit, at most 64`,
+    `for example: ${suggestion === "" ? example : suggestion}`,
+    `bad_${what}_name`,
   );
 }
+
+/** A key of the config file and of the keychain. @throws CliError (exit 2) */
+export const checkName = (name: string): string => checkWord(name, "connection", "work");
 
 /** The config as plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */
 export function readConfig(dir: string | undefined): Config {

@@ -61,5 +61,9 @@ export function creditsText(amount: Credits): string {
   return `${text} ${text === "1" ? "credit" : "credits"}`;
 }
 
+/** As {@link creditsToNumber}; null for what is not known or not bounded. */
+export const creditsOrNull = (amount: Credits | null | undefined): number | null =>
+  amount == null ? null : creditsToNumber(amount);
+
 /** As the JSON number that the envelope carries. Exact for every balance below 9,007,199,254 credits. */
 export const creditsToNumber = (amount: Credits): number => Number(formatCredits(amount));

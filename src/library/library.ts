@@ -26,7 +26,7 @@ import {
 } from "./members.ts";
 import { filterValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
-import { openToWrite } from "./sqlite.ts";
+import { inTransaction, openToWrite } from "./sqlite.ts";
 import { type LibraryTotals, totalsOf } from "./totals.ts";
 
 const DIALECT: SqlDialect = {
@@ -95,7 +95,7 @@ export class Library {
   static async open(path: string, suppression: Suppression = NOBODY_SUPPRESSED): Promise<Library> {
     const database = await openToWrite(path);
     const library = new Library(path, database, suppression);
-    library.#transaction(() => {
+    inTransaction(library.#database, () => {
       const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };
       if (version === 0) database.exec(`${SCHEMA}; PRAGMA user_version = ${FORMAT}`);
       else if (version !== FORMAT) throw otherFormat(path, version);
@@ -127,7 +127,7 @@ export class Library {
 
   /** Takes in pages, all or none of them; one that is in already changes nothing. */
   addPages(pages: readonly PaidPage[]): void {
-    this.#transaction(() => {
+    inTransaction(this.#database, () => {
       for (const page of pages) {
         if (this.hasPage(page.run, page.unit)) continue;
         for (const row of page.rows) this.#add(page, row);
@@ -141,7 +141,7 @@ export class Library {
   /** Forgets what came from these runs, so that it can be taken in again. What came from others stays: it stands nowhere else. */
   forgetRuns(runs: readonly string[]): void {
     const list = JSON.stringify(runs);
-    this.#transaction(() => {
+    inTransaction(this.#database, () => {
       const stale = "(SELECT value FROM json_each(?))";
       const people = this.#statement(`SELECT DISTINCT person FROM purchase WHERE person > 0 AND run IN ${stale}`).all(
         list,
@@ -364,17 +364,6 @@ export class Library {
     const statement = this.#database.prepare(sql);
     this.#statements.set(sql, statement);
     return statement;
-  }
-
-  #transaction(work: () => void): void {
-    this.#database.exec("BEGIN IMMEDIATE");
-    try {
-      work();
-      this.#database.exec("COMMIT");
-    } catch (error) {
-      this.#database.exec("ROLLBACK");
-      throw error;
-    }
   }
 }
 

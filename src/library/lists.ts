@@ -1,6 +1,7 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { Filters } from "../contract/filters.ts";
 import type { SavedView } from "../runs/plan.ts";
+import { inTransaction } from "./sqlite.ts";
 
 /** A file that is kept up to date with a segment. */
 export interface List {
@@ -75,8 +76,7 @@ export class Lists {
    */
   begin(list: Pick<List, "output" | "filters" | "canonical" | "view" | "at">, before: readonly string[]): void {
     if (this.at(list.output) !== undefined) return;
-    this.#database.exec("BEGIN IMMEDIATE");
-    try {
+    inTransaction(this.#database, () => {
       const { filters, view } = list;
       this.#database
         .prepare("INSERT INTO list (output, filters, canonical, view, at) VALUES (?, ?, ?, ?, ?)")
@@ -84,11 +84,7 @@ export class Lists {
       const { n } = this.at(list.output) ?? { n: 0 };
       const join = this.#database.prepare("INSERT INTO member (list, person, since) VALUES (?, ?, 0)");
       for (const person of before) join.run(n, person);
-      this.#database.exec("COMMIT");
-    } catch (error) {
-      this.#database.exec("ROLLBACK");
-      throw error;
-    }
+    });
   }
 
   /**
@@ -100,14 +96,7 @@ export class Lists {
     before: readonly string[],
     found: Refreshed,
   ): void {
-    this.#database.exec("BEGIN IMMEDIATE");
-    try {
-      this.#record(list, before, found);
-      this.#database.exec("COMMIT");
-    } catch (error) {
-      this.#database.exec("ROLLBACK");
-      throw error;
-    }
+    inTransaction(this.#database, () => this.#record(list, before, found));
   }
 
   #record(

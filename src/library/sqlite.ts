@@ -43,3 +43,15 @@ export async function openToRead(path: string): Promise<DatabaseSyncInstance> {
   database.exec("PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
   return database;
 }
+
+/** All of it or nothing, while no other process writes. */
+export function inTransaction(database: DatabaseSyncInstance, work: () => void): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    work();
+    database.exec("COMMIT");
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}

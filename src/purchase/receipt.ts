@@ -1,6 +1,7 @@
 import {
   type Credits,
   credits,
+  creditsOrNull,
   creditsText,
   creditsToNumber,
   formatCredits,
@@ -106,7 +107,7 @@ export function buildReceipt(input: ReceiptInput): Receipt {
     credits: creditsToNumber(state.settled),
     uncertain_credits: creditsToNumber(state.uncertain),
     foreign_credits: creditsToNumber(state.foreign),
-    balance: balance === undefined ? null : creditsToNumber(balance),
+    balance: creditsOrNull(balance),
     complete:
       shortfall === null &&
       narrowed?.whole !== null &&

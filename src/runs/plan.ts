@@ -56,17 +56,11 @@ export interface SavedView {
 }
 
 /** `plan.json` of a run: everything that must be the same when it is continued. */
-export interface Plan {
+export interface Plan extends RunIdentity {
   readonly version: number;
   readonly id: string;
   readonly created_at: string;
   readonly command: RunCommand;
-  readonly connection: string;
-  /** The service's address; "sample" for the built-in connection, whose port is another one each time. */
-  readonly base_url: string;
-  readonly account_id: string | null;
-  readonly key_mode: "live" | "test" | null;
-  readonly target: Target;
   readonly dataset_version: string | null;
   readonly unit_price: CreditText;
   /** People that matched at the time of the quote; null where no free count tells. */
@@ -88,7 +82,6 @@ export interface Plan {
   readonly paging: Dialect["paging"];
   /** Where pages are counted from 0. */
   readonly first_page?: 0;
-  readonly output: string | null;
   readonly view: SavedView;
   readonly per_page: number | null;
   readonly overwrite?: boolean;
@@ -104,6 +97,7 @@ export interface Plan {
 
 export interface RunIdentity {
   readonly connection: string;
+  /** The service's address; "sample" for the built-in connection, whose port is another one each time. */
   readonly base_url: string;
   readonly account_id: string | null;
   readonly key_mode: "live" | "test" | null;

@@ -3,16 +3,12 @@ import { join } from "node:path";
 import { credits } from "../contract/money.ts";
 import { type Disk, errorCode } from "./disk.ts";
 import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits, type Sums } from "./journal.ts";
-import type { Plan } from "./plan.ts";
+import type { Plan, RunIdentity } from "./plan.ts";
 import { finishedSums, knownPlan, readableState, runIds } from "./run.ts";
 
 /** What one run spent, and where: folded from its journal, and kept in its place when the run is removed. */
-export interface RunSpend {
+export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
   readonly run: string;
-  readonly connection: string;
-  readonly base_url: string;
-  readonly account_id: string | null;
-  readonly key_mode: "live" | "test" | null;
   readonly command: string;
   /** The job that bought it; null: somebody by hand. */
   readonly job: string | null;

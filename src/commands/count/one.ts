@@ -1,7 +1,7 @@
 import type { AccountView, CountView } from "../../client/types.ts";
 import type { Context } from "../../context.ts";
 import { checkFilters } from "../../contract/filters.ts";
-import { affordableRows, creditsText, creditsToNumber, priceOf } from "../../contract/money.ts";
+import { affordableRows, creditsOrNull, creditsText, creditsToNumber, priceOf } from "../../contract/money.ts";
 import { counted, grouped } from "../../contract/text.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import type { CheckedFilters, SegmentSet } from "../filter-options.ts";
@@ -79,7 +79,7 @@ function countDocument(count: CountView, account: AccountView, filters: unknown)
     filters,
     unit_cost: creditsToNumber(unit),
     max_cost: creditsToNumber(priceOf(count.count, unit)),
-    credits_remaining: balance === undefined ? null : creditsToNumber(balance),
+    credits_remaining: creditsOrNull(balance),
   };
 }
 

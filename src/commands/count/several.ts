@@ -1,7 +1,7 @@
 import type { CountView } from "../../client/types.ts";
 import type { Context } from "../../context.ts";
 import type { Filters } from "../../contract/filters.ts";
-import { creditsToNumber, formatCreditsGrouped, priceOf } from "../../contract/money.ts";
+import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../contract/money.ts";
 import { grouped } from "../../contract/text.ts";
 import { Printer } from "../../terminal/printer.ts";
 import type { NamedFilters } from "../filter-options.ts";
@@ -38,7 +38,7 @@ export async function countFiles(
   }));
   const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
   if (format === "json") {
-    const unitCost = unit === undefined ? null : creditsToNumber(unit);
+    const unitCost = creditsOrNull(unit);
     const documents = rows.map(({ segment, count, filters }) => {
       return { segment, count, filters, unit_cost: unitCost, max_cost: cost(count) };
     });

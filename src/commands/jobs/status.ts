@@ -1,6 +1,6 @@
 import type { Context } from "../../context.ts";
 import { shellWord } from "../../contract/command-line.ts";
-import { type Credits, creditsToNumber, formatCreditsGrouped, ZERO } from "../../contract/money.ts";
+import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped, ZERO } from "../../contract/money.ts";
 import { grouped } from "../../contract/text.ts";
 import type { GlobalOptions } from "../../options.ts";
 import { csvDocument } from "../../render/csv.ts";
@@ -78,7 +78,7 @@ export async function showStatus(
   if (printer.json) {
     return printer.document({
       ...{ file: file.path, month, spent: creditsToNumber(spent) },
-      budget: budget === undefined ? null : creditsToNumber(budget),
+      budget: creditsOrNull(budget),
       jobs: all,
     });
   }
@@ -134,7 +134,7 @@ export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, conte
   const rows = jobs.map(({ name, schedule, cap, output, problem }) => ({
     job: name,
     schedule: schedule?.text ?? null,
-    max_credits: cap === undefined ? null : creditsToNumber(cap),
+    max_credits: creditsOrNull(cap),
     output: output ?? null,
     problem: problem?.message ?? null,
   }));
@@ -172,7 +172,7 @@ export async function showJob(job: Job, { folder }: JobsFile, options: GlobalOpt
     cron: schedule?.cron ?? null,
     on_calendar: schedule?.calendar ?? null,
     next: iso(next),
-    max_credits: cap === undefined ? null : creditsToNumber(cap),
+    max_credits: creditsOrNull(cap),
     output: output ?? null,
     log: log ?? null,
     notify: notify ?? null,

@@ -1,7 +1,7 @@
 import { FACET_KEYS, isFacetKey } from "../../contract/facets.ts";
 import { knownValues } from "../../contract/filter-schema.ts";
 import { FILTER_KEYS, FILTER_SPECS, filterSpec } from "../../contract/filters.ts";
-import { type Credits, creditsToNumber, priceOf } from "../../contract/money.ts";
+import { creditsOrNull, creditsToNumber, priceOf } from "../../contract/money.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { echo, harmlessLine } from "../../contract/text.ts";
 import { CliError, usageError } from "../../errors.ts";
@@ -13,16 +13,14 @@ import { RUNS_MOST } from "./schemas.ts";
 import { readFilters } from "./targets.ts";
 import { budgetDocument, quietContext, storeOf, type World } from "./world.ts";
 
-const amount = (value: Credits | undefined): number | null => (value === undefined ? null : creditsToNumber(value));
-
 export async function accountTool(world: World, signal: AbortSignal) {
   return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode }) => {
     const account = await client.account(signal);
     const mode = account.keyMode ?? keyMode ?? null;
     const { costs } = account;
     return {
-      balance: amount(account.balance),
-      held: amount(account.held),
+      balance: creditsOrNull(account.balance),
+      held: creditsOrNull(account.held),
       plan: account.plan === undefined ? null : inert(account.plan),
       limits: {
         per_minute: account.perMinute ?? null,
@@ -31,9 +29,9 @@ export async function accountTool(world: World, signal: AbortSignal) {
         max_depth: account.maxDepth ?? null,
       },
       costs: {
-        person_search: amount(costs.personSearch),
-        company_enrich: amount(costs.companyEnrich),
-        company_employees: amount(costs.companyEmployees),
+        person_search: creditsOrNull(costs.personSearch),
+        company_enrich: creditsOrNull(costs.companyEnrich),
+        company_employees: creditsOrNull(costs.companyEmployees),
       },
       mode,
       budget: await budgetDocument(world, mode === "test"),

@@ -1,4 +1,4 @@
-import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
+import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
 import { CliError } from "../../errors.ts";
 import { identityOf, offerOf } from "../../purchase/offer.ts";
 import type { ExportDeps } from "../../purchase/order.ts";
@@ -54,8 +54,8 @@ export async function quoteTool(given: QuoteArguments, world: World, signal: Abo
     quote_id: held.id,
     profiles: quote.rows - quote.kept,
     credits: creditsToNumber(quote.credits),
-    balance_after: quote.balanceAfter === undefined ? null : creditsToNumber(quote.balanceAfter),
-    budget_left: left === undefined ? null : creditsToNumber(left),
+    balance_after: creditsOrNull(quote.balanceAfter),
+    budget_left: creditsOrNull(left),
     allowed: why === undefined,
     ...(why === undefined ? {} : { why_not: why }),
     command: held.command,

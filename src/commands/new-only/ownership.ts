@@ -16,11 +16,12 @@ import { requireSound } from "../../planning/sound.ts";
 import { FreeCounts, SHARE_OF_MINUTE } from "../../purchase/free-counts.ts";
 import type { ExportDeps } from "../../purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../purchase/ownership.ts";
-import { Page } from "../../render/page.ts";
+import type { Page } from "../../render/page.ts";
 import type { Target } from "../../runs/plan.ts";
 import type { Run } from "../../runs/run.ts";
 import { RunStore } from "../../runs/run-store.ts";
 import { checkedFilters } from "../filter-options.ts";
+import { pagesOf } from "../owned/export.ts";
 
 export interface Bounds {
   /** Free calls in all. */
@@ -218,10 +219,7 @@ export class OwnedSegment implements Ownership {
     this.#there ??= await this.#ownedBefore(run);
     const library = this.#library;
     if (library === undefined) return;
-    for (let at = 0; at < this.#there.length; at += PAGE_ROWS) {
-      const records = [...library.recordsBy(this.#there.slice(at, at + PAGE_ROWS))];
-      yield Page.read(Buffer.from(`{"result":[${records.join(",")}]}`), "person");
-    }
+    yield* pagesOf(library.recordsBy(this.#there));
   }
 
   /** Who is in the segment and was not bought by this run. */
@@ -242,24 +240,12 @@ export class OwnedSegment implements Ownership {
     if (all <= matching.length || this.#callsToLook(all) > this.#bounds.maxCalls * LOOK_SHARE) return matching;
     const known = new Set(matching.map(({ identity }) => identity));
     const others = this.#library?.members(EVERYBODY).filter(({ identity }) => !known.has(identity)) ?? [];
-    return [...matching, ...others.map((person) => this.#member(person))];
+    return [...matching, ...others.map((person) => memberOf(person, this.#version))];
   }
 
   #matching(): Member[] {
     const { canonical } = checkedFilters(this.#segment);
-    return this.#library?.members(canonical).map((person) => this.#member(person)) ?? [];
-  }
-
-  #member({ identity, address, name, values, version }: OwnedPerson): Member {
-    const known = version !== null && version === this.#version;
-    return {
-      identity,
-      address: address === undefined ? undefined : ownedAddress(address),
-      name,
-      values,
-      named: known,
-      known,
-    };
+    return this.#library?.members(canonical).map((person) => memberOf(person, this.#version)) ?? [];
   }
 
   get #version(): string | undefined {
@@ -295,7 +281,12 @@ export class OwnedSegment implements Ownership {
   }
 }
 
-const PAGE_ROWS = 1_000;
+/** @param now the dataset's version now: what was bought of it holds */
+export function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): Member {
+  const known = version !== null && version === now;
+  const listed = address === undefined ? undefined : ownedAddress(address);
+  return { identity, address: listed, name, values, named: known, known };
+}
 
 function tooManyCalls(total: number, fresh: number, bounds: Bounds, known: boolean): CliError {
   const cheapest = fitting(total, fresh, { ...bounds, known, maxCalls: Number.POSITIVE_INFINITY });

@@ -22,7 +22,7 @@ import { checkRoom, checkSink } from "../../output/sinks/sink.ts";
 import type { Leaf } from "../../planning/descent.ts";
 import { UnsoundCountsError } from "../../planning/parts.ts";
 import { isWhole, lookFor, type Presence, tellApart } from "../../planning/presence.ts";
-import { type Member, ownedAddress } from "../../planning/question.ts";
+import type { Member } from "../../planning/question.ts";
 import { chunksOf } from "../../planning/removed.ts";
 import { FreeCounts } from "../../purchase/free-counts.ts";
 import { type ExportDeps, lockOutput } from "../../purchase/purchase.ts";
@@ -35,6 +35,7 @@ import { Printer } from "../../terminal/printer.ts";
 import type { Progress } from "../../terminal/progress.ts";
 import { readGuard } from "../export-options.ts";
 import { mapError } from "../failures.ts";
+import { memberOf } from "../new-only/ownership.ts";
 import { type Session, withSession } from "../session.ts";
 import { buyParts, finishParts } from "./buy-parts.ts";
 import { checkFiles } from "./files.ts";
@@ -333,12 +334,6 @@ function merged(people: readonly OwnedPerson[]): Merged {
     if (id !== undefined && person.identity.startsWith("@")) renamed.set(person.identity, id);
   }
   return { people: people.filter(({ identity }) => !renamed.has(identity)), renamed };
-}
-
-function memberOf({ identity, address, name, values, version }: OwnedPerson, now: string | undefined): Member {
-  const known = version !== null && version === now;
-  const listed = address === undefined ? undefined : ownedAddress(address);
-  return { identity, address: listed, name, values, named: known, known };
 }
 
 /** People in parts that hold nobody else. */

@@ -1,5 +1,5 @@
 import type { Context } from "../../context.ts";
-import { creditsToNumber, formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
+import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
 import { grouped } from "../../contract/text.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { describeTarget } from "../../runs/plan.ts";
@@ -27,7 +27,7 @@ async function show(name: string, options: GlobalOptions, context: Context): Pro
   const unit = parseCredits(plan.unit_price);
   const document = {
     ...runDocument(summary),
-    unit_price: unit === undefined ? null : creditsToNumber(unit),
+    unit_price: creditsOrNull(unit),
     dataset_version: plan.dataset_version,
     fields: plan.view.fields,
     bytes: await store.size(id),

@@ -1,12 +1,12 @@
 import type { Context } from "../../context.ts";
-import { formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
+import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
 import type { Command } from "../../options.ts";
 import type { AccountSummary } from "../../service/ledger/ledger.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
-import { amount, count, iso, List, type Listed, minute, money } from "./list.ts";
+import { countColumn, creditsColumn, iso, List, type Listed, timeColumn } from "./list.ts";
 
 interface CreateOptions extends FolderOptions {
   readonly name?: string;
@@ -62,7 +62,7 @@ async function create(id: string, options: CreateOptions, context: Context): Pro
   const printer = new Printer(context, options);
   await withStore(options, context, async (store) => {
     await newAccount(store, { id, name, live: given });
-    if (printer.json) printer.document({ id, name, credits: amount(given) });
+    if (printer.json) printer.document({ id, name, credits: creditsOrNull(given) });
     else
       printer.note(
         `Account ${id} has ${formatCreditsGrouped(given)} credits. headcount service keys create --account ${id}${placeFlags(options)} makes a key.`,
@@ -93,27 +93,10 @@ const COLUMNS: readonly Listed<AccountSummary>[] = [
   { name: "name", title: "name", long: true, value: ({ name }) => name },
   { name: "state", title: "state", value: ({ suspendedAt }) => (suspendedAt === null ? "active" : "suspended") },
   { name: "plan", title: "plan", long: true, value: ({ plan }) => plan.name },
-  {
-    name: "balance",
-    title: "balance",
-    align: "right",
-    value: ({ live }) => amount(live.balance),
-    show: ({ live }) => money(live.balance),
-  },
-  {
-    name: "held",
-    title: "held",
-    align: "right",
-    value: ({ live }) => amount(live.held),
-    show: ({ live }) => money(live.held),
-  },
-  { name: "test_balance", value: ({ test }) => amount(test.balance) },
-  { name: "keys", title: "keys", align: "right", value: ({ keys }) => keys, show: ({ keys }) => count(keys) },
-  {
-    name: "created_at",
-    title: "made",
-    value: ({ createdAt }) => iso(createdAt),
-    show: ({ createdAt }) => minute(createdAt),
-  },
+  creditsColumn("balance", "balance", ({ live }) => live.balance),
+  creditsColumn("held", "held", ({ live }) => live.held),
+  { name: "test_balance", value: ({ test }) => creditsOrNull(test.balance) },
+  countColumn("keys", ({ keys }) => keys),
+  timeColumn("created_at", "made", ({ createdAt }) => createdAt),
   { name: "suspended_at", value: ({ suspendedAt }) => iso(suspendedAt) },
 ];

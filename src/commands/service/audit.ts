@@ -5,7 +5,7 @@ import { Printer } from "../../terminal/printer.ts";
 import { sinceMs } from "../since.ts";
 import { printPages, SCREENFUL } from "./entries.ts";
 import { addFolderOptions, type FolderOptions, requireAccount, withStore } from "./folder.ts";
-import { iso, List, type Listed, minute } from "./list.ts";
+import { List, type Listed, timeColumn } from "./list.ts";
 
 interface AuditOptions extends FolderOptions {
   readonly account?: string;
@@ -46,7 +46,7 @@ async function audit(options: AuditOptions, context: Context): Promise<void> {
 
 const COLUMNS: readonly Listed<AuditRow>[] = [
   { name: "id", value: ({ id }) => Number(id) },
-  { name: "at", title: "when (UTC)", value: ({ at }) => iso(at), show: ({ at }) => minute(at) },
+  timeColumn("at", "when (UTC)", ({ at }) => at),
   { name: "actor", title: "who", value: ({ actor }) => actor },
   { name: "action", title: "did", value: ({ action }) => action },
   { name: "account", title: "account", value: ({ accountId }) => accountId },

@@ -1,4 +1,5 @@
 import type { Context } from "../../context.ts";
+import { creditsOrNull } from "../../contract/money.ts";
 import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
 import { type Command, Option, wholeNumber } from "../../options.ts";
 import type { EntryKind, EntryQuery, LedgerEntry } from "../../service/ledger/ledger.ts";
@@ -7,7 +8,7 @@ import { sinceMs } from "../since.ts";
 import { addMode } from "./credits.ts";
 import { type AccountOptions, requireAccount, withStore } from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
-import { amount, count, iso, List, type Listed, minute, money } from "./list.ts";
+import { countColumn, creditsColumn, List, type Listed, timeColumn } from "./list.ts";
 
 interface EntriesOptions extends AccountOptions {
   readonly mode: "live" | "test";
@@ -91,26 +92,14 @@ export async function printPages<Row>(
 
 const COLUMNS: readonly Listed<LedgerEntry>[] = [
   { name: "id", title: "entry", align: "right", value: ({ id }) => Number(id) },
-  { name: "at", title: "when (UTC)", value: ({ at }) => iso(at), show: ({ at }) => minute(at) },
+  timeColumn("at", "when (UTC)", ({ at }) => at),
   { name: "kind", title: "kind", value: ({ kind }) => kind },
-  {
-    name: "credits",
-    title: "credits",
-    align: "right",
-    value: ({ amount: by }) => amount(by),
-    show: ({ amount: by }) => money(by),
-  },
-  {
-    name: "balance_after",
-    title: "balance",
-    align: "right",
-    value: ({ balanceAfter }) => amount(balanceAfter),
-    show: ({ balanceAfter }) => money(balanceAfter),
-  },
+  creditsColumn("credits", "credits", ({ amount: by }) => by),
+  creditsColumn("balance_after", "balance", ({ balanceAfter }) => balanceAfter),
   { name: "actor", title: "by", value: ({ actor }) => actor },
   { name: "call", title: "call", value: ({ call }) => call },
-  { name: "rows", title: "rows", align: "right", value: ({ rows }) => rows, show: ({ rows }) => count(rows) },
-  { name: "price", value: ({ price }) => amount(price) },
+  countColumn("rows", ({ rows }) => rows),
+  { name: "price", value: ({ price }) => creditsOrNull(price) },
   { name: "key", value: ({ keyId }) => keyId },
   { name: "request_id", value: ({ requestId }) => requestId },
   { name: "refund_of", value: ({ refundOf }) => (refundOf === null ? null : Number(refundOf)) },

@@ -1,4 +1,5 @@
 import { type Context, written } from "../../context.ts";
+import { creditsOrNull } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
 import { CliError, systemFailure, usageError } from "../../errors.ts";
 import { type Command, Option } from "../../options.ts";
@@ -7,7 +8,7 @@ import { ago } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addBoundOptions, type BoundOptions, boundsOf, overlapOf } from "./bounds.ts";
 import { type AccountOptions, addAccountOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
-import { amount, iso, List, type Listed, minute, money } from "./list.ts";
+import { creditsColumn, iso, List, type Listed, timeColumn } from "./list.ts";
 
 interface CreateOptions extends AccountOptions, BoundOptions {
   readonly name: string;
@@ -207,7 +208,7 @@ function columns(now: number): readonly Listed<KeyDetail>[] {
   const state = ({ expiresAt, revokedAt }: KeyDetail): string =>
     revokedAt !== null ? "revoked" : expiresAt !== null && expiresAt <= now ? "expired" : "active";
   const left = ({ budget }: KeyDetail) =>
-    budget && amount((budget.cap - budget.spent - budget.held) as typeof budget.cap);
+    budget && creditsOrNull((budget.cap - budget.spent - budget.held) as typeof budget.cap);
   return [
     { name: "id", title: "key", value: ({ id }) => id },
     { name: "name", title: "name", long: true, value: ({ name }) => name },
@@ -221,14 +222,8 @@ function columns(now: number): readonly Listed<KeyDetail>[] {
       value: ({ scopes }) => scopes?.join(",") ?? "all",
       json: ({ scopes }) => scopes ?? ["all"],
     },
-    {
-      name: "spent",
-      title: "spent",
-      align: "right",
-      value: ({ spent }) => amount(spent),
-      show: ({ spent }) => money(spent),
-    },
-    { name: "max_credits", value: ({ budget }) => budget && amount(budget.cap) },
+    creditsColumn("spent", "spent", ({ spent }) => spent),
+    { name: "max_credits", value: ({ budget }) => budget && creditsOrNull(budget.cap) },
     { name: "left", title: "left of cap", align: "right", value: left },
     {
       name: "last_used_at",
@@ -236,12 +231,7 @@ function columns(now: number): readonly Listed<KeyDetail>[] {
       value: ({ lastUsedAt }) => iso(lastUsedAt),
       show: ({ lastUsedAt }) => (lastUsedAt === null ? "never" : ago(now - lastUsedAt, lastUsedAt)),
     },
-    {
-      name: "expires_at",
-      title: "expires",
-      value: ({ expiresAt }) => iso(expiresAt),
-      show: ({ expiresAt }) => minute(expiresAt),
-    },
+    timeColumn("expires_at", "expires", ({ expiresAt }) => expiresAt),
     { name: "created_at", value: ({ createdAt }) => iso(createdAt) },
     { name: "revoked_at", value: ({ revokedAt }) => iso(revokedAt) },
     { name: "rotated_from", value: ({ id, origin }) => (origin === id ? null : origin) },

@@ -1,5 +1,5 @@
 import { type Context, written } from "../../context.ts";
-import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../contract/money.ts";
+import { type Credits, creditsOrNull, formatCreditsGrouped } from "../../contract/money.ts";
 import { grouped, harmless } from "../../contract/text.ts";
 import { csvDocument } from "../../render/csv.ts";
 import type { Printer } from "../../terminal/printer.ts";
@@ -71,12 +71,21 @@ const cleaned = (value: Json): Json => (typeof value === "string" ? harmless(val
 
 export const iso = (at: number | null): string | null => (at === null ? null : new Date(at).toISOString());
 
+/** A column of credits, of counts, or of times (epoch milliseconds). */
+export const creditsColumn = <Row>(name: string, title: string, of: (row: Row) => Credits | null): Listed<Row> => ({
+  ...{ name, title, align: "right", value: (row) => creditsOrNull(of(row)), show: (row) => money(of(row)) },
+});
+export const countColumn = <Row>(name: string, of: (row: Row) => number | null): Listed<Row> => ({
+  ...{ name, title: name, align: "right", value: of, show: (row) => count(of(row)) },
+});
+export const timeColumn = <Row>(name: string, title: string, of: (row: Row) => number | null): Listed<Row> => ({
+  ...{ name, title, value: (row) => iso(of(row)), show: (row) => minute(of(row)) },
+});
+
 /** To the minute, UTC. */
 export const minute = (at: number | null): string =>
   at === null ? "" : new Date(at).toISOString().slice(0, 16).replace("T", " ");
 
-export const amount = (value: Credits | null): number | null => (value === null ? null : creditsToNumber(value));
-
-export const money = (value: Credits | null): string => (value === null ? "" : formatCreditsGrouped(value));
+const money = (value: Credits | null): string => (value === null ? "" : formatCreditsGrouped(value));
 
 export const count = (value: number | null): string => (value === null ? "" : grouped(value));

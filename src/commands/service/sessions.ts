@@ -4,7 +4,7 @@ import type { Command } from "../../options.ts";
 import type { ConsoleSession } from "../../service/console-store.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { addFolderOptions, type FolderOptions, withStore } from "./folder.ts";
-import { iso, List, type Listed, minute } from "./list.ts";
+import { iso, List, type Listed, timeColumn } from "./list.ts";
 
 /** `service sessions`: who is signed in to the console, and the end of it. */
 export function register(service: Command, context: Context): void {
@@ -36,12 +36,7 @@ const COLUMNS: readonly Listed<ConsoleSession>[] = [
   { name: "id", title: "id", value: ({ id }) => id },
   { name: "account", title: "account", value: ({ accountId }) => accountId },
   { name: "role", title: "role", value: ({ role }) => role },
-  {
-    name: "made",
-    title: "made (UTC)",
-    value: ({ createdAt }) => iso(createdAt),
-    show: ({ createdAt }) => minute(createdAt),
-  },
-  { name: "seen", title: "seen (UTC)", value: ({ seenAt }) => iso(seenAt), show: ({ seenAt }) => minute(seenAt) },
+  timeColumn("made", "made (UTC)", ({ createdAt }) => createdAt),
+  timeColumn("seen", "seen (UTC)", ({ seenAt }) => seenAt),
   { name: "expires", value: ({ expiresAt }) => iso(expiresAt) },
 ];

@@ -8,7 +8,7 @@ import { sinceMs } from "../since.ts";
 import { addMode } from "./credits.ts";
 import { type AccountOptions, requireAccount, withStore } from "./folder.ts";
 import { requireUsedKey } from "./keys.ts";
-import { amount, count, List, type Listed, money } from "./list.ts";
+import { countColumn, creditsColumn, List, type Listed } from "./list.ts";
 
 interface UsageOptions extends AccountOptions {
   readonly mode: "live" | "test";
@@ -77,20 +77,8 @@ const GROUP_COLUMNS: Readonly<Record<UsageGroup, Listed<UsageRow>>> = {
 };
 
 const SUMS: readonly Listed<UsageRow>[] = [
-  { name: "calls", title: "calls", align: "right", value: ({ calls }) => calls, show: ({ calls }) => count(calls) },
-  { name: "rows", title: "rows", align: "right", value: ({ rows }) => rows, show: ({ rows }) => count(rows) },
-  {
-    name: "charged",
-    title: "charged",
-    align: "right",
-    value: ({ charged }) => amount(charged),
-    show: ({ charged }) => money(charged),
-  },
-  {
-    name: "refunded",
-    title: "refunded",
-    align: "right",
-    value: ({ refunded }) => amount(refunded),
-    show: ({ refunded }) => money(refunded),
-  },
+  countColumn("calls", ({ calls }) => calls),
+  countColumn("rows", ({ rows }) => rows),
+  creditsColumn("charged", "charged", ({ charged }) => charged),
+  creditsColumn("refunded", "refunded", ({ refunded }) => refunded),
 ];

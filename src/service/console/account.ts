@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type Credits, creditsToNumber } from "../../contract/money.ts";
+import { type Credits, creditsOrNull, creditsToNumber } from "../../contract/money.ts";
 import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../contract/records.ts";
 import { makeApiKey } from "../keys.ts";
 import {
@@ -116,7 +116,7 @@ const shownEntry = (entry: LedgerEntry) => ({
   key: entry.keyId,
   actor: entry.actor,
   rows: entry.rows,
-  price: entry.price === null ? null : creditsToNumber(entry.price),
+  price: creditsOrNull(entry.price),
   amount: creditsToNumber(entry.amount),
   balance_after: creditsToNumber(entry.balanceAfter),
   request_id: entry.requestId,
