@@ -1,23 +1,15 @@
 import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { notified } from "../../src/commands/outcome.ts";
 import { fakeClock, testContext } from "../support/client.ts";
-import { charged, readCsv, runIds, seeded, type User, user } from "../support/export.ts";
+import { charged, readCsv, runIds, seeded, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
-const CREDITS = 100_000;
 const DAY = 86_400_000;
-let service: TestService;
-let u: User;
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
-beforeEach(() => {
-  u = user(service.url, service.key);
-});
+let { service, u } = {} as Serving;
+serveUsers((now) => ({ service, u } = now));
 
 const LEGAL = { filters: { department: "Legal" }, max_credits: 12, output: "legal.csv" };
 const SALES = { filters: { department: "Sales" }, max_credits: 20, output: "sales.ndjson" };

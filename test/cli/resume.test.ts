@@ -1,21 +1,13 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { charged, readCsv, runIds, type User, user, visibleFiles } from "../support/export.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { expect, test } from "vitest";
+import { charged, readCsv, runIds, visibleFiles } from "../support/export.ts";
+import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
-const CREDITS = 100_000;
 const SALES = ["search", "--department", "Sales", "--per-page", "20"];
 const STOPPED = ["--max-credits", "60", "--require-complete"];
-let service: TestService;
-let u: User;
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
-beforeEach(() => {
-  u = user(service.url, service.key);
-});
+let { service, u } = {} as Serving;
+serveUsers((now) => ({ service, u } = now));
 
 const stopped = (output: string): Promise<unknown> => u.run([...SALES, ...STOPPED, "-o", output]);
 

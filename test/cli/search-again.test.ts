@@ -1,20 +1,12 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from "vitest";
-import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { expect, test } from "vitest";
+import { charged, readCsv, runIds } from "../support/export.ts";
+import { CREDITS, type Serving, serveUsers } from "../support/serving.ts";
 
 // The second time: what is there already is said, and a hint that is copied does what it says.
 
-const CREDITS = 100_000;
 const SALES = ["search", "--department", "Sales", "--per-page", "20"];
-let service: TestService;
-let u: User;
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
-beforeEach(() => {
-  u = user(service.url, service.key);
-});
+let { service, u } = {} as Serving;
+serveUsers((now) => ({ service, u } = now));
 
 /** The command that a text names, to be run as it stands. */
 function hinted(text: string, before: RegExp): string[] {

@@ -1,20 +1,11 @@
 import { readFileSync } from "node:fs";
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { describe, expect, test } from "vitest";
 import { parseCredits } from "../../src/contract/money.ts";
-import { makeLink } from "../../src/service/console/sessions.ts";
-import { type Browser, HAS_CHROMIUM, launchBrowser, violations, watch } from "../support/browser.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "../support/browser.ts";
 
 describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
-  let service: TestService;
-  let browser: Browser;
-  beforeAll(async () => {
-    [service, browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
-  }, 60_000);
-  afterAll(async () => {
-    await browser.close();
-    await service.close();
-  });
+  let { service, page, wrong } = {} as Looking;
+  lookAtConsole((looking) => ({ service, page, wrong } = looking));
 
   test("what it says, plots and saves is the ledger, to the credit", async () => {
     const search = (rows: number) =>
@@ -24,16 +15,7 @@ describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
     expect((await service.call("/v1/person/nothing")).status).toBe(404);
     await service.store.grant("default", "live", parseCredits("0.25") as never, '\uff1dHYPERLINK("x","y"),\u202eβ');
     const { balance } = await service.store.balance("default", "live");
-    const context = await browser.newContext({ viewport: { width: 1360, height: 900 } });
-    const page = await context.newPage();
-    const wrong = watch(page, service.url);
-    const token = await makeLink(service.store, {
-      accountId: "default",
-      role: "operator",
-      now: Date.now(),
-      by: "test",
-    });
-    await page.goto(`${service.url}/console/enter#t=${token}`);
+    await page.goto(await linkTo(service));
     await page.getByRole("link", { name: "Account", exact: true }).click();
     const legend = page.locator(".legend li");
     await expect.poll(() => legend.allInnerTexts()).toEqual([`${service.keyId} 76`]);
@@ -70,6 +52,5 @@ describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {
       .toEqual([expect.stringMatching(/^2 404 GET/)]);
     expect(await violations(page)).toEqual([]);
     expect(wrong).toEqual([]);
-    await context.close();
   }, 60_000);
 });

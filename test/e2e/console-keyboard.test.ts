@@ -1,39 +1,12 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { makeLink } from "../../src/service/console/sessions.ts";
-import {
-  type Browser,
-  type BrowserContext,
-  HAS_CHROMIUM,
-  launchBrowser,
-  type Page,
-  violations,
-  watch,
-} from "../support/browser.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { describe, expect, test } from "vitest";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, type Page, violations } from "../support/browser.ts";
 
 describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => {
-  let service: TestService;
-  let browser: Browser;
-  let context: BrowserContext;
-  let page: Page;
-  let wrong: readonly string[];
-  beforeAll(async () => {
-    [service, browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
-  }, 60_000);
-  afterAll(async () => {
-    await browser.close();
-    await service.close();
-  });
-  beforeEach(async () => {
-    context = await browser.newContext({ viewport: { width: 1360, height: 900 } });
-    page = await context.newPage();
-    wrong = watch(page, service.url);
-  });
-  afterEach(() => context.close());
+  let { service, context, page, wrong } = {} as Looking;
+  lookAtConsole((looking) => ({ service, context, page, wrong } = looking));
 
   const enter = async (on: Page, role: "operator" | "owner" = "operator", accountId = "default"): Promise<void> => {
-    const token = await makeLink(service.store, { accountId, role, now: Date.now(), by: "test" });
-    await on.goto(`${service.url}/console/enter#t=${token}`);
+    await on.goto(await linkTo(service, role, accountId));
     await on.locator("[data-testid=count]:not(.old)").filter({ hasText: /\d/ }).waitFor();
   };
   const focused = (): Promise<string> =>

@@ -2,47 +2,19 @@ import { spawn, spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { makeLink } from "../../src/service/console/sessions.ts";
-import {
-  type Browser,
-  type BrowserContext,
-  HAS_CHROMIUM,
-  launchBrowser,
-  type Page,
-  violations,
-  watch,
-} from "../support/browser.ts";
+import { describe, expect, test } from "vitest";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "../support/browser.ts";
 import { tempDir } from "../support/client.ts";
 import { BIN, spawnUser, user } from "../support/export.ts";
-import { startTestService, type TestService } from "../support/service.ts";
 
 const PAGES = ["segment", "exports", "account", "keys", "requests", "plan", "accounts", "dataset"];
 
 describe.skipIf(!HAS_CHROMIUM)("the console in a browser", () => {
-  let service: TestService;
-  let browser: Browser;
-  let context: BrowserContext;
-  let page: Page;
-  let wrong: readonly string[];
-  beforeAll(async () => {
-    [service, browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
-  }, 60_000);
-  afterAll(async () => {
-    await browser.close();
-    await service.close();
-  });
-  beforeEach(async () => {
-    context = await browser.newContext({ viewport: { width: 1360, height: 900 } });
-    page = await context.newPage();
-    wrong = watch(page, service.url);
-  });
-  afterEach(() => context.close());
+  let { service, browser, page, wrong } = {} as Looking;
+  lookAtConsole((looking) => ({ service, browser, page, wrong } = looking));
 
-  const link = async (role: "operator" | "viewer" = "operator"): Promise<string> =>
-    `${service.url}/console/enter#t=${await makeLink(service.store, { accountId: "default", role, now: Date.now(), by: "test" })}`;
   const signIn = async (role?: "viewer"): Promise<void> => {
-    await page.goto(await link(role));
+    await page.goto(await linkTo(service, role));
     await counted();
   };
   /** The number, once it is no longer an old one. */

@@ -1,25 +1,14 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
-import { BIN, charged, modeOf, readCsv, runIds, spawnUser, type User, user } from "../support/export.ts";
-import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { BIN, charged, modeOf, readCsv, runIds, spawnUser } from "../support/export.ts";
+import type { FaultProxy } from "../support/fault-proxy.ts";
+import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
 
-const CREDITS = 100_000;
-let service: TestService;
-let proxy: FaultProxy;
-let u: User;
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
-beforeEach(async () => {
-  proxy = await faultProxy({ target: service.url });
-  u = user(proxy.url, service.key);
-});
-afterEach(() => proxy.close());
+let { service, proxy, u } = {} as Serving & { proxy: FaultProxy };
+serveThroughProxy((now) => ({ service, proxy, u } = now));
 
 const SLOW = { per_page: 10, concurrency: 1 };
 const job = (department: string, max_credits: number, more: object = {}) => ({

@@ -1,24 +1,13 @@
 import { type ChildProcess, spawn, spawnSync } from "node:child_process";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { BIN, charged, readCsv, runIds, spawnUser, type User, user } from "../support/export.ts";
-import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { describe, expect, test } from "vitest";
+import { BIN, charged, readCsv, runIds, spawnUser } from "../support/export.ts";
+import type { FaultProxy } from "../support/fault-proxy.ts";
+import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
 
-const CREDITS = 100_000;
 const UNSHARE = ["--pid", "--fork", "--mount-proc", "--kill-child"];
 const CAN_UNSHARE = spawnSync("unshare", [...UNSHARE, "true"]).status === 0;
-let service: TestService;
-let proxy: FaultProxy;
-let u: User;
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
-beforeEach(async () => {
-  proxy = await faultProxy({ target: service.url });
-  u = user(proxy.url, service.key);
-});
-afterEach(() => proxy.close());
+let { service, proxy, u } = {} as Serving & { proxy: FaultProxy };
+serveThroughProxy((now) => ({ service, proxy, u } = now));
 
 test("a run whose reader had enough is no hindrance to a bare resume, and the same command goes on without paying twice", async () => {
   const search = ["search", "--department", "Sales", "--limit", "100", "--per-page", "10", "--yes"];

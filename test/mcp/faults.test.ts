@@ -1,29 +1,20 @@
 import { kill } from "node:process";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Agent, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
-import { charged, type User, user } from "../support/export.ts";
-import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
+import { charged, user } from "../support/export.ts";
+import type { FaultProxy } from "../support/fault-proxy.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { CREDITS, type Serving, serveThroughProxy } from "../support/serving.ts";
 
-const CREDITS = 100_000;
-let service: TestService;
-let proxy: FaultProxy;
-let u: User;
+let { service, proxy, u } = {} as Serving & { proxy: FaultProxy };
 let before = 0;
 const ends: (() => Promise<unknown>)[] = [];
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
+serveThroughProxy((now) => ({ service, proxy, u } = now));
 beforeEach(async () => {
-  proxy = await faultProxy({ target: service.url });
-  u = user(proxy.url, service.key);
   before = await charged(service, CREDITS);
 });
 afterEach(async () => {
   for (const end of ends.splice(0).reverse()) await end();
-  await proxy.close();
 });
 
 const isPaid = ({ paid }: { readonly paid: number }) => paid > 0;

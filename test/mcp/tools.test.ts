@@ -1,23 +1,15 @@
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { afterEach, expect, test } from "vitest";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
-import { type User, user } from "../support/export.ts";
+import { user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
-import { startTestService, type TestService } from "../support/service.ts";
+import { type Serving, serveUsers } from "../support/serving.ts";
 
-const CREDITS = 100_000;
 const MOST_BYTES = 25_000;
-let service: TestService;
-let u: User;
+let { service, u } = {} as Serving;
 const agents: Agent[] = [];
 const foreign: ForeignService[] = [];
-beforeAll(async () => {
-  service = await startTestService({ people: 2_000, credits: CREDITS });
-}, 60_000);
-afterAll(() => service.close());
-beforeEach(() => {
-  u = user(service.url, service.key);
-});
+serveUsers((now) => ({ service, u } = now));
 afterEach(async () => {
   for (const agent of agents.splice(0)) await agent.close();
   for (const one of foreign.splice(0)) await one.close();

@@ -1,17 +1,20 @@
 import { existsSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
+import { makeLink } from "../../src/service/console/sessions.ts";
+import { startTestService, type TestService } from "./service.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 export const HAS_CHROMIUM = existsSync(CHROMIUM);
 const axeSource = (): string => readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Debian's own browser, without a window. */
-export const launchBrowser = (): Promise<Browser> =>
+const launchBrowser = (): Promise<Browser> =>
   chromium.launch({ executablePath: CHROMIUM, args: ["--no-sandbox", "--disable-dev-shm-usage"] });
 
 /** What a page did that it should not: errors on its console, reports of its policy, and requests off its origin. */
-export function watch(page: Page, origin: string): readonly string[] {
+function watch(page: Page, origin: string): readonly string[] {
   const wrong: string[] = [];
   page.on("console", (message) => {
     if (message.type() === "error" || message.type() === "warning") wrong.push(`console: ${message.text()}`);
@@ -22,6 +25,44 @@ export function watch(page: Page, origin: string): readonly string[] {
       wrong.push(`off origin: ${request.url()}`);
   });
   return wrong;
+}
+
+/** A console of 2,000 people and a browser for the tests of a block, with a fresh page for each of them. */
+export interface Looking {
+  service: TestService;
+  browser: Browser;
+  context: BrowserContext;
+  page: Page;
+  /** What the page did that it should not. */
+  wrong: readonly string[];
+}
+
+/** @param ready gets what there is before each test */
+export function lookAtConsole(ready: (looking: Looking) => void): void {
+  const now = {} as Looking;
+  beforeAll(async () => {
+    [now.service, now.browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
+  }, 60_000);
+  afterAll(async () => {
+    await now.browser.close();
+    await now.service.close();
+  });
+  beforeEach(async () => {
+    now.context = await now.browser.newContext({ viewport: { width: 1360, height: 900 } });
+    now.page = await now.context.newPage();
+    now.wrong = watch(now.page, now.service.url);
+    ready(now);
+  });
+  afterEach(() => now.context.close());
+}
+
+/** A link that signs in once. */
+export async function linkTo(
+  { store, url }: TestService,
+  role: "operator" | "owner" | "viewer" = "operator",
+  accountId = "default",
+): Promise<string> {
+  return `${url}/console/enter#t=${await makeLink(store, { accountId, role, now: Date.now(), by: "test" })}`;
 }
 
 /** Violations of WCAG 2.2 AA and of axe's best practices, one line each. */
