@@ -1,12 +1,9 @@
 import type { FacetKey, FacetValue } from "../contract/facets.ts";
 import { type Credits, credits, parseCredits } from "../contract/money.ts";
-import { whole } from "../contract/text.ts";
+import { isObject, whole } from "../contract/text.ts";
 import type { AccountView, CountView, FacetView, ReplyMeta } from "./types.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** The first of several dotted paths that leads to a value. A name may have a dot of its own (`costs["person.search"]`). */
 function find(from: Fields, paths: readonly string[]): unknown {

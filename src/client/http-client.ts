@@ -1,7 +1,7 @@
 import type { FacetKey } from "../contract/facets.ts";
 import type { Filters } from "../contract/filters.ts";
 import { type Credits, formatCredits } from "../contract/money.ts";
-import { whole } from "../contract/text.ts";
+import { isObject, whole } from "../contract/text.ts";
 import { accountView, countView, facetView } from "./account-view.ts";
 import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
 import { type Unwrapped, unwrap, unwrapPage, withoutMark } from "./envelope.ts";
@@ -146,8 +146,7 @@ class HttpClient implements ServiceClient {
   async #page(call: Call): Promise<PageReply> {
     const { reply, meta, result } = await this.#call(call, unwrapPage);
     const { headers, body } = reply;
-    const told = typeof result === "object" && result !== null && !Array.isArray(result) ? result : {};
-    const { total, total_count, total_results, next_cursor, cursor } = told as Readonly<Record<string, unknown>>;
+    const { total, total_count, total_results, next_cursor, cursor } = isObject(result) ? result : {};
     const next = next_cursor === undefined ? cursor : next_cursor;
     return {
       body,

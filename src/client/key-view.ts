@@ -1,11 +1,10 @@
 import { type Credits, parseCredits } from "../contract/money.ts";
-import { harmlessLine } from "../contract/text.ts";
+import { harmlessLine, isObject } from "../contract/text.ts";
 import type { KeyView, ReplyMeta } from "./types.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+const fieldsOf = (value: unknown): Fields => (isObject(value) ? value : {});
 
 const text = (value: unknown): string | null => (typeof value === "string" ? harmlessLine(value) : null);
 

@@ -1,7 +1,14 @@
 import { Writable } from "node:stream";
 import { stateDir } from "../connections/paths.ts";
 import { type Context, canPrompt, written } from "../context.ts";
-import { type Credits, formatCredits, formatCreditsGrouped, parseCredits, ZERO } from "../contract/money.ts";
+import {
+  type Credits,
+  creditsText,
+  formatCredits,
+  formatCreditsGrouped,
+  parseCredits,
+  ZERO,
+} from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
 import { CliError, declined, EXIT, systemFailure, usageError } from "../errors.ts";
 import { formName } from "../output/formats.ts";
@@ -208,13 +215,12 @@ async function askConsent(
   if (flags.yes === true || (!asks && flags.maxCredits !== undefined)) return;
   if (small === true && quote.credits <= askAbove(context)) return;
   const { one, many } = wordingOf(target);
-  const credits = formatCreditsGrouped(quote.credits);
-  const unit = credits === "1" ? "credit" : "credits";
+  const price = creditsText(quote.credits);
   const fresh = isNarrowed(target) && !resuming ? newIn(quote.known) : undefined;
   const what =
     fresh === undefined
-      ? `${counted(quote.rows - quote.kept, one, many)} for ${credits} ${unit}`
-      : `${counted(fresh, `new ${one}`, `new ${many}`)} for at most ${credits} ${unit}`;
+      ? `${counted(quote.rows - quote.kept, one, many)} for ${price}`
+      : `${counted(fresh, `new ${one}`, `new ${many}`)} for at most ${price}`;
   const spent = quote.kept > 0 ? "nothing more was spent" : "nothing was spent";
   if (!asks) {
     throw usageError(
@@ -262,13 +268,12 @@ function printSummary(
       : short
         ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
         : counted(receipt.distinct, one, many);
-  const credits = formatCreditsGrouped(parseCredits(receipt.credits) ?? ZERO);
   const { added = null } = receipt.output ?? {};
   const fresh = added === null ? "" : `, ${grouped(added)} of them new there`;
   const where = view.output === undefined ? "" : ` to ${flags.output ?? view.output}${fresh}`;
   const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
   const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
-  printer.say(`Exported ${bought}${seed} for ${credits} ${credits === "1" ? "credit" : "credits"}${where}${left}`);
+  printer.say(`Exported ${bought}${seed} for ${creditsText(parseCredits(receipt.credits) ?? ZERO)}${where}${left}`);
   const again = receipt.new_only?.again ?? 0;
   if (again > 0) {
     printer.note(
@@ -277,7 +282,7 @@ function printSummary(
   }
   if (receipt.uncertain_credits > 0) {
     printer.say(
-      `warning: ${grouped(receipt.uncertain_credits)} more ${receipt.uncertain_credits === 1 ? "credit" : "credits"} may have been charged for replies that were lost`,
+      `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been charged for replies that were lost`,
     );
   }
   const asked = receipt.received + receipt.misses;

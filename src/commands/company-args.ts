@@ -1,7 +1,7 @@
 import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { canonicalAddress, canonicalDomain } from "../contract/normalise.ts";
-import { echo } from "../contract/text.ts";
+import { echo, isObject } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { Command } from "../options.ts";
 import { companyKey } from "../runs/plan.ts";
@@ -133,7 +133,7 @@ type Entry = [line: number, value: string];
 
 /** Values with their line numbers: from NDJSON, from a column of CSV, or from plain lines. */
 async function entriesOf(text: string, input: string, column: string | undefined): Promise<Entry[]> {
-  if (/^\s*\{/.test(text)) return fromNdjson(text, column);
+  if (/^\s*\{/.test(text)) return fromNdjson(text, inputName(input), column);
   const rows = await parseCsv(text);
   const [header] = rows;
   if (header === undefined) return [];
@@ -163,26 +163,34 @@ const values = (rows: readonly CsvRow[], index: number): Entry[] =>
     return value === "" ? [] : [[line, value] as Entry];
   });
 
-function fromNdjson(text: string, column: string | undefined): Entry[] {
-  return text.split("\n").flatMap((line, index) => {
-    if (line.trim() === "") return [];
-    let value: unknown;
+/** What may name a company: ids may be numbers, as long as they are exact. */
+export const isWord = (value: unknown): value is string | number =>
+  typeof value === "string" || Number.isSafeInteger(value);
+
+/** The objects of NDJSON, with the numbers and texts of their lines. @throws CliError exit 2 for a line that is none */
+export function* jsonLines(text: string, name: string) {
+  for (const [index, raw] of text.split("\n").entries()) {
+    const line = raw.trim();
+    if (line === "") continue;
+    let fields: unknown;
     try {
-      value = JSON.parse(line);
-    } catch {
-      throw usageError(`line ${index + 1} is not a JSON object`);
-    }
-    const fields = value as Readonly<Record<string, unknown>>;
-    const texts = Object.keys(fields ?? {}).filter((name) => typeof fields[name] === "string");
-    const key = chooseColumn(texts, column) ?? column;
-    const found = key === undefined ? undefined : fields?.[key];
-    if (typeof found !== "string" || found.trim() === "") {
-      throw usageError(
-        `line ${index + 1} has no ${key === undefined ? `text under ${COLUMNS.join(", ")}` : `text under "${echo(key)}"`}`,
-        "choose the member with --column NAME",
-      );
-    }
-    return [[index + 1, found] as Entry];
+      fields = JSON.parse(line);
+    } catch {}
+    if (!isObject(fields)) throw usageError(`line ${index + 1} of ${name} is not a JSON object`);
+    yield { line: index + 1, text: line, fields };
+  }
+}
+
+function fromNdjson(text: string, name: string, column: string | undefined): Entry[] {
+  return [...jsonLines(text, name)].map(({ line, fields }): Entry => {
+    const words = Object.keys(fields).filter((each) => isWord(fields[each]));
+    const key = chooseColumn(words, column) ?? column;
+    const found = String((key === undefined ? undefined : fields[key]) ?? "").trim();
+    if (found !== "" && key !== undefined && isWord(fields[key])) return [line, found];
+    throw usageError(
+      `line ${line} has no ${key === undefined ? `text under ${COLUMNS.join(", ")}` : `text under "${echo(key)}"`}`,
+      "choose the member with --column NAME",
+    );
   });
 }
 

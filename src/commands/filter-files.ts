@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { resolve } from "node:path";
 import type { Context } from "../context.ts";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
-import { echo } from "../contract/text.ts";
+import { echo, isObject } from "../contract/text.ts";
 import { type CliError, usageError } from "../errors.ts";
 import { inputName, readInput } from "./input.ts";
 
@@ -65,9 +65,6 @@ async function linesOf(context: Context, flag: string, file: string): Promise<re
     "invalid_values_file",
   );
 }
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Where a text is no JSON, as `line 2, column 5: ...`; undefined where it is. */
 async function syntaxError(text: string): Promise<string | undefined> {

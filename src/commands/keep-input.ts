@@ -5,7 +5,7 @@ import { echo } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { Join, JoinRow } from "../output/join.ts";
 import { companyKey, type Keep } from "../runs/plan.ts";
-import { chooseColumn, columnName, HEADINGS, parseCsv, queryOf } from "./company-args.ts";
+import { chooseColumn, columnName, HEADINGS, isWord, jsonLines, parseCsv, queryOf } from "./company-args.ts";
 
 export const DEFAULT_PREFIX = "hc_";
 const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
@@ -136,37 +136,14 @@ function uniqueNames(header: readonly string[], width: number): string[] {
 }
 
 function ofNdjson(text: string, name: string, column: string | null): Table {
-  const columns = new Set<string>();
-  const records: { readonly line: string; readonly fields: Readonly<Record<string, unknown>> }[] = [];
-  for (const [index, raw] of text
-    .replace(/^\ufeff/, "")
-    .split("\n")
-    .entries()) {
-    const line = raw.trim();
-    if (line === "") continue;
-    const fields = objectOf(line);
-    if (fields === undefined) throw usageError(`line ${index + 1} of ${name} is not a JSON object`);
-    for (const key of Object.keys(fields)) columns.add(key);
-    records.push({ line, fields });
-  }
-  const named = chooseColumn([...columns], column ?? undefined);
-  if (named === undefined) throw noColumn(name, column, [...columns]);
-  const rows = records.map(({ line, fields }) => {
-    const value = fields[named];
+  const records = [...jsonLines(text, name)];
+  const columns = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
+  const named = chooseColumn(columns, column ?? undefined);
+  if (named === undefined) throw noColumn(name, column, columns);
+  const rows = records.map(({ text: line, fields }) => {
     // A list names what its items name: one company, or several.
-    const texts = [value].flat().filter((each) => typeof each === "string" || typeof each === "number");
+    const texts = [fields[named]].flat().filter(isWord);
     return { body: line.slice(0, -1).trimEnd(), text: texts.join(", ") };
   });
-  return { columns: [...columns], rows };
-}
-
-function objectOf(line: string): Readonly<Record<string, unknown>> | undefined {
-  try {
-    const value: unknown = JSON.parse(line);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : undefined;
-  } catch {
-    return undefined;
-  }
+  return { columns, rows };
 }

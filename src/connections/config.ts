@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
-import { echo } from "../contract/text.ts";
+import { echo, isObject } from "../contract/text.ts";
 import { CliError, usageError } from "../errors.ts";
 
 /** A connection as the config file keeps it: never a key. */
@@ -119,9 +119,6 @@ export const withConnection = (config: Config, name: string, connection: Connect
   ...config,
   connections: { ...config.connections, [name]: connection },
 });
-
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function connection(value: Readonly<Record<string, unknown>>): Connection {
   const { keyStore, accountId } = value;

@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { locked } from "../client/lock-file.ts";
+import { shellWord } from "../contract/command-line.ts";
 import { CliError } from "../errors.ts";
 import { LOCK_MS } from "./config.ts";
 
@@ -62,7 +63,7 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
     if (code === "ENOENT" || code === "ENOTDIR") return {};
     throw problem(
       `the credentials file ${file} cannot be read (${code})`,
-      `make it readable for you alone: chmod 600 '${file}'`,
+      `make it readable for you alone: chmod 600 ${shellWord(file)}`,
       error,
     );
   }
@@ -71,7 +72,7 @@ function readAll(dir: string, platform: NodeJS.Platform): Keys {
     if (platform !== "win32" && (mode & 0o077) !== 0) {
       throw problem(
         `the credentials file ${file} may be read by others (mode ${(mode & 0o777).toString(8).padStart(4, "0")}); it is not used`,
-        `chmod 600 '${file}', and replace the key if somebody may have seen it`,
+        `chmod 600 ${shellWord(file)}, and replace the key if somebody may have seen it`,
       );
     }
     const parsed: unknown = JSON.parse(readFileSync(handle, "utf8"));

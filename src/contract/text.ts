@@ -74,3 +74,7 @@ export function spanMs(text: string): number | undefined {
   const [, count, unit = ""] = /^(\d{1,5})([hdw])$/.exec(text) ?? [];
   return count === undefined ? undefined : Number(count) * (HOURS[unit] ?? 0) * 3_600_000;
 }
+
+/** Whether a value of JSON is an object, and no list. */
+export const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -4,6 +4,7 @@ import { access, constants, type FileHandle, lstat, open, realpath, stat } from 
 import { basename, dirname, join } from "node:path";
 import { getuid } from "node:process";
 import type { Writable } from "node:stream";
+import { shellWord } from "../contract/command-line.ts";
 import { counted } from "../contract/text.ts";
 import { CliError, usageError } from "../errors.ts";
 import { AskedFields, collectColumns, noRowHas } from "../render/columns.ts";
@@ -40,7 +41,7 @@ export async function checkOutput(path: string): Promise<string> {
   const folder = dirname(path);
   const parent = await stat(folder).catch(() => undefined);
   if (parent === undefined)
-    throw usageError(`the folder ${folder} does not exist`, `mkdir -p '${folder}'`, "no_folder");
+    throw usageError(`the folder ${folder} does not exist`, `mkdir -p ${shellWord(folder)}`, "no_folder");
   if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
   try {
     await access(folder, constants.W_OK | constants.X_OK);
@@ -67,7 +68,7 @@ export async function checkOutput(path: string): Promise<string> {
     return checkOutput(target);
   }
   if (there.isDirectory())
-    throw usageError(`${path} is a folder, not a file`, `-o '${join(path, "people.csv")}'`, "is_folder");
+    throw usageError(`${path} is a folder, not a file`, `-o ${shellWord(join(path, "people.csv"))}`, "is_folder");
   if (!there.isFile()) {
     throw usageError(`${path} is no regular file`, "leave -o out and redirect stdout instead", "not_a_file");
   }

@@ -12,13 +12,10 @@ export function spokenValue(field: string, value: JsonValue | undefined): string
 }
 
 /** Draws rows for a person: handed in by the command, because `output/` knows no terminal. */
-export type DrawTable = (columns: readonly string[], always: number) => RowsTable;
+export type DrawTable = (columns: readonly string[], always: number) => DrawRows;
 
-export interface RowsTable {
-  /** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
-  rows(cells: readonly (readonly string[])[]): string;
-  end(): string;
-}
+/** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
+export type DrawRows = (cells: readonly (readonly string[])[]) => string;
 
 /** The columns that a terminal shows, the most telling first, as many as it has room for. Everything else is kept in the run. */
 const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
@@ -36,7 +33,7 @@ const ALWAYS = 4;
 export class TableView implements View {
   readonly unseen: ReadonlySet<string> = new Set();
   readonly #columns: readonly string[];
-  readonly #table: RowsTable;
+  readonly #table: DrawRows;
 
   /** @param fields what was asked for; undefined: the main columns */
   constructor(kind: RecordKind, fields: readonly string[] | undefined, table: DrawTable) {
@@ -45,12 +42,12 @@ export class TableView implements View {
   }
 
   page(page: Page): string {
-    return this.#table.rows(
+    return this.#table(
       page.rows().map((row) => this.#columns.map((column) => spokenValue(column, fieldValue(row, column)))),
     );
   }
 
   end(): string {
-    return this.#table.end();
+    return "";
   }
 }

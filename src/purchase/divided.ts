@@ -1,8 +1,9 @@
 import type { Filters } from "../contract/filters.ts";
 import { counted, grouped } from "../contract/text.ts";
-import { CliError, usageError } from "../errors.ts";
+import { usageError } from "../errors.ts";
 import { divide, type Parts, UnsoundCountsError } from "../planning/parts.ts";
 import type { Plan, Target } from "../runs/plan.ts";
+import { unsound } from "./failures.ts";
 import type { ExportDeps, Offer } from "./order.ts";
 
 /** Free counts that dividing a segment may take. */
@@ -80,12 +81,6 @@ export async function dividedParts(
     return found;
   } catch (error) {
     if (!(error instanceof UnsoundCountsError)) throw error;
-    throw new CliError({
-      code: "unsound_counts",
-      category: "service",
-      message: `${error.message}; nothing was spent`,
-      hint: `--limit ${wall} buys what the service gives of the whole segment`,
-      cause: error,
-    });
+    throw unsound(error, "nothing was spent", `--limit ${wall} buys what the service gives of the whole segment`);
   }
 }

@@ -5,6 +5,7 @@ import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
 import { counted, echo, grouped } from "../contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../errors.ts";
 import { TOO_FEW } from "../output/publish.ts";
+import type { UnsoundCountsError } from "../planning/parts.ts";
 import { pendingUnits } from "../runs/journal.ts";
 import type { Run } from "../runs/run.ts";
 
@@ -74,6 +75,10 @@ export const staleRun = (run: string, moved: string, category: "incomplete" | "d
     message: `run ${run} cannot be continued: ${moved}; nothing was spent`,
     hint: `headcount runs export ${run} writes what it holds at 0 credits; ${anew}`,
   });
+
+/** Free counts that contradict each other. @param so what was not done by them, in words */
+export const unsound = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
+  new CliError({ code: "unsound_counts", category: "service", message: `${cause.message}; ${so}`, hint, cause });
 
 export const NEW_UNREACHED = "new_unreached";
 

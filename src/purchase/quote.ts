@@ -3,6 +3,7 @@ import {
   type Credits,
   credits,
   creditsOrNull,
+  creditsText,
   creditsToNumber,
   formatCredits,
   formatCreditsGrouped,
@@ -189,7 +190,7 @@ export function requireBalance(quote: Quote, target: Target): void {
     throw new CliError({
       code: "over_cap",
       category: "credits",
-      message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${formatCreditsGrouped(unitPrice)} ${price === "1" ? "credit" : "credits"}, more than --max-credits; nothing was spent`,
+      message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)}, more than --max-credits; nothing was spent`,
       hint: `--max-credits ${price} pays for one; headcount account shows the prices`,
     });
   }

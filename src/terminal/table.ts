@@ -138,7 +138,7 @@ export function createRowsTable(
   columns: readonly string[],
   always: number,
   options: TableOptions,
-): { rows(cells: readonly (readonly string[])[]): string; end(): string } {
+): (cells: readonly (readonly string[])[]) => string {
   const titles = columns.map(harmless);
   const asCards = Math.min(always, titles.length) * (NARROWEST_COLUMN + GAP) - GAP > options.width;
   let layout: { readonly shown: readonly Shown[]; readonly widths: readonly number[] } | undefined;
@@ -149,18 +149,15 @@ export function createRowsTable(
       titles.map((title, index) => [title, row[index]] as const),
       options,
     );
-  return {
-    rows(cells) {
-      if (cells.length === 0) return "";
-      if (asCards) return cells.map(card).join("");
-      const safe = harmlessCells(cells);
-      const first = layout === undefined;
-      const shown = layout?.shown ?? fitting(titles, safe, always, options.width);
-      const rows = safe.map((row) => shown.map(({ index }) => row[index] ?? ""));
-      layout ??= { shown, widths: toTheEdge(columnWidths(shown, rows, options.width), shown, options.width) };
-      return draw(shown, rows, layout.widths, options.style, first);
-    },
-    end: () => "",
+  return (cells) => {
+    if (cells.length === 0) return "";
+    if (asCards) return cells.map(card).join("");
+    const safe = harmlessCells(cells);
+    const first = layout === undefined;
+    const shown = layout?.shown ?? fitting(titles, safe, always, options.width);
+    const rows = safe.map((row) => shown.map(({ index }) => row[index] ?? ""));
+    layout ??= { shown, widths: toTheEdge(columnWidths(shown, rows, options.width), shown, options.width) };
+    return draw(shown, rows, layout.widths, options.style, first);
   };
 }
 

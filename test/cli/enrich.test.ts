@@ -186,6 +186,15 @@ describe("enrich", () => {
     expect(ran.code).toBe(2);
     expect(ran.stderr).toContain('stdin line 2: "ftp://x" names no company');
   });
+
+  test("an id in NDJSON may be a number, as long as it is exact", async () => {
+    const argv = ["enrich", "--id", "--input", "-", "--dry-run", "--json"];
+    const quote = await someone().run(argv, { stdin: '{"website":7}\n' });
+    expect(JSON.parse(quote.stdout)).toMatchObject({ target: "7", matches: 1 });
+    const inexact = await someone().run(argv, { stdin: '{"website":7}\n{"website":12345678901234567890}\n' });
+    expect(inexact).toMatchObject({ code: 2, stdout: "" });
+    expect(inexact.stderr).toContain("line 2 has no text under");
+  });
 });
 
 describe("employees", () => {

@@ -164,10 +164,9 @@ describe("tables", () => {
 
   test("a growing table keeps the widths of its first page, and shows its header once", () => {
     const table = createRowsTable(["name", "title"], 2, { width: 30, style: plain });
-    expect(table.rows([])).toBe("");
-    expect(table.rows([["Ada", "Engineer"]])).toBe("name  title\nAda   Engineer\n");
-    expect(table.rows([["Bartholomew", "Engineer of Analytical En"]])).toBe("Bar…  Engineer of Analytical…\n");
-    expect(table.end()).toBe("");
+    expect(table([])).toBe("");
+    expect(table([["Ada", "Engineer"]])).toBe("name  title\nAda   Engineer\n");
+    expect(table([["Bartholomew", "Engineer of Analytical En"]])).toBe("Bar…  Engineer of Analytical…\n");
   });
 
   test("rows fill the width: more columns where they fit whole and have something to show, numbers to the right", () => {
@@ -176,7 +175,7 @@ describe("tables", () => {
       ["Ada", "1205", "London", "", "y".repeat(30), "a"],
       ["Bob", "7", "", "", "", ""],
     ];
-    const at = (width: number): string => createRowsTable(columns, 2, { width, style: plain }).rows(rows);
+    const at = (width: number): string => createRowsTable(columns, 2, { width, style: plain })(rows);
     expect(at(14)).toBe("name  people\nAda     1205\nBob        7\n");
     expect(at(24)).toBe("name  people  city    x\nAda     1205  London  a\nBob        7\n");
     expect(at(60).split("\n")[1]).toBe(`Ada     1205  London  ${"y".repeat(30)}  a`);
@@ -187,8 +186,8 @@ describe("tables", () => {
     const row = columns.map((_, index) => (index === 3 ? "" : `value ${index}`));
     const table = createRowsTable(columns, columns.length, { width: 30, style: plain });
     const card = [0, 1, 2, 4, 5].map((index) => `field_${index}  value ${index}\n`).join("");
-    expect(table.rows([row, row]) + table.rows([row])).toBe(`${card}\n${card}\n${card}`);
-    expect(createRowsTable(columns, columns.length, { width: 46, style: plain }).rows([row])).not.toContain(
+    expect(table([row, row]) + table([row])).toBe(`${card}\n${card}\n${card}`);
+    expect(createRowsTable(columns, columns.length, { width: 46, style: plain })([row])).not.toContain(
       "field_0  value",
     );
   });

@@ -7,6 +7,7 @@ import { csvDocument } from "../../render/csv.ts";
 import { ago, duration } from "../../terminal/numbers.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { budgetUse } from "../budget.ts";
+import { creditsColumn, List, type Listed } from "../service/list.ts";
 import { monthlyBudget } from "./budget.ts";
 import type { Job, JobsFile } from "./file.ts";
 import { historyOf, isDue } from "./history.ts";
@@ -86,7 +87,7 @@ export async function showStatus(
     return printer.text(
       csvDocument(
         COLUMNS,
-        all.map((status) => COLUMNS.map((name) => cell(status[name]))),
+        all.map((status) => COLUMNS.map((name) => status[name])),
       ),
     );
   }
@@ -95,9 +96,6 @@ export async function showStatus(
   printer.note(`${formatCreditsGrouped(spent)}${of} credits spent by jobs in ${month} (UTC)`);
   for (const { job, message } of all) if (message !== null) printer.note(`${job}: ${message}`);
 }
-
-const cell = (value: string | number | boolean | null): string | number | null =>
-  typeof value === "boolean" ? String(value) : value;
 
 async function printTable(all: readonly JobStatus[], printer: Printer, context: Context): Promise<void> {
   const now = context.now();
@@ -131,32 +129,21 @@ async function printTable(all: readonly JobStatus[], printer: Printer, context: 
 /** `jobs list`: what the file says of each. */
 export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
-  const rows = jobs.map(({ name, schedule, cap, output, problem }) => ({
-    job: name,
-    schedule: schedule?.text ?? null,
-    max_credits: creditsOrNull(cap),
-    output: output ?? null,
-    problem: problem?.message ?? null,
-  }));
-  if (printer.json) return printer.document(rows);
-  const cells = rows.map((row) => [row.job, row.schedule, row.max_credits, row.output, row.problem]);
-  if (!printer.terminal)
-    return printer.text(csvDocument(["job", "schedule", "max_credits", "output", "problem"], cells));
-  await printer.table(
-    [
-      { title: "job" },
-      { title: "schedule", fixed: true },
-      { title: "cap", align: "right", fixed: true },
-      { title: "output" },
-    ],
-    rows.map(({ job, schedule, max_credits, output }) => [
-      ...[job, schedule ?? "by hand"],
-      max_credits === null ? "" : grouped(max_credits),
-      output ?? "",
-    ]),
-  );
-  for (const { job, problem } of rows) if (problem !== null) printer.note(`${job}: ${problem}`);
+  await new List(LISTED, printer).print(jobs, context, "The file has no jobs.");
+  if (!printer.terminal || printer.json) return;
+  for (const { name, problem } of jobs) if (problem !== undefined) printer.note(`${name}: ${problem.message}`);
 }
+
+const LISTED: readonly Listed<Job>[] = [
+  { name: "job", title: "job", long: true, value: ({ name }) => name },
+  {
+    ...{ name: "schedule", title: "schedule", value: ({ schedule }) => schedule?.text ?? null },
+    show: ({ schedule }) => schedule?.text ?? "by hand",
+  },
+  creditsColumn("max_credits", "cap", ({ cap = null }) => cap),
+  { name: "output", title: "output", long: true, value: ({ output = null }) => output },
+  { name: "problem", value: ({ problem }) => problem?.message ?? null },
+];
 
 /** `jobs show NAME`: the command line that it stands for, and when it comes. */
 export async function showJob(job: Job, { folder }: JobsFile, options: GlobalOptions, context: Context): Promise<void> {

@@ -6,7 +6,7 @@ import type {
   Server,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { formatCreditsGrouped } from "../../contract/money.ts";
+import { creditsText, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, harmlessLine } from "../../contract/text.ts";
 import { type CliError, declined } from "../../errors.ts";
 import { spokenTarget } from "../../runs/plan.ts";
@@ -96,8 +96,7 @@ export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputR
 
 async function ask(held: HeldQuote, { sdk, codec, ctx, world }: Asking): Promise<InputRequiredResult> {
   const { quote, target } = held;
-  const credits = formatCreditsGrouped(quote.credits);
-  const spend = `Spend ${credits} ${credits === "1" ? "credit" : "credits"}`;
+  const spend = `Spend ${creditsText(quote.credits)}`;
   const rows = quote.rows - quote.kept;
   const what = target.kind === "enrich" ? counted(rows, "company", "companies") : counted(rows, "profile");
   const left = formatCreditsGrouped(await leftOf(world, held.isTest));

@@ -13,6 +13,7 @@ import { UnsoundCountsError } from "../../planning/parts.ts";
 import { lookFor, namesHold, type Presence, tellApart } from "../../planning/presence.ts";
 import { type Member, ownedAddress } from "../../planning/question.ts";
 import { requireSound } from "../../planning/sound.ts";
+import { unsound } from "../../purchase/failures.ts";
 import { FreeCounts, SHARE_OF_MINUTE } from "../../purchase/free-counts.ts";
 import type { ExportDeps } from "../../purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../purchase/ownership.ts";
@@ -270,13 +271,11 @@ export class OwnedSegment implements Ownership {
       return await work();
     } catch (error) {
       if (!(error instanceof UnsoundCountsError)) throw error;
-      throw new CliError({
-        code: "unsound_counts",
-        category: "service",
-        message: `${error.message}; nothing was bought by them`,
-        hint: "without --new-only the segment is bought as it is; run it again where the dataset moved",
-        cause: error,
-      });
+      throw unsound(
+        error,
+        "nothing was bought by them",
+        "without --new-only the segment is bought as it is; run it again where the dataset moved",
+      );
     }
   }
 }

@@ -24,6 +24,7 @@ import { UnsoundCountsError } from "../../planning/parts.ts";
 import { isWhole, lookFor, type Presence, tellApart } from "../../planning/presence.ts";
 import type { Member } from "../../planning/question.ts";
 import { chunksOf } from "../../planning/removed.ts";
+import { unsound } from "../../purchase/failures.ts";
 import { FreeCounts } from "../../purchase/free-counts.ts";
 import { type ExportDeps, lockOutput } from "../../purchase/purchase.ts";
 import { type Bought, leavesOf, verifyFields } from "../../purchase/refresh.ts";
@@ -68,7 +69,12 @@ export async function bringUpToDate(given: RefreshOrder, context: Context): Prom
         : await lockOutput(output, order.flags.wait === true, deps);
     try {
       await refresh(work).catch((error: unknown) => {
-        throw error instanceof UnsoundCountsError ? unsound(error) : error;
+        if (!(error instanceof UnsoundCountsError)) throw error;
+        throw unsound(
+          error,
+          "the list stays as it was, and nothing was bought by these counts",
+          "run it again later; where the counts stay like that, headcount search buys the segment anew",
+        );
       });
     } finally {
       await lock?.release();
@@ -104,15 +110,6 @@ async function libraryOf({ shelf, store }: Work): Promise<Library> {
     hint: `headcount runs export ${unread.run} --salvage -o rest.ndjson, headcount owned import rest.ndjson, and headcount runs remove ${unread.run} --force`,
   });
 }
-
-const unsound = (error: UnsoundCountsError): CliError =>
-  new CliError({
-    code: "unsound_counts",
-    category: "service",
-    message: `${error.message}; the list stays as it was, and nothing was bought by these counts`,
-    hint: "run it again later; where the counts stay like that, headcount search buys the segment anew",
-    cause: error,
-  });
 
 const targetOf = ({ filters, canonical }: Followed, list: string): Target => ({
   kind: "search",
