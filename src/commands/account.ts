@@ -1,6 +1,6 @@
 import type { AccountView } from "../client/types.ts";
 import type { Context } from "../context.ts";
-import { type Credits, creditsOrNull, formatCreditsGrouped } from "../contract/money.ts";
+import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../contract/money.ts";
 import { grouped } from "../contract/text.ts";
 import type { Command, GlobalOptions } from "../options.ts";
 import { Printer } from "../terminal/printer.ts";
@@ -33,12 +33,18 @@ async function runAccount(options: GlobalOptions, context: Context): Promise<voi
   });
 }
 
+/** What a profile or a match costs, by call. */
+export const costsOf = ({ costs }: AccountView) => ({
+  person_search: creditsToNumber(costs.personSearch),
+  company_enrich: creditsToNumber(costs.companyEnrich),
+  company_employees: creditsToNumber(costs.companyEmployees),
+});
+
 /** `account --json`. Every key is always there; what the service does not tell is null. Credits are JSON numbers. */
 function accountDocument(
   account: AccountView,
   session: Pick<Session, "connectionName" | "keyMode" | "keySource" | "site">,
 ) {
-  const { costs } = account;
   return {
     connection: session.connectionName,
     base_url: session.site.baseUrl,
@@ -55,11 +61,7 @@ function accountDocument(
       used_today: creditsOrNull(account.usedToday),
     },
     rate_limits: { per_minute: account.perMinute ?? null, per_day: account.perDay ?? null },
-    costs: {
-      person_search: creditsOrNull(costs.personSearch),
-      company_enrich: creditsOrNull(costs.companyEnrich),
-      company_employees: creditsOrNull(costs.companyEmployees),
-    },
+    costs: costsOf(account),
     limits: { per_page_max: account.perPageMax ?? null, max_depth: account.maxDepth ?? null },
     dataset: {
       version: account.datasetVersion ?? null,

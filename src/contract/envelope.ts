@@ -1,14 +1,5 @@
 import { type Credits, formatCredits } from "./money.ts";
 
-export interface Envelope<Result = unknown> {
-  readonly status: boolean;
-  readonly detail: readonly string[];
-  readonly result: Result | null;
-  readonly credits_used: number;
-  /** Balance after the call; 0 and meaningless on a 401. */
-  readonly credits_remaining: number;
-}
-
 /** The envelope as JSON text. `resultJson` is already-serialised JSON, so that stored records are passed on byte for byte. */
 export function envelopeJson(
   resultJson: string,

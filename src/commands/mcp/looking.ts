@@ -7,6 +7,7 @@ import { echo, harmlessLine } from "../../contract/text.ts";
 import { CliError, usageError } from "../../errors.ts";
 import { spokenTarget } from "../../runs/plan.ts";
 import type { RunSummary } from "../../runs/run-store.ts";
+import { costsOf } from "../account.ts";
 import { withSession } from "../session.ts";
 import { inert } from "./rows.ts";
 import { RUNS_MOST } from "./schemas.ts";
@@ -17,7 +18,6 @@ export async function accountTool(world: World, signal: AbortSignal) {
   return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode }) => {
     const account = await client.account(signal);
     const mode = account.keyMode ?? keyMode ?? null;
-    const { costs } = account;
     return {
       balance: creditsOrNull(account.balance),
       held: creditsOrNull(account.held),
@@ -28,11 +28,7 @@ export async function accountTool(world: World, signal: AbortSignal) {
         per_page_max: account.perPageMax ?? null,
         max_depth: account.maxDepth ?? null,
       },
-      costs: {
-        person_search: creditsOrNull(costs.personSearch),
-        company_enrich: creditsOrNull(costs.companyEnrich),
-        company_employees: creditsOrNull(costs.companyEmployees),
-      },
+      costs: costsOf(account),
       mode,
       budget: await budgetDocument(world, mode === "test"),
     };

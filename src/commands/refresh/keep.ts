@@ -11,7 +11,7 @@ import { collectColumns } from "../../render/columns.ts";
 import type { Page } from "../../render/page.ts";
 import { readGuard } from "../export-options.ts";
 import { pagesOf } from "../owned/export.ts";
-import { type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
+import { BESIDE, type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
 import type { Followed } from "./list.ts";
 import type { Plan } from "./plan.ts";
 import type { Brought, RefreshOrder, Work } from "./work.ts";
@@ -80,7 +80,7 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
   const facts = await writeTogether(
     [
       { path: output, pages: pages(people.list), guard: { ...readGuard(order.flags), overwrite: true } },
-      ...(["added", "removed", "changed"] as const).map(file),
+      ...BESIDE.map(file),
     ],
     { ...view, kind: "person", fields: view.fields ?? columns, template: await templateOf(view) },
     context,
@@ -123,26 +123,16 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
 type People = Readonly<Record<"list" | Beside, readonly string[]>>;
 
 /** Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file. */
-const shownOf = (library: Library, { list, added, removed, changed }: People): People => ({
-  list: library.shown(list),
-  added: library.shown(added),
-  removed: library.shown(removed),
-  changed: library.shown(changed),
-});
+const shownOf = (library: Library, people: People): People =>
+  Object.fromEntries(Object.entries(people).map(([what, who]) => [what, library.shown(who)])) as unknown as People;
 
-function filesOf(facts: readonly (Facts | undefined)[], people: People): RefreshReceipt["files"] {
-  const said = (index: number, what: keyof People) => ({
-    file: facts[index]?.path ?? "",
-    rows: people[what].length,
-    sha256: facts[index]?.sha256 ?? "",
-  });
-  return {
-    list: said(0, "list"),
-    added: said(1, "added"),
-    removed: said(2, "removed"),
-    changed: said(3, "changed"),
-  };
-}
+const filesOf = (facts: readonly (Facts | undefined)[], people: People): RefreshReceipt["files"] =>
+  Object.fromEntries(
+    (["list", ...BESIDE] as const).map((what, index) => {
+      const { path: file = "", sha256 } = facts[index] ?? {};
+      return [what, { file, rows: people[what].length, sha256: sha256 ?? "" }];
+    }),
+  ) as RefreshReceipt["files"];
 
 const without = (people: readonly string[], others: readonly string[]): string[] => {
   const left = new Set(others);
