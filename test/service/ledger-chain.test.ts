@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
 import pg from "pg";
@@ -91,6 +91,9 @@ async function ledgerFile(): Promise<string> {
   return copy;
 }
 
+const randomBit = (trial: number, bits: number): number =>
+  Math.floor((Math.abs(Math.sin(trial + 1)) * 1e6 * bits) % bits);
+
 test("every flipped bit of a ledger's file that changes what it says is found and named", async () => {
   const path = await ledgerFile();
   const whole = readFileSync(path);
@@ -100,7 +103,7 @@ test("every flipped bit of a ledger's file that changes what it says is found an
   const unseen: string[] = [];
   let found = 0;
   for (let trial = 0; trial < (LONG ? 3_000 : 150); trial += 1) {
-    const bit = Math.floor((Math.abs(Math.sin(trial + 1)) * 1e6 * whole.length * 8) % (whole.length * 8));
+    const bit = randomBit(trial, whole.length * 8);
     const bytes = Buffer.from(whole);
     bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
     writeFileSync(flipped, bytes);
@@ -114,6 +117,51 @@ test("every flipped bit of a ledger's file that changes what it says is found an
   expect(unseen).toEqual([]);
   expect(found).toBeGreaterThan(0);
 }, 600_000);
+
+test("every flipped bit of a closed ledger's folder is found, also where it means nothing, and its page is named", async () => {
+  const folder = tempDir();
+  const path = join(folder, "ledger.db");
+  const store = await openSqliteStore({ path, now: () => NOW });
+  await life(store);
+  await store.close();
+  expect(readdirSync(folder).sort()).toEqual(["ledger.db", "ledger.db-seal"]);
+  expect(await verifySqliteFile(path)).toMatchObject({ breaches: [], notes: [] });
+  const files = ["ledger.db", "ledger.db-seal"].map(
+    (name) => [join(folder, name), readFileSync(join(folder, name))] as const,
+  );
+  const bits = files.reduce((sum, [, bytes]) => sum + bytes.length * 8, 0);
+  for (let trial = 0; trial < (LONG ? 1_000 : 100); trial += 1) {
+    let bit = randomBit(trial, bits);
+    for (const [file, bytes] of files) {
+      const at = bit >> 3;
+      if (bit >= 0 && at < bytes.length) {
+        const flipped = Buffer.from(bytes);
+        flipped[at] = (flipped[at] ?? 0) ^ (1 << (bit & 7));
+        writeFileSync(file, flipped);
+        const { breaches } = await verifySqliteFile(path);
+        const named = file === path ? `file: page ${Math.floor(at / 4096) + 1}` : "file: the seal";
+        expect(breaches.join("\n"), `byte ${at} of ${file}`).toContain(named);
+        writeFileSync(file, bytes);
+      }
+      bit -= bytes.length * 8;
+    }
+  }
+  expect((await verifySqliteFile(path)).breaches).toEqual([]);
+  // Whoever opens it to write breaks the seal first, and it is sealed again at the end.
+  const again = await openSqliteStore({ path, now: () => NOW });
+  expect(readdirSync(folder)).not.toContain("ledger.db-seal");
+  await again.grant(ACCOUNT, "live", c(1), "more");
+  await again.close();
+  expect(readdirSync(folder).sort()).toEqual(["ledger.db", "ledger.db-seal"]);
+  expect(statSync(`${path}-seal`).mode & 0o777).toBe(0o600);
+  expect((await verifySqliteFile(path)).breaches).toEqual([]);
+  const last = await openSqliteStore({ path, now: () => NOW });
+  const other = new DatabaseSync(path);
+  other.exec("SELECT 1 FROM accounts");
+  await last.close();
+  expect(readdirSync(folder)).not.toContain("ledger.db-seal");
+  other.close();
+}, 300_000);
 
 const REPLY = replyDigest(["h", 200, "{}", "another"]);
 /** Each leaves sums, constraints and digests of its own row in order: only the chain can tell. */

@@ -10,6 +10,7 @@ import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
 import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { verifyAll } from "./invariants.ts";
 import { assertLedger, checkSqliteVersion, migrate } from "./schemas.ts";
+import { type BrokenPages, brokenPages } from "./seal.ts";
 import { Statements } from "./statements.ts";
 
 export const isFile = (path: string): boolean => (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0;
@@ -28,7 +29,8 @@ export async function verifySqliteFile(path: string): Promise<Verified> {
   const log = `${path}-wal`;
   for (let attempt = 0; !isFile(log) && attempt < 3; attempt += 1) {
     const { mtimeMs } = statSync(path);
-    const verified = await verifyOpened(`${pathToFileURL(path).href}?immutable=1`);
+    const sealed = brokenPages(path);
+    const verified = await verifyOpened(`${pathToFileURL(path).href}?immutable=1`, sealed);
     // Nobody wrote meanwhile: what was read was one state.
     if (!isFile(log) && statSync(path).mtimeMs === mtimeMs) {
       return { ...verified, notes: statSync(log, { throwIfNoEntry: false }) === undefined ? verified.notes : [] };
@@ -50,7 +52,11 @@ export async function verifySqliteFile(path: string): Promise<Verified> {
   }
 }
 
-async function verifyOpened(place: string): Promise<Verified> {
+const COPIED =
+  "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
+
+/** @param sealed what the seal says of the pages, where there is one */
+async function verifyOpened(place: string, sealed?: BrokenPages): Promise<Verified> {
   const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
   let database: DatabaseSyncInstance | undefined;
   try {
@@ -58,18 +64,39 @@ async function verifyOpened(place: string): Promise<Verified> {
     checkSqliteVersion(database);
     assertLedger(database, place);
     const statements = new Statements(database);
-    const breaches = verifySnapshot(database, statements);
+    const breaches = [...pageBreaches(sealed, database), ...verifySnapshot(database, statements)];
     const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows.length;
-    const note =
-      "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
-    return { breaches, notes: open === 0 ? [] : [note], head: runNow(headOf(), statements.execute) };
+    return { breaches, notes: open === 0 ? [] : [COPIED], head: runNow(headOf(), statements.execute) };
   } catch (error) {
-    if (resultCode(error) === SQLITE_CORRUPT && database !== undefined) {
-      return { breaches: [`file: ${(error as Error).message}`], notes: [], head: null };
+    const broken = pageBreaches(sealed, undefined);
+    if (broken.length > 0 || (resultCode(error) === SQLITE_CORRUPT && database !== undefined)) {
+      return { breaches: [...broken, `file: ${(error as Error).message}`], notes: [], head: null };
     }
     throw translateError(error);
   } finally {
     database?.close();
+  }
+}
+
+/** One sentence for each page that is not as it was when the last process closed the file. @param database knows what is on it */
+function pageBreaches(sealed: BrokenPages | undefined, database: DatabaseSyncInstance | undefined): readonly string[] {
+  if (sealed === undefined) return [];
+  const pages = sealed.pages.slice(0, MOST_PAGES).map((page) => {
+    return `file: page ${page}${contentOf(page, database)} is not as it was sealed`;
+  });
+  const more = sealed.pages.length - pages.length;
+  const rest = more > 0 ? [`file: ${more} more pages are not as they were sealed`] : [];
+  return [...pages, ...rest, ...(sealed.seal === undefined ? [] : [`file: ${sealed.seal}`])];
+}
+
+const MOST_PAGES = 20;
+
+function contentOf(page: number, database: DatabaseSyncInstance | undefined): string {
+  try {
+    const row = database?.prepare("SELECT name FROM dbstat WHERE pageno = ?").get(page) as { name: string } | undefined;
+    return row === undefined ? "" : `, of ${row.name},`;
+  } catch {
+    return "";
   }
 }
 

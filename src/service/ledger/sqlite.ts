@@ -13,6 +13,7 @@ import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledge
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { decide } from "./rules.ts";
 import { assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
+import { breakSeal, seal } from "./seal.ts";
 import { isFile, verifySnapshot } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
 import { LedgerStore } from "./store.ts";
@@ -47,9 +48,12 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
     checkSqliteVersion(database);
     database.exec("PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1");
     await whileBusy(patienceMs, () => {
+      breakSeal(options.path);
       database.exec("PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304");
       // Turning the log on needs the file alone for a moment, and SQLite does not wait for that by itself.
       database.exec("PRAGMA journal_mode = WAL");
+      // Another process may have sealed it while this one waited for the file.
+      breakSeal(options.path);
     });
     await whileBusy(patienceMs, () => migrate(database, options.path, options.now()));
     const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
@@ -242,11 +246,24 @@ class SqliteLedger implements LedgerDatabase {
     // The driver keeps the connection half open, so that SQLite does not empty the log at the last close by itself.
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
+      this.#sealAlone();
     } catch {
       // All that was acknowledged is in the log, and stays there.
     }
     this.#statements.clear();
     this.#database.close();
+  }
+
+  /** Where no other process has the file open it is left without its log, and sealed. */
+  #sealAlone(): void {
+    this.#assertInPlace();
+    this.#statements.clear();
+    this.#database.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+    try {
+      seal(this.#path, this.#files.get(this.#path) ?? 0);
+    } finally {
+      this.#database.exec("ROLLBACK");
+    }
   }
 
   #apply(group: readonly Change[]): readonly Outcome[] {
