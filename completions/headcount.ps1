@@ -1118,6 +1118,8 @@ $headcountTree = @{
       'suppress' = 'leave people out of the dataset, also of later imports'
       'forget' = 'delete a person from the dataset, stored replies and the console'
       'verify' = 'recompute the ledger''s and the dataset''s invariants'
+      'backup' = 'copy ledger and dataset, also of a running service'
+      'restore' = 'make a data folder of a backup'
     }
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
@@ -1706,6 +1708,31 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @()
+    Many = $false
+  }
+  'service backup' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'directory' })
+    Many = $false
+  }
+  'service restore' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder to make (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'directory' })
     Many = $false
   }
   'schema' = @{

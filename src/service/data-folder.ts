@@ -70,7 +70,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   const { create = true } = options;
   const now = options.now ?? Date.now;
   const monotonic = options.monotonic ?? (() => performance.now());
-  const place = placeOf(dir, options);
+  const place = ledgerFile(dir, options.store);
   const shared = { now, monotonic, create, ...(options.actor === undefined ? {} : { actor: options.actor }) };
   if (create) await mkdir(dir, { recursive: true, mode: 0o700 });
   const store = isUrl(place)
@@ -87,7 +87,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
 
 /** Writes nothing. @throws NoLedgerError where there are no accounts */
 export async function verifyStore(dir: string, options: Pick<StoreOptions, "store">): Promise<Verified> {
-  const place = placeOf(dir, options);
+  const place = ledgerFile(dir, options.store);
   if (!isUrl(place)) return (await import("./ledger/sqlite-file.ts")).verifySqliteFile(place);
   const { openPostgresStore } = await import("./ledger/postgres.ts");
   const store = await openPostgresStore({ url: place, now: Date.now, create: false });
@@ -98,7 +98,8 @@ export async function verifyStore(dir: string, options: Pick<StoreOptions, "stor
   }
 }
 
-const placeOf = (dir: string, { store }: Pick<StoreOptions, "store">): string => store ?? join(dir, "ledger.db");
+/** The file of the accounts. @param store where they are not in the data folder */
+export const ledgerFile = (dir: string, store?: string): string => store ?? join(dir, "ledger.db");
 
 /** Opens (or makes) the data folder of a service. */
 export async function openDataFolder(dir: string, options: DataFolderOptions = {}): Promise<DataFolder> {

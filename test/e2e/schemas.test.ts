@@ -237,6 +237,8 @@ describe("what the built program prints with --json fits its schema", () => {
     await of("credits refund", String(charge?.id), "1");
     await of("audit");
     await of("verify");
+    await of("backup", u.file("backup"));
+    await run("service restore", u.file("backup"), "--data", u.file("restored"));
     writeFileSync(u.file("in.csv"), "id,name,network_url,department\n1,Ada,network.example/in/ada2,Lawyers\n2,,,\n");
     await run("service map", "--suggest", "in.csv");
     await of("import", "--people", u.file("in.csv"), "--max-refused", "100%");

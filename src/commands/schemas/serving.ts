@@ -22,6 +22,15 @@ import { suppression } from "./keeping.ts";
 const mode = one("live", "test");
 const priced = one("account", "person_count", "person_search", "company_enrich", "company_employees");
 
+/** Of a backup. */
+const copied = {
+  made_at: time,
+  head: said(maybe(text), "the end of the ledger's chain"),
+  dataset: said(maybe(text), "its version"),
+  files: whole,
+  bytes: whole,
+};
+
 const key = object({
   id: text,
   name: text,
@@ -204,6 +213,8 @@ export const SERVING: Readonly<Record<string, Described>> = {
       ),
     ),
   },
+  "service backup": { document: object({ backup: said(text, "the folder that was made"), ...copied }) },
+  "service restore": { document: object({ data: said(text, "the folder that was made"), ...copied }) },
   "service verify": {
     document: object({
       sound: flag,

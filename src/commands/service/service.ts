@@ -2,6 +2,7 @@ import type { Context } from "../../context.ts";
 import type { Command } from "../../options.ts";
 import * as accounts from "./accounts.ts";
 import * as audit from "./audit.ts";
+import * as backup from "./backup.ts";
 import * as credits from "./credits.ts";
 import * as dataset from "./dataset.ts";
 import * as entries from "./entries.ts";
@@ -13,6 +14,7 @@ import * as keys from "./keys.ts";
 import * as link from "./link.ts";
 import * as map from "./map.ts";
 import * as plan from "./plan.ts";
+import * as restore from "./restore.ts";
 import * as sessions from "./sessions.ts";
 import * as suppress from "./suppress.ts";
 import * as usage from "./usage.ts";
@@ -48,6 +50,8 @@ export function register(program: Command, context: Context): void {
     suppress,
     forget,
     verify,
+    backup,
+    restore,
   ])
     part.register(service, context);
 }

@@ -52,7 +52,7 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
     category: "internal",
     message: `${breaches.length} ${breaches.length === 1 ? "breach" : "breaches"} found in ${dir}`,
     details: breaches.slice(0, 20),
-    hint: "stop the service, keep a copy of the folder, and restore the last sound backup",
+    hint: "stop the service, keep the folder as it is, and make a new one of the last sound backup: headcount service restore BACKUP --data DIR",
   });
 }
 

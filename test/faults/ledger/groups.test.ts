@@ -140,7 +140,7 @@ class Side {
     const database = new DatabaseSync(this.#ledger.path, { readOnly: true });
     try {
       return [
-        "SELECT * FROM balances ORDER BY account_id, mode",
+        "SELECT account_id, mode, balance, held FROM balances ORDER BY account_id, mode",
         `SELECT id, account_id, mode, key_id, call, amount, state, posted, request_id, idempotency_key, created_at, resolved_at
          FROM holds ORDER BY id`,
         // Each grant has a random name of its own.
