@@ -591,7 +591,7 @@ __headcount_values() {
   'service link --role')
     source='list'; values=('operator' 'owner' 'viewer') ;;
   'schema #'*)
-    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'run' 'schema' 'show' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors') ;;
+    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'run' 'schema' 'show' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors') ;;
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')

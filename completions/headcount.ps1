@@ -1744,7 +1744,7 @@ $headcountTree = @{
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'show', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
+    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'show', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
     Many = $true
   }
   'completion' = @{
