@@ -5,7 +5,7 @@ import type { Person } from "../../src/contract/records.ts";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
-import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load.ts";
+import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load/import.ts";
 import {
   type ClickHouseServers,
   connectClickHouse,
@@ -13,11 +13,11 @@ import {
   openClickHouse,
 } from "../../src/dataset/clickhouse/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
-import { currentVersion, type DatasetMeta } from "../../src/dataset/layout.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
-import { smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
+import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import { seededRandom } from "../support/exactness.ts";
 import { randomFacet } from "../support/facets.ts";
+import { type LoadFiles, loadFiles } from "../support/load-files.ts";
 
 /**
  * Three layers: chDB (a modern ClickHouse in-process, with typed parameters and projections), a real cluster of two
@@ -85,18 +85,22 @@ function filterSets(people: readonly Person[], count: number): CanonicalFilters[
   return sets;
 }
 
+let given: LoadFiles;
 let embedded: Engine;
-let source: { readonly folder: string; readonly meta: DatasetMeta };
-let everyone: Person[];
+let everyone: readonly Person[];
 
 beforeAll(async () => {
-  const datasetDir = await smallDatasetFolder(PEOPLE, SEED);
-  embedded = await smallDataset(PEOPLE, SEED);
-  source = await currentVersion(datasetDir);
-  const all = await embedded.people(canonical({}), { offset: 0, limit: PEOPLE });
-  everyone = all.records.map((record) => JSON.parse(record) as Person);
+  given = await loadFiles(PEOPLE, SEED, true);
+  ({ embedded, everyone } = given);
 });
 afterAll(() => embedded?.close());
+
+/** Loads files into open servers as `service import` does. */
+const load = async (servers: ClickHouseServers, files: LoadFiles, more: object = {}): Promise<ImportReport> =>
+  loadIntoClickHouse(servers, "test", files.input, {
+    ...{ datasetDir: await tempFolder("headcount-loading-"), now: () => 1, sleep, resources: SMALL, rangeRows: 400 },
+    ...more,
+  });
 
 /** The contract of an engine: everything it answers equals the embedded engine's answer. */
 function equalsEmbedded(name: string, engine: () => Engine): void {

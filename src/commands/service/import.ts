@@ -90,7 +90,7 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
       return importDataset(input, { ...setup, ...keep });
     }
     const { suppressionDir } = await import("../../dataset/suppression.ts");
-    const { importIntoClickHouse } = await import("../../dataset/clickhouse/import.ts");
+    const { importIntoClickHouse } = await import("../../dataset/clickhouse/load/import.ts");
     const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
     // Built here first, in a folder of its own: the one that the data folder serves stays.
     const datasetDir = join(folder, "clickhouse-import");

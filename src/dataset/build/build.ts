@@ -149,7 +149,7 @@ async function together(stop: AbortController, ...works: readonly Promise<void>[
 }
 
 /** A statement that has not begun yet is not interrupted, so this goes on until it is stopped. */
-function interruptedBy(connections: readonly DuckDBConnection[], signal: AbortSignal): { stop(): void } {
+export function interruptedBy(connections: readonly DuckDBConnection[], signal: AbortSignal): { stop(): void } {
   let timer: NodeJS.Timeout | undefined;
   const interrupt = (): void => {
     for (const connection of connections) connection.interrupt();

@@ -19,8 +19,15 @@ export interface ClickHouseServers {
   readonly dialect: Dialect;
 }
 
-/** The first server that answers is the one that is asked. @throws Error for a bad address, DatasetUnavailableError where none answers */
-export async function connectClickHouse(address: string, password = ""): Promise<ClickHouseServers> {
+/**
+ * The first server that answers is the one that is asked. @param timeoutMs for one answer; a statement of a load takes longer than a call
+ * @throws Error for a bad address, DatasetUnavailableError where none answers
+ */
+export async function connectClickHouse(
+  address: string,
+  password = "",
+  timeoutMs = 35_000,
+): Promise<ClickHouseServers> {
   const parsed = parseClickHouseAddress(address, password);
   const { ClickHouseLogLevel, createClient } = await import("@clickhouse/client");
   const clients = parsed.urls.map((url) =>
@@ -29,7 +36,7 @@ export async function connectClickHouse(address: string, password = ""): Promise
       username: parsed.user,
       password: parsed.password,
       database: parsed.database,
-      request_timeout: 35_000,
+      request_timeout: timeoutMs,
       max_open_connections: 16,
       compression: { response: false },
       // Its log goes to the console and knows nothing of our allow-list; every error reaches the caller anyway.

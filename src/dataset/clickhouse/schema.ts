@@ -20,7 +20,8 @@ export const pointerTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
   (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
 
-const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
+/** Text columns of few values. */
+export const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
 const HIGH = [
   ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column)),
   ...["network_address", "network_slug", "company_address", "company_slug"],
@@ -66,22 +67,42 @@ export function createTables(version: string, topology: Topology, dialect: Diale
   ];
 }
 
+/** Tables of people and companies in this topology, those on which statements about what a server holds itself run. */
+export const localName = (name: string, topology: Topology): string =>
+  `${topology.database}.${topology.cluster === undefined ? name : `${name}_local`}`;
+
 export function dropTables(version: string, topology: Topology): readonly string[] {
-  const names = Object.values(tablesOf(version));
-  const all = topology.cluster === undefined ? names : names.flatMap((name) => [name, `${name}_local`]);
-  return all.map((name) => `DROP TABLE IF EXISTS ${topology.database}.${name}`);
+  return Object.values(tablesOf(version)).flatMap((name) => dropTable(name, topology));
 }
 
-function table(name: string, columns: readonly string[], order: string, topology: Topology): string[] {
+export function dropTable(name: string, topology: Topology): readonly string[] {
+  const all = topology.cluster === undefined ? [name] : [name, `${name}_local`];
+  return all.map((each) => `DROP TABLE IF EXISTS ${topology.database}.${each}`);
+}
+
+export interface TableOptions {
+  /** What a row's shard is told by. Default: its id. */
+  readonly shardBy?: string;
+  readonly partitionBy?: string;
+}
+
+export function table(
+  name: string,
+  columns: readonly string[],
+  order: string,
+  topology: Topology,
+  { shardBy = "id", partitionBy }: TableOptions = {},
+): string[] {
   const local = topology.cluster === undefined ? name : `${name}_local`;
   const path = `/clickhouse/tables/{shard}/${topology.database}/${local}`;
   const engine = topology.replicated ? `ReplicatedMergeTree('${path}', '{replica}')` : "MergeTree()";
+  const parts = partitionBy === undefined ? "" : ` PARTITION BY ${partitionBy}`;
   const statements = [
-    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine} ORDER BY ${order}`,
+    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine}${parts} ORDER BY ${order}`,
   ];
   if (topology.cluster !== undefined) {
     statements.push(
-      `CREATE TABLE ${topology.database}.${name} AS ${topology.database}.${local} ENGINE = Distributed(${topology.cluster}, ${topology.database}, ${local}, cityHash64(id))`,
+      `CREATE TABLE ${topology.database}.${name} AS ${topology.database}.${local} ENGINE = Distributed(${topology.cluster}, ${topology.database}, ${local}, cityHash64(${shardBy}))`,
     );
   }
   return statements;

@@ -1,0 +1,181 @@
+import { mkdir, readFile, stat } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { BuildOptions } from "../../build/build.ts";
+import { checkRefused, type ImportInput, type ImportReport, readMap, TooManyRefusedError } from "../../build/import.ts";
+import { NO_MAP } from "../../build/import-map.ts";
+import { RejectFile } from "../../build/rejects.ts";
+import { newVersion, withBuildLock } from "../../layout.ts";
+import { readSuppression, suppressionDir } from "../../suppression.ts";
+import { InputError } from "../../text/input-file.ts";
+import { parseClickHouseAddress } from "../address.ts";
+import { type ClickHouseServers, connectClickHouse } from "../open.ts";
+import { Load } from "./load.ts";
+import { type Part, PartReader } from "./parts.ts";
+import { LoadServers } from "./servers.ts";
+import { clearedReports, departmentsReport, fingerprintOf, LoadState, type PartReport, tableReport } from "./state.ts";
+
+/** One statement of a load may put half a million rows in order, or all companies. */
+const STATEMENT_MS = 3_600_000;
+/** Another way to load has another number: what it has begun is not gone on with. */
+const LOAD_FORMAT = 1;
+
+/** `datasetDir` is a folder for what is known of a load that is under way; it is small, and goes with the load. */
+export type LoadBuildOptions = BuildOptions & { readonly rangeRows?: number };
+
+/**
+ * Loads files into the servers of an address; their dataset stays until the new one is whole there. A load that was cut off is gone on with.
+ * @throws InputError, TooManyRefusedError, DatasetUnavailableError where a server fails
+ */
+export async function importIntoClickHouse(
+  address: string,
+  password: string,
+  input: ImportInput,
+  options: LoadBuildOptions,
+): Promise<ImportReport> {
+  try {
+    parseClickHouseAddress(address, password);
+  } catch (error) {
+    throw new InputError(error instanceof Error ? error.message : String(error));
+  }
+  const servers = await connectClickHouse(address, password, STATEMENT_MS);
+  try {
+    const { urls, database } = parseClickHouseAddress(address);
+    return await loadIntoClickHouse(servers, [...urls, database].join(" "), input, options);
+  } finally {
+    for (const client of servers.clients) await client.close();
+  }
+}
+
+/** The same over open connections. @param place what tells these servers from others */
+export async function loadIntoClickHouse(
+  servers: ClickHouseServers,
+  place: string,
+  input: ImportInput,
+  options: LoadBuildOptions,
+): Promise<ImportReport> {
+  await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
+  const work = (): Promise<ImportReport> => loadWhole(servers, place, input, options);
+  return withBuildLock(options.datasetDir, options.sleep, work, options.signal);
+}
+
+async function loadWhole(
+  connected: ClickHouseServers,
+  place: string,
+  input: ImportInput,
+  options: LoadBuildOptions,
+): Promise<ImportReport> {
+  const { datasetDir, now, signal, onProgress } = options;
+  // A dry run leaves a load that was begun alone.
+  const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
+  const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
+  const suppression = await readSuppression(options.suppression ?? suppressionDir(datasetDir));
+  const scratch = join(datasetDir, "scratch");
+  const reader = await PartReader.open({ input, map, scratch, suppression, build: options });
+  try {
+    const parts = await reader.plan();
+    const begun = await LoadState.open(folder);
+    const rejects = await rejectFile(input, parts, datasetDir, begun?.isDone("publish") === true);
+    const files = await Promise.all(parts.map(({ plan }) => stat(plan.file.path)));
+    const fingerprint = fingerprintOf({
+      format: LOAD_FORMAT,
+      ...{ place, map, encoding: input.encoding, skipLines: input.skipLines, suppressed: suppression.digest },
+      parts: parts.map(({ kind, plan }, index) => [kind, plan.file.path, files[index]?.size, files[index]?.mtimeMs]),
+    });
+    const loadOf = (state: LoadState): Load => {
+      const { rangeRows } = options;
+      const servers = new LoadServers(connected, state.version, signal);
+      return new Load({ servers, state, parts, reader, now, onProgress, ...(rangeRows && { rangeRows }) });
+    };
+    const state = await stateOf(begun, folder, fingerprint, parts.length, now(), loadOf);
+    const load = loadOf(state);
+    try {
+      return await run(load, state, parts, input, rejects);
+    } catch (error) {
+      if (signal?.aborted) await load.endRunning().catch(() => undefined);
+      else if (error instanceof TooManyRefusedError || error instanceof InputError) await load.giveUp();
+      throw error;
+    } finally {
+      await rejects.abandon();
+    }
+  } catch (error) {
+    signal?.throwIfAborted();
+    throw error;
+  } finally {
+    await reader.close();
+  }
+}
+
+/** The load that was begun with the same files for the same servers, else a new one in place of it. */
+async function stateOf(
+  begun: LoadState | undefined,
+  folder: string,
+  fingerprint: string,
+  parts: number,
+  now: number,
+  loadOf: (state: LoadState) => Load,
+): Promise<LoadState> {
+  if (begun) {
+    const load = loadOf(begun);
+    await load.endRunning();
+    const isWhole = begun.isDone("publish");
+    if (begun.fingerprint === fingerprint && (isWhole || (await load.isThere()))) return begun;
+    // What may be served already is no draft any more.
+    await (isWhole ? load.publish() : load.drop());
+  }
+  const version = newVersion(now).replace(/\W/g, "_");
+  const state = await LoadState.begin(folder, fingerprint, version, parts);
+  await loadOf(state).create();
+  return state;
+}
+
+async function run(
+  load: Load,
+  state: LoadState,
+  parts: readonly Part[],
+  input: ImportInput,
+  rejects: RejectFile,
+): Promise<ImportReport> {
+  const isWhole = state.isDone("publish");
+  if (!isWhole) {
+    await load.stage();
+    await load.refuseTwins();
+  }
+  for (const { number } of parts) await copyRejects(state.rejects(number), rejects);
+  const reports = parts.map(({ number, kind }) => ({ kind, report: state.part(number) as PartReport }));
+  const of = (wanted: string): PartReport[] =>
+    reports.filter(({ kind }) => kind === wanted).map(({ report }) => report);
+  const all = [...of("people"), ...of("companies")];
+  const people = tableReport(of("people"));
+  const companies = tableReport(of("companies"));
+  await checkRefused(input, people, companies, rejects);
+  const derived = await load.companies();
+  if (!isWhole && !input.dryRun) {
+    await load.link([...new Set(all.flatMap(({ hiddenDomains }) => hiddenDomains))]);
+    await load.people();
+    await state.setDone("publish");
+  }
+  const report = {
+    ...{ version: state.version, people, companies: { ...companies, derived } },
+    departments: departmentsReport(of("people")),
+    ...{ cleared: clearedReports(all), rejects: await rejects.finish() },
+  };
+  await (input.dryRun ? load.drop() : load.publish());
+  await state.remove();
+  return report;
+}
+
+async function rejectFile(
+  input: ImportInput,
+  parts: readonly Part[],
+  datasetDir: string,
+  isWritten: boolean,
+): Promise<RejectFile> {
+  const read = parts.map(({ plan }) => plan.file.path);
+  if (input.map !== undefined) read.push(resolve(input.cwd, input.map));
+  return RejectFile.at(resolve(input.cwd, input.rejects), datasetDir, read, input.overwrite === true || isWritten);
+}
+
+async function copyRejects(from: string, to: RejectFile): Promise<void> {
+  const text = await readFile(from, "utf8").catch(() => "");
+  for (const line of text.split("\n")) if (line !== "") await to.write(JSON.parse(line));
+}

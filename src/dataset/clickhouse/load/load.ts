@@ -1,0 +1,316 @@
+import { appendFile, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { ClickHouseClient } from "@clickhouse/client";
+import type { BuildProgress } from "../../build/build.ts";
+import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
+import { deriveSql, linksSql, type Named } from "./companies.ts";
+import type { Part, PartReader } from "./parts.ts";
+import { companyGroupsSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_KEYS } from "./people.ts";
+import { type Group, RangeConditions, rangesOf } from "./ranges.ts";
+import { sendLines } from "./send.ts";
+import { type LoadServers, unavailable } from "./servers.ts";
+import { createStage, dropStage, STAGED, type StageTables, stageOf } from "./stage.ts";
+import type { LoadState, PartReport } from "./state.ts";
+
+export interface LoadOptions {
+  readonly servers: LoadServers;
+  readonly state: LoadState;
+  readonly parts: readonly Part[];
+  readonly reader: PartReader;
+  readonly now: () => number;
+  /** Rows that are put in order in one statement. Default 500,000. */
+  readonly rangeRows?: number;
+  readonly onProgress?: ((progress: BuildProgress) => void) | undefined;
+}
+
+/** Rows that are left out are collected for each part up to here before they are written. */
+const TWINS_AT_ONCE = 10_000;
+const RANGE_ROWS = 500_000;
+
+/**
+ * Makes a dataset version on the servers: parts of the files into stage tables, then duplicates, companies, links and order there. What is
+ * done stays done: another load of the same state goes on from it.
+ */
+export class Load {
+  readonly #options: LoadOptions;
+  readonly #servers: LoadServers;
+  readonly #state: LoadState;
+  readonly #table: Named;
+
+  constructor(options: LoadOptions) {
+    this.#options = options;
+    this.#servers = options.servers;
+    this.#state = options.state;
+    const names = stageOf(options.state.version);
+    this.#table = (table) => options.servers.named(names[table]);
+  }
+
+  get #target() {
+    const { people, companies } = tablesOf(this.#state.version);
+    return { people: this.#servers.named(people), companies: this.#servers.named(companies) };
+  }
+
+  /** Whether every server still has the tables of this load. */
+  async isThere(): Promise<boolean> {
+    const names = Object.values(stageOf(this.#state.version));
+    for (const client of this.#servers.clients) {
+      for (const name of names) {
+        if ((await this.#servers.number(`EXISTS TABLE ${this.#servers.local(name)}`, client)) !== 1) return false;
+      }
+    }
+    return true;
+  }
+
+  async create(): Promise<void> {
+    const { topology, dialect } = this.#servers;
+    const { version } = this.#state;
+    await this.drop();
+    await this.#servers.onAll([
+      pointerTable(topology),
+      ...Object.values(createStage(version, topology, dialect)).flat(),
+      ...createTables(version, topology, dialect),
+    ]);
+  }
+
+  /** Takes away everything of this version. */
+  drop(): Promise<void> {
+    const { topology } = this.#servers;
+    return this.#servers.onAll([
+      ...dropStage(this.#state.version, topology),
+      ...dropTables(this.#state.version, topology),
+    ]);
+  }
+
+  /** Brings the parts that are not there to the servers; while one is sent the next is read. */
+  async stage(): Promise<void> {
+    const { parts, reader, onProgress } = this.#options;
+    await this.#forgetLost();
+    const total = parts.reduce((sum, { plan }) => sum + plan.file.bytes, 0);
+    let bytes = 0;
+    let sending: Promise<void> = Promise.resolve();
+    for (const part of parts) {
+      if (this.#state.part(part.number) === undefined) {
+        const lines = join(this.#state.folder, `lines-${part.number}.tsv`);
+        const rejects = this.#state.rejects(part.number);
+        const before = bytes;
+        const report = await reader.read(part, { rejects, lines }, (done) =>
+          onProgress?.({ phase: "read", done: before + done, total }),
+        );
+        await sending;
+        sending = this.#send(part, report, lines);
+        // It is waited for at the next part.
+        sending.catch(() => undefined);
+      }
+      bytes += part.plan.file.bytes;
+      onProgress?.({ phase: "read", done: bytes, total });
+    }
+    await sending;
+  }
+
+  async #send(part: Part, report: PartReport, lines: string): Promise<void> {
+    const names = stageOf(this.#state.version);
+    await this.#servers.onAll([`ALTER TABLE ${this.#servers.local(names[part.kind])} DROP PARTITION ${part.number}`]);
+    await sendLines(this.#servers, names[part.kind], STAGED[part.kind], lines);
+    await this.#state.setPart(part.number, report);
+    await rm(lines, { force: true });
+  }
+
+  /** Parts of which the servers do not hold every row are brought again. */
+  async #forgetLost(): Promise<void> {
+    for (const kind of ["people", "companies"] as const) {
+      const found = await this.#servers.rows(`SELECT part, count() FROM ${this.#table(kind)} GROUP BY part`);
+      const held = new Map(found.map(([part, count]) => [Number(part), Number(count)]));
+      for (const part of this.#options.parts) {
+        const report = this.#state.part(part.number);
+        if (part.kind !== kind || report === undefined || report.sent === (held.get(part.number) ?? 0)) continue;
+        await this.#state.setPart(part.number, undefined);
+      }
+    }
+  }
+
+  /** Of rows with one id the first is taken; the parts of the others are read again, so that those are refused with their words. */
+  async refuseTwins(): Promise<void> {
+    if (this.#state.isDone("twins")) return;
+    const { parts, reader } = this.#options;
+    await this.#again("refused");
+    const lost = new Map<number, number>();
+    for (const kind of ["people", "companies"] as const) await this.#findTwins(kind, lost);
+    for (const part of parts) {
+      const { number } = part;
+      const report = this.#state.part(number);
+      const isMarked = report !== undefined && report.taken !== report.sent;
+      if (report === undefined || (!lost.has(number) && !isMarked)) continue;
+      const places = { rejects: this.#state.rejects(number), twins: this.#state.twins(number) };
+      const again = await reader.read(part, places, () => undefined);
+      if (again.taken !== report.sent - (lost.get(number) ?? 0)) {
+        throw new Error(`${part.plan.file.name} has other rows than when it was read first`);
+      }
+      await this.#state.setPart(number, { ...again, sent: report.sent });
+    }
+    await this.#state.setDone("twins");
+  }
+
+  async #findTwins(kind: "people" | "companies", lost: Map<number, number>): Promise<void> {
+    const servers = this.#servers;
+    const names = stageOf(this.#state.version);
+    await this.#again("twins");
+    // All rows of an id are on one shard, so each server finds those of its own.
+    for (const client of servers.clients) {
+      await servers.run(
+        `INSERT INTO ${servers.local(names.twins)} SELECT id FROM ${servers.local(names[kind])} GROUP BY id HAVING count() > 1`,
+        client,
+      );
+    }
+    const first = this.#options.parts.findIndex((part) => part.kind === kind);
+    const found = new Map<number, string[]>();
+    const flush = async (part: number, lines: string[]): Promise<void> => {
+      await appendFile(this.#state.twins(part), lines.map((line) => `${line}\n`).join(""));
+      const rows = lines.map((line) => `${part}\t${line.split(",", 1)[0]}\t1\n`).join("");
+      await servers.send(names.refused, ["part", "line", "why"], Buffer.from(rows), servers.clients[0]);
+      lines.length = 0;
+    };
+    for (const part of this.#options.parts)
+      if (part.kind === kind) await rm(this.#state.twins(part.number), { force: true });
+    let winner: readonly [id: string, file: number, line: string] = ["", 0, ""];
+    const sql = `SELECT id, part, line FROM ${this.#table(kind)} WHERE id GLOBAL IN (SELECT id FROM ${this.#table("twins")})
+      ORDER BY id, part, line`;
+    for await (const [id = "", part = "", line = ""] of servers.stream(sql)) {
+      if (id !== winner[0]) winner = [id, Number(part) - first, line];
+      else {
+        const lines = found.get(Number(part)) ?? [];
+        found.set(Number(part), lines);
+        lines.push(`${line},${winner[1]},${winner[2]}`);
+        lost.set(Number(part), (lost.get(Number(part)) ?? 0) + 1);
+        if (lines.length === TWINS_AT_ONCE) await flush(Number(part), lines);
+      }
+    }
+    for (const [part, lines] of found) if (lines.length > 0) await flush(part, lines);
+  }
+
+  get #anyRefused(): boolean {
+    return this.#options.parts.some(({ number }) => {
+      const report = this.#state.part(number);
+      return report !== undefined && report.taken !== report.sent;
+    });
+  }
+
+  /** Companies in the order of their ids. @returns how many were derived from people */
+  async companies(): Promise<number> {
+    const servers = this.#servers;
+    const isDerived = !this.#options.parts.some(({ kind }) => kind === "companies");
+    if (!this.#state.isDone("companies")) {
+      const any = this.#anyRefused;
+      if (isDerived) {
+        await this.#again("companies");
+        for (const statement of deriveSql(this.#table, any)) await servers.run(statement);
+      }
+      await this.#again("keyed");
+      await servers.empty(tablesOf(this.#state.version).companies);
+      const groups = (await servers.rows(companyGroupsSql(this.#table, any))).map(groupOf);
+      for (const { groups: own, from } of rangesOf(groups, this.#options.rangeRows ?? RANGE_ROWS)) {
+        const [first, last] = [own[0]?.values[0] ?? "", own.at(-1)?.values[0] ?? ""];
+        await servers.run(keyedSql(this.#table, first, last, from, any));
+      }
+      const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
+      await servers.run(
+        `INSERT INTO ${this.#target.companies} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`,
+      );
+      await this.#holds(
+        this.#target.companies,
+        groups.reduce((sum, { count }) => sum + count, 0),
+      );
+      await this.#state.setDone("companies");
+    }
+    return isDerived ? servers.number(`SELECT count() FROM ${this.#target.companies}`) : 0;
+  }
+
+  async link(hiddenDomains: readonly string[]): Promise<void> {
+    const servers = this.#servers;
+    if (!this.#state.isDone("links")) {
+      await this.#again("links");
+      await servers.run(linksSql(this.#table));
+      await this.#state.setDone("links");
+    }
+    if (this.#state.isDone("hidden")) return;
+    const refused = servers.local(stageOf(this.#state.version).refused);
+    await servers.onAll([`ALTER TABLE ${refused} DROP PARTITION 2`]);
+    if (hiddenDomains.length > 0) await servers.run(hideSql(this.#table, this.#anyRefused, hiddenDomains));
+    await servers.empty(tablesOf(this.#state.version).people);
+    await this.#state.setDone("hidden");
+  }
+
+  /** People in public order, range by range; a range that is whole already is left. */
+  async people(): Promise<void> {
+    const { rangeRows = RANGE_ROWS, onProgress } = this.#options;
+    const servers = this.#servers;
+    const any = (await servers.number(`SELECT count() FROM ${this.#table("refused")}`)) > 0;
+    const groups = (await servers.rows(groupsSql(this.#table, any))).map(groupOf);
+    const total = groups.reduce((sum, { count }) => sum + count, 0);
+    const conditions = new RangeConditions(RANGE_KEYS, groups);
+    const ranges = rangesOf(groups, rangeRows);
+    let done = 0;
+    const next = ranges.values();
+    const work = async (client: ClickHouseClient): Promise<void> => {
+      for (const { groups: own, from, before } of next) {
+        const place = `rid >= ${from} AND rid < ${before}`;
+        const held = await servers.number(`SELECT count() FROM ${this.#target.people} WHERE ${place}`);
+        if (held !== before - from) {
+          if (held > 0) await servers.remove(tablesOf(this.#state.version).people, place);
+          await servers.run(peopleSql(this.#table, this.#target.people, conditions.of(own), from, any), client);
+          await this.#holds(this.#target.people, before - from, place);
+        }
+        done += before - from;
+        onProgress?.({ phase: "copy", done, total });
+      }
+    };
+    const ends = await Promise.allSettled(servers.clients.map(work));
+    for (const end of ends) if (end.status === "rejected") throw end.reason;
+    await this.#holds(this.#target.people, total);
+  }
+
+  /** Makes the version the one that is served, and takes away what the load worked in. Done again, it does what is left. */
+  async publish(): Promise<void> {
+    const servers = this.#servers;
+    const { version } = this.#state;
+    const [people, companies] = [
+      await servers.number(`SELECT count() FROM ${this.#target.people}`),
+      await servers.number(`SELECT count() FROM ${this.#target.companies}`),
+    ];
+    const pointers = servers.named("headcount_datasets");
+    const row = { version, activated: this.#options.now(), people, companies };
+    for (const client of servers.clients) {
+      const isTold = await servers.number(`SELECT count() FROM ${pointers} WHERE version = '${version}'`, client);
+      if (isTold === 0) await servers.insert("headcount_datasets", row, client);
+    }
+    await servers.onAll(dropStage(version, servers.topology));
+    // The version before the new one stays for services that have not noticed yet.
+    const versions = await servers.rows(`SELECT version FROM ${pointers} ORDER BY activated DESC`);
+    const old = versions.map(([name]) => String(name)).slice(2);
+    for (const name of old) if (name !== version) await servers.onAll(dropTables(name, servers.topology));
+  }
+
+  endRunning(): Promise<void> {
+    return this.#servers.endRunning();
+  }
+
+  /** Leaves nothing of this load, neither on the servers nor here. */
+  async giveUp(): Promise<void> {
+    await this.drop();
+    await this.#state.remove();
+  }
+
+  async #holds(table: string, rows: number, condition = "1"): Promise<void> {
+    const stored = await this.#servers.number(`SELECT count() FROM ${table} WHERE ${condition}`);
+    if (stored !== rows) throw unavailable(`${table} holds ${stored} of ${rows} rows`);
+  }
+
+  /** Empties a table of the load, to fill it again. */
+  #again(table: keyof StageTables): Promise<void> {
+    return this.#servers.empty(stageOf(this.#state.version)[table]);
+  }
+}
+
+const groupOf = (row: readonly unknown[]): Group => ({
+  values: row.slice(0, -1).map(String),
+  count: Number(row.at(-1)),
+});

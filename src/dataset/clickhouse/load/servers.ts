@@ -1,0 +1,176 @@
+import { randomBytes } from "node:crypto";
+import { Readable } from "node:stream";
+import type { ClickHouseClient } from "@clickhouse/client";
+import { type Query, rendered } from "../dialect.ts";
+import { type ClickHouseServers, DatasetUnavailableError } from "../open.ts";
+import { localName } from "../schema.ts";
+
+/** A sort or a grouping that grows larger goes over the server's disk. */
+const SPILL_BYTES = 2_000_000_000;
+const SETTINGS = {
+  // An insert answers only when every shard has the rows, and a shard that is down is an error.
+  insert_distributed_sync: 1,
+  skip_unavailable_shards: 0,
+  output_format_json_quote_64bit_integers: 0,
+  join_use_nulls: 0,
+  max_execution_time: 0,
+  max_bytes_before_external_sort: String(SPILL_BYTES),
+  max_bytes_before_external_group_by: String(SPILL_BYTES),
+} as const;
+// Else tables of more than 50 GB are not dropped.
+const DROP_SETTINGS = { max_table_size_to_drop: "0", max_partition_size_to_drop: "0" } as const;
+// What was taken away and is sent again would be taken for the first time.
+const MODERN_SETTINGS = { ...SETTINGS, insert_deduplicate: 0, mutations_sync: "2" } as const;
+const LOOK_EVERY_MS = 100;
+
+export type Row = readonly unknown[];
+
+/** The servers as a load of one version uses them: every statement has an id by which it can be ended. */
+export class LoadServers {
+  readonly #servers: ClickHouseServers;
+  readonly #prefix: string;
+  readonly #signal: AbortSignal | undefined;
+
+  constructor(servers: ClickHouseServers, version: string, signal?: AbortSignal) {
+    this.#servers = servers;
+    this.#prefix = `headcount-load-${version}-`;
+    this.#signal = signal;
+  }
+
+  get topology(): ClickHouseServers["topology"] {
+    return this.#servers.topology;
+  }
+
+  get dialect(): ClickHouseServers["dialect"] {
+    return this.#servers.dialect;
+  }
+
+  get clients(): ClickHouseServers["clients"] {
+    return this.#servers.clients;
+  }
+
+  /** The table of all servers. */
+  named(table: string): string {
+    return `${this.topology.database}.${table}`;
+  }
+
+  /** The one of the server that is asked. */
+  local(table: string): string {
+    return localName(table, this.topology);
+  }
+
+  /** @throws DatasetUnavailableError where a server fails */
+  async onAll(statements: readonly string[]): Promise<void> {
+    const settings = this.dialect.parameters ? { clickhouse_settings: { ...DROP_SETTINGS } } : {};
+    for (const client of this.clients) {
+      for (const query of statements) await this.#reaching(client.command({ query, ...settings }));
+    }
+  }
+
+  /** Takes all rows out of a table. */
+  empty(table: string): Promise<void> {
+    return this.onAll([`TRUNCATE TABLE ${this.local(table)}`]);
+  }
+
+  /** Runs a statement on one server, by default the first. */
+  async run(query: Query | string, client: ClickHouseClient = this.clients[0]): Promise<void> {
+    this.#signal?.throwIfAborted();
+    await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
+  }
+
+  async rows(query: Query | string, client: ClickHouseClient = this.clients[0]): Promise<readonly Row[]> {
+    const answer = client.query({ ...this.#rendered(query), ...this.#call(), format: "JSONCompact" });
+    return (await this.#reaching(answer.then((result) => result.json<readonly unknown[]>()))).data;
+  }
+
+  async number(query: Query | string, client: ClickHouseClient = this.clients[0]): Promise<number> {
+    return Number((await this.rows(query, client))[0]?.[0]);
+  }
+
+  /** The rows one by one, as texts. */
+  async *stream(sql: string): AsyncGenerator<readonly string[]> {
+    const answer = await this.#reaching(this.clients[0].query({ query: sql, ...this.#call(), format: "TabSeparated" }));
+    const all = answer.stream()[Symbol.asyncIterator]();
+    for (;;) {
+      const { value, done } = await this.#reaching(all.next());
+      if (done) return;
+      for (const { text } of value) yield text.split("\t").map(unescaped);
+    }
+  }
+
+  /** Sends whole lines of tab-separated text. */
+  async send(table: string, columns: readonly string[], lines: Buffer, client: ClickHouseClient): Promise<void> {
+    this.#signal?.throwIfAborted();
+    await this.#reaching(
+      client.insert({
+        table: this.named(table),
+        columns: [...columns] as [string, ...string[]],
+        values: Readable.from([lines], { objectMode: false }),
+        format: "TabSeparated",
+        ...this.#call(),
+      }),
+    );
+  }
+
+  async insert(table: string, row: Readonly<Record<string, unknown>>, client: ClickHouseClient): Promise<void> {
+    await this.#reaching(client.insert({ table: this.named(table), values: [row], format: "JSONEachRow" }));
+  }
+
+  /** Takes rows of a table away on every server, and waits until they are gone. */
+  async remove(table: string, condition: string): Promise<void> {
+    for (const client of this.clients) {
+      await this.run(`ALTER TABLE ${this.local(table)} DELETE WHERE ${condition}`, client);
+    }
+    if (this.dialect.parameters) return;
+    const name = this.local(table).split(".").at(-1);
+    for (const client of this.clients) {
+      const left = `SELECT count() FROM system.mutations WHERE table = '${name}' AND is_done = 0`;
+      while ((await this.number(left, client)) > 0) {
+        this.#signal?.throwIfAborted();
+        await new Promise((resolve) => setTimeout(resolve, LOOK_EVERY_MS));
+      }
+    }
+  }
+
+  /** Ends what this load has left running: it would go on writing. */
+  async endRunning(): Promise<void> {
+    const query = `KILL QUERY WHERE initial_query_id LIKE '${this.#prefix}%' SYNC`;
+    for (const client of this.clients) {
+      await client.command({ query }).catch((error: unknown) => {
+        throw unavailable(error instanceof Error ? error.message : String(error), error);
+      });
+    }
+  }
+
+  #rendered(query: Query | string): ReturnType<typeof rendered> {
+    return rendered(typeof query === "string" ? { sql: query, params: {} } : query, this.dialect);
+  }
+
+  #call() {
+    return {
+      query_id: this.#prefix + randomBytes(6).toString("hex"),
+      clickhouse_settings: { ...(this.dialect.parameters ? MODERN_SETTINGS : SETTINGS) },
+      ...(this.#signal && { abort_signal: this.#signal }),
+    };
+  }
+
+  async #reaching<Result>(answer: Promise<Result>): Promise<Result> {
+    try {
+      return await answer;
+    } catch (error) {
+      this.#signal?.throwIfAborted();
+      throw unavailable(error instanceof Error ? error.message : String(error), error);
+    }
+  }
+}
+
+/** A server failed in the middle of a load. */
+export const unavailable = (message: string, cause?: unknown): DatasetUnavailableError =>
+  new DatasetUnavailableError(
+    `${message}; the dataset there is unchanged, and the same command goes on where this one stopped`,
+    { cause },
+  );
+
+const ESCAPES: Readonly<Record<string, string>> = { t: "\t", n: "\n", r: "\r", b: "\b", f: "\f", "0": "\0" };
+const unescaped = (text: string): string =>
+  text.includes("\\") ? text.replace(/\\(.)/gs, (_, letter: string) => ESCAPES[letter] ?? letter) : text;

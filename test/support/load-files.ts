@@ -1,0 +1,85 @@
+import { mkdir, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../src/contract/records.ts";
+import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
+import type { Engine } from "../../src/dataset/engine.ts";
+import { currentVersion } from "../../src/dataset/layout.ts";
+import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "./dataset.ts";
+import { hostilePeople } from "./exactness.ts";
+
+export interface LoadFiles {
+  readonly input: ImportInput;
+  /** What the embedded engine's import makes of the same files. */
+  readonly embedded: Engine;
+  readonly report: ImportReport;
+  readonly everyone: readonly Person[];
+}
+
+const cell = (value: unknown): string => {
+  if (value === null) return "";
+  const text = Array.isArray(value) ? JSON.stringify(value) : String(value);
+  return /[",\n\r]/.test(text) || text.trim() !== text ? `"${text.replaceAll('"', '""')}"` : text;
+};
+
+const csv = (fields: readonly string[], rows: readonly object[]): string =>
+  [fields, ...rows.map((row) => fields.map((field) => (row as Record<string, unknown>)[field] ?? null))]
+    .map((row) => row.map(cell).join(","))
+    .join("\n");
+
+const ndjson = (rows: readonly object[]): string => rows.map((row) => `${JSON.stringify(row)}\n`).join("");
+
+/** Rows that are refused, or lose values: within a file and across files. */
+const odd = (people: readonly Person[]): object[] => [
+  { ...people[3], id: people[70]?.id, name: "Second of her id" },
+  { ...people[4], id: people[70]?.id, name: "Third of her id" },
+  { id: null, title: "Nobody" },
+  { id: "odd-1", name: "Tab\tand\\backslash\nand line", department: "Navy", connections: "500+" },
+  { id: "odd-2", name: "No department", company_domain: "WWW.Only-Here.example/", followers: 1.5 },
+  { id: "odd-3", name: { first: "nested" } },
+  { id: "odd-4", network_url: "ftp://nowhere", headline: "x".repeat(100_001) },
+  { id: "odd-5", name: "Bare", company_network_url: "acme", updated_at: "yesterday" },
+  { id: "odd-6", name: "Whole", company_network_url: "elsewhere.example/c/bare-1" },
+  { id: "odd-7", company_name: "Only Named Ltd", name: "Ｆｕｌｌ Ｎａｍｅ" },
+];
+
+/** Files of generated and hostile people, of every format, and what the embedded engine makes of them. */
+export async function loadFiles(people: number, seed: number, withCompanies: boolean): Promise<LoadFiles> {
+  const folder = await tempFolder("headcount-load-");
+  const generated = await smallDataset(people, seed);
+  const page = await generated.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: people });
+  await generated.close();
+  const made = page.records.map((record) => JSON.parse(record) as Person);
+  const hostile = hostilePeople(people / 5, seed).map((person) => ({ ...person, id: `h${person.id}` }));
+  const half = Math.floor(people / 2);
+  const files = {
+    "a.csv": csv(PERSON_FIELDS, made.slice(0, half)),
+    "b.ndjson": ndjson([...made.slice(half), ...odd(made)]),
+    "c.ndjson": ndjson([...hostile, ...made.slice(10, 14), { broken: true }]).concat("{not json\n"),
+  };
+  for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
+  const { folder: version } = await currentVersion(await smallDatasetFolder(people, seed));
+  const store = new RecordStore(version);
+  const companies = [...store.companies()].map(({ record }) => JSON.parse(String(record)) as Company);
+  await store.close();
+  const known = [
+    ...companies,
+    { ...companies[5], id: companies[6]?.id },
+    { id: "bare", name: "Bare 1", company_network_url: "bare-1" },
+    { id: "same-1", name: "Same Name" },
+    { id: "same-2", name: "same  NAME", domain: "only-here.example" },
+  ];
+  await writeFile(join(folder, "companies.csv"), csv(COMPANY_FIELDS, known));
+  const input: ImportInput = {
+    ...{ people: Object.keys(files), companies: withCompanies ? ["companies.csv"] : [], cwd: folder },
+    ...{ rejects: join(folder, "rejects.ndjson"), overwrite: true },
+  };
+  const datasetDir = join(folder, "embedded");
+  await mkdir(datasetDir);
+  const report = await importDataset(input, { datasetDir, now: () => 1, sleep, resources: SMALL });
+  const embedded = await openDataset(datasetDir, { resources: SMALL });
+  const all = { offset: 0, limit: embedded.info().people };
+  const { records } = await embedded.people({ exact: {}, prefix: {}, range: {} }, all);
+  return { input, embedded, report, everyone: records.map((record) => JSON.parse(record) as Person) };
+}
