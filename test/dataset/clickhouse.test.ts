@@ -5,19 +5,14 @@ import type { Person } from "../../src/contract/records.ts";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
-import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load/import.ts";
-import {
-  type ClickHouseServers,
-  connectClickHouse,
-  followClickHouse,
-  openClickHouse,
-} from "../../src/dataset/clickhouse/open.ts";
+import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
-import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
+import { tempFolder } from "../support/dataset.ts";
 import { seededRandom } from "../support/exactness.ts";
 import { randomFacet } from "../support/facets.ts";
-import { type LoadFiles, loadFiles } from "../support/load-files.ts";
+import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";
+import { startTestService } from "../support/service.ts";
 
 /**
  * Three layers: chDB (a modern ClickHouse in-process, with typed parameters and projections), a real cluster of two
@@ -95,13 +90,6 @@ beforeAll(async () => {
 });
 afterAll(() => embedded?.close());
 
-/** Loads files into open servers as `service import` does. */
-const load = async (servers: ClickHouseServers, files: LoadFiles, more: object = {}): Promise<ImportReport> =>
-  loadIntoClickHouse(servers, "test", files.input, {
-    ...{ datasetDir: await tempFolder("headcount-loading-"), now: () => 1, sleep, resources: SMALL, rangeRows: 400 },
-    ...more,
-  });
-
 /** The contract of an engine: everything it answers equals the embedded engine's answer. */
 function equalsEmbedded(name: string, engine: () => Engine): void {
   test(`${name}: counts, rows and order of random filter sets`, async () => {
@@ -172,109 +160,87 @@ function equalsEmbedded(name: string, engine: () => Engine): void {
 
   test(`${name}: what is stored passes its own check`, async () => {
     expect(await engine().verify()).toEqual([]);
-    expect(engine().info()).toMatchObject({ people: PEOPLE, companies: embedded.info().companies });
+    expect(engine().info()).toMatchObject({ people: everyone.length, companies: embedded.info().companies });
   });
 }
 
 describe.skipIf(chdb === undefined)("chDB, a modern ClickHouse", () => {
   let engine: Engine;
+  let servers: ClickHouseServers;
   beforeAll(async () => {
     if (chdb === undefined) return;
     const client = createClient({
       connection: chdb.createChdbConnection({ path: await tempFolder("headcount-chdb-") }),
     } as never);
-    const servers: ClickHouseServers = {
-      clients: [client],
-      topology: { database: "default", replicated: false },
-      dialect: MODERN,
-    };
-    await loadIntoClickHouse(servers, { ...source, now: () => 1 });
+    servers = { clients: [client], topology: { database: "default", replicated: false }, dialect: MODERN };
+    expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
     engine = await ClickHouseEngine.open({ client, topology: servers.topology, dialect: MODERN });
   });
   afterAll(() => engine?.close());
   equalsEmbedded("chDB", () => engine);
+
+  test("chDB: companies that nobody gives are derived as the embedded engine does", async () => {
+    const derived = await loadFiles(1_000, SEED + 1, false);
+    expect(plain(await loadFilesInto(servers, derived))).toEqual(plain(derived.report));
+    const other = await ClickHouseEngine.open({
+      client: servers.clients[0],
+      topology: servers.topology,
+      dialect: MODERN,
+    });
+    await sameWhole(other, derived);
+    await derived.embedded.close();
+  });
 });
 
 describe.skipIf(!hasClickHouseServer)("a cluster of two shards (clickhouse-server 18.16)", () => {
   let cluster: Cluster;
   let engine: Engine;
-  let address = "";
+  let servers: ClickHouseServers;
   beforeAll(async () => {
     cluster = await startCluster(2);
-    const hosts = cluster.shards.map((shard) => `127.0.0.1:${shard.httpPort}`).join(",");
-    address = `clickhouse://${hosts}/default?cluster=people`;
-    const servers = await connectClickHouse(address);
+    servers = await connectClickHouse(cluster.url);
     expect(servers.dialect).toBe(LITERAL_TEST);
-    await loadIntoClickHouse(servers, { ...source, now: () => 1 });
-    for (const client of servers.clients) await client.close();
-    engine = await openClickHouse(address);
+    expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
+    engine = await openClickHouse(cluster.url);
   });
   afterAll(async () => {
     await engine?.close();
+    for (const client of servers?.clients ?? []) await client.close();
     await cluster?.close();
   });
   equalsEmbedded("the cluster", () => engine);
 
   test("both shards hold people, and neither holds all", async () => {
-    const [version] = [source.meta.version.replace(/\W/g, "_")];
     let sum = 0;
-    for (const shard of cluster.shards) {
-      const answer = await fetch(
-        `http://127.0.0.1:${shard.httpPort}/?query=${encodeURIComponent(`SELECT count() FROM people_${version}_local`)}`,
-      );
-      const held = Number(await answer.text());
+    for (const client of servers.clients) {
+      const query = `SELECT count() FROM people_${engine.info().version}_local`;
+      const answer = await client.query({ query, format: "JSONCompact" });
+      const held = Number((await answer.json<readonly unknown[]>()).data[0]?.[0]);
       expect(held).toBeGreaterThan(PEOPLE / 4);
       sum += held;
     }
-    expect(sum).toBe(PEOPLE);
+    expect(sum).toBe(everyone.length);
   });
 
-  test("a shard that is down fails every answer; none is ever short", async () => {
+  test("a shard that is down fails every answer, and a service charges nothing for one; none is ever short", async () => {
     const lost = cluster.shards[1];
-    await lost?.kill();
     const filters = canonical({ department: "Sales" });
+    const service = await startTestService({ engine: await openClickHouse(cluster.url) });
+    const search = () =>
+      service.call("/v1/person/search", { body: { filters: { department: "Sales" }, page: 1, per_page: 5 } });
+    const money = () => service.store.money("default", "live");
+    const before = await money();
+    await lost?.kill();
     await expect(engine.count(filters)).rejects.toThrow();
     await expect(engine.people(filters, { offset: 0, limit: 10 })).rejects.toThrow();
     await expect(engine.employees("c1", { offset: 0, limit: 10 })).rejects.toThrow();
+    const failed = await search();
+    expect([failed.status, failed.json.detail]).toEqual([500, ["internal error; nothing was charged"]]);
+    expect(await money()).toEqual(before);
     await lost?.start();
     await expect(engine.count(filters)).resolves.toBe(await embedded.count(filters));
-  });
-
-  test("a load that fails leaves the dataset that was there", async () => {
-    const servers = await connectClickHouse(address);
-    const meta = { ...source.meta, version: "later", people: PEOPLE + 1 };
-    await expect(loadIntoClickHouse(servers, { folder: source.folder, meta, now: () => 2 })).rejects.toThrow(
-      /holds 3000 rows after 3001/,
-    );
-    for (const client of servers.clients) await client.close();
-    const again = await openClickHouse(address);
-    expect(again.info().version).toBe(source.meta.version.replace(/\W/g, "_"));
-    await again.close();
-  });
-});
-
-describe.skipIf(!hasClickHouseServer)("a dataset that is replaced under a running service", () => {
-  test("the service goes over to it at its next look", async () => {
-    const cluster = await startCluster(1);
-    const address = `clickhouse://127.0.0.1:${cluster.shards[0]?.httpPort}/default`;
-    try {
-      await expect(followClickHouse(address, "", { now: () => 0 })).rejects.toThrow(/holds no dataset/);
-      const servers = await connectClickHouse(address);
-      await loadIntoClickHouse(servers, { ...source, now: () => 1 });
-      let clock = 0;
-      const engine = await followClickHouse(address, "", { now: () => clock, everyMs: 1_000 });
-      const before = engine.info().version;
-      await loadIntoClickHouse(servers, { ...source, meta: { ...source.meta, version: "second" }, now: () => 2 });
-      expect(await engine.count(canonical({}))).toBe(PEOPLE);
-      expect(engine.info().version).toBe(before);
-      clock = 1_000;
-      expect(await engine.count(canonical({}))).toBe(PEOPLE);
-      expect(engine.info().version).toBe("second");
-      await engine.close();
-      for (const client of servers.clients) await client.close();
-    } finally {
-      await cluster.close();
-    }
+    expect(await search()).toMatchObject({ status: 200, json: { credits_used: 5 } });
+    await service.close();
   });
 });
 

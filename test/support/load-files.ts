@@ -1,7 +1,12 @@
+import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { expect } from "vitest";
+import { canonicalAddress, normalForm } from "../../src/contract/normalise.ts";
 import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../src/contract/records.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
+import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load/import.ts";
+import type { ClickHouseServers } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
@@ -14,6 +19,8 @@ export interface LoadFiles {
   /** What the embedded engine's import makes of the same files. */
   readonly embedded: Engine;
   readonly report: ImportReport;
+  /** What it wrote into the reject file. */
+  readonly rejects: string;
   readonly everyone: readonly Person[];
 }
 
@@ -81,5 +88,47 @@ export async function loadFiles(people: number, seed: number, withCompanies: boo
   const embedded = await openDataset(datasetDir, { resources: SMALL });
   const all = { offset: 0, limit: embedded.info().people };
   const { records } = await embedded.people({ exact: {}, prefix: {}, range: {} }, all);
-  return { input, embedded, report, everyone: records.map((record) => JSON.parse(record) as Person) };
+  const rejects = readFileSync(input.rejects, "utf8");
+  return { input, embedded, report, rejects, everyone: records.map((record) => JSON.parse(record) as Person) };
+}
+
+const EVERYBODY = { exact: {}, prefix: {}, range: {} };
+
+/** A report without what differs from one import to the next. */
+export const plain = ({ version: _, ...report }: ImportReport): object => report;
+
+/** Loads files into open servers as `service import` does, in ranges of a few hundred people. */
+export async function loadFilesInto(
+  servers: ClickHouseServers,
+  { input }: Pick<LoadFiles, "input">,
+  more: object = {},
+): Promise<ImportReport> {
+  const datasetDir = await tempFolder("headcount-loading-");
+  const options = { datasetDir, now: Date.now, sleep, resources: SMALL, rangeRows: 300 };
+  return loadIntoClickHouse(servers, "test", input, { ...options, ...more });
+}
+
+/** Everything that an engine holds is what the embedded engine holds: all people in their order, every company with its people. */
+export async function sameWhole(engine: Engine, { embedded, everyone }: LoadFiles): Promise<void> {
+  const { people, companies } = embedded.info();
+  expect(engine.info()).toMatchObject({ people, companies });
+  const slice = { offset: 0, limit: people };
+  const [found, wanted] = [await engine.people(EVERYBODY, slice), await embedded.people(EVERYBODY, slice)];
+  for (const [index, record] of wanted.records.entries()) expect(found.records[index], `row ${index}`).toBe(record);
+  expect(found.total).toBe(wanted.total);
+  const lookups = everyone
+    .filter((_, index) => index % 7 === 0)
+    .flatMap(({ company_domain, company_name, company_network_url }) => [
+      { by: "domain", value: company_domain ?? "" } as const,
+      { by: "name", value: normalForm(company_name ?? "") } as const,
+      { by: "company_network_url", value: canonicalAddress(company_network_url ?? "") ?? "" } as const,
+    ]);
+  for (const lookup of new Map(lookups.map((one) => [JSON.stringify(one), one])).values()) {
+    const company = await embedded.company(lookup);
+    expect((await engine.company(lookup))?.record, JSON.stringify(lookup)).toBe(company?.record);
+    if (company === undefined) continue;
+    const few = { offset: 0, limit: 20 };
+    expect(await engine.employees(company.id, few)).toEqual(await embedded.employees(company.id, few));
+  }
+  expect(await engine.verify()).toEqual([]);
 }

@@ -66,9 +66,6 @@ function refusedLimit(text: string): { readonly rows: number } | { readonly shar
 async function run(options: ImportOptions, context: Context): Promise<void> {
   const { people, companies = [], map } = options;
   if (people === undefined) throw usageError("--people is missing", "for example --people people.csv");
-  if (options.dryRun && options.dataset !== undefined) {
-    throw usageError("--dry-run reads and checks files only", "leave --dataset out");
-  }
   const { join, resolve } = await import("node:path");
   const maxRefused = options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
   const keep = options.keep === undefined ? {} : { keep: options.keep };
@@ -92,7 +89,7 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
     const { suppressionDir } = await import("../../dataset/suppression.ts");
     const { importIntoClickHouse } = await import("../../dataset/clickhouse/load/import.ts");
     const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
-    // Built here first, in a folder of its own: the one that the data folder serves stays.
+    // What is known of a load that is under way; the dataset that the data folder serves stays.
     const datasetDir = join(folder, "clickhouse-import");
     const suppression = suppressionDir(setup.datasetDir);
     return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression, keep: 0 });

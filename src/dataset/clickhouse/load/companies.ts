@@ -54,7 +54,7 @@ export function deriveSql(table: Named, anyRefused: boolean): readonly string[] 
   ];
   return tiers.map(
     ({ key, prefix, where }) => `INSERT INTO ${table("companies")} (${STAGED.companies.join(", ")})
-SELECT 0, 0, id, name, domain, address, if(address = '', '', ${lastOf("address")}), name_json, domain_json, url_json, concat(${record})
+SELECT 0, 0, id, name, domain, address, if(address = '', '', ${lastOf("address")}), name_json, domain_json, url_json, concat(${record}, '}')
 FROM (SELECT concat('c', substring(lower(hex(MD5(concat('${prefix}', shared)))), 1, 20)) AS id, name, domain,
     ${prefix === "address " ? "shared" : "''"} AS address, if(name_found = '', 'null', name_found) AS name_json,
     if(domain_found = '', 'null', domain_found) AS domain_json, if(url_found = '', 'null', url_found) AS url_json

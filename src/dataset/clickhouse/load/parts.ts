@@ -198,8 +198,8 @@ const json = (field: string): string => `coalesce(to_json(${field})::VARCHAR, 'n
 const jsonFields = (fields: readonly string[]): string =>
   fields.map((field) => `'"${field}":', ${json(field)}`).join(", ',', ");
 
-const EMPLOYER_JSON = ["company_name", "company_domain", "company_network_url"];
-const employerAt = PERSON_FIELDS.findIndex((field) => field === EMPLOYER_JSON[0]);
+const EMPLOYER_JSON = ["company_name", "company_domain", "company_network_url"] as const;
+const employerAt = PERSON_FIELDS.indexOf(EMPLOYER_JSON[0]);
 const HEAD = PERSON_FIELDS.slice(0, employerAt);
 const TAIL = PERSON_FIELDS.slice(employerAt + EMPLOYER_JSON.length);
 
