@@ -23,7 +23,8 @@ import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../s
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
 
-describe.skipIf(!hasClickHouseServer)("loading into two shards", () => {
+// Each test starts two servers and loads several times.
+describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_000 }, () => {
   let given: LoadFiles;
   let derived: LoadFiles;
   let cluster: Cluster;

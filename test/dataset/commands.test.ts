@@ -220,7 +220,21 @@ describe("headcount service map and import", () => {
       const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10 });
       expect(page.records.map((record) => (JSON.parse(record) as { id: string }).id)).toEqual(["2", "3", "1"]);
       await engine.close();
-      expect(await readdir(join(folder, "demo"))).toEqual([]);
+      expect(await readdir(join(folder, "demo"), { recursive: true })).toEqual([
+        "clickhouse-import",
+        "clickhouse-import/lock.db",
+      ]);
+      await writeFile(join(folder, "y.csv"), "id,name\n1,Ada\n1,Ada again\n");
+      const argv = ["service", "import", "--people", "y.csv", "--data", "demo", "--dataset", cluster.url];
+      const dry = await headcount(folder, [...argv, "--dry-run"]);
+      expect(dry.stderr).toMatch(
+        /Would import 1 people .*the dataset is as it was[\s\S]*Refused 1 rows of people: duplicate_id 1/,
+      );
+      const again = await openClickHouse(cluster.url);
+      expect(again.info().people).toBe(3);
+      await again.close();
+      const kept = await headcount(folder, [...argv, "--keep", "2"]);
+      expect(kept).toMatchObject({ code: 2, stderr: expect.stringMatching(/servers keep one version before/) });
     } finally {
       await cluster.close();
     }

@@ -49,6 +49,8 @@ export async function withBuild<Result>(
   options: FolderOptions,
   context: Context,
   work: (setup: BuildSetup) => Promise<Result>,
+  /** What somebody who interrupts it may want to know. */
+  whenInterrupted?: string,
 ): Promise<Result> {
   const dir = await folderOf(options, context);
   const progress = progressLine(options, context);
@@ -64,17 +66,18 @@ export async function withBuild<Result>(
     return await work(setup);
   } catch (error) {
     progress.clear();
-    throw context.interrupted.aborted ? interrupted() : inputError(serviceError(error, dir));
+    throw context.interrupted.aborted ? interrupted(whenInterrupted) : inputError(serviceError(error, dir));
   } finally {
     progress.clear();
   }
 }
 
-const interrupted = (): CliError =>
+const interrupted = (hint: string | undefined): CliError =>
   new CliError({
     code: "interrupted",
     category: "interrupted",
     message: "interrupted; the dataset is as it was before",
+    ...(hint !== undefined && { hint }),
   });
 
 /** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */

@@ -4,7 +4,7 @@ import type { ImportReport } from "../../dataset/build/import.ts";
 import type { FileReport, TableReport } from "../../dataset/build/import-stage.ts";
 import { usageError } from "../../errors.ts";
 import { type Command, wholeNumber } from "../../options.ts";
-import { addTextFlags, type TextFlags, textOptions, withBuild } from "./build.ts";
+import { addTextFlags, type BuildSetup, type TextFlags, textOptions, withBuild } from "./build.ts";
 import { type FolderOptions, folderOf } from "./folder.ts";
 
 interface ImportOptions extends FolderOptions, TextFlags {
@@ -24,7 +24,7 @@ export function register(service: Command, context: Context): void {
     .command("import")
     .summary("load people and companies from Parquet, CSV or NDJSON")
     .description(
-      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz and .zst. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to a reject file with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself.",
+      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz and .zst. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to a reject file with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
     )
     .option("--people <file...>", "files or patterns with people")
     .option("--companies <file...>", "files or patterns with companies (default: derived from people)")
@@ -63,9 +63,14 @@ function refusedLimit(text: string): { readonly rows: number } | { readonly shar
   );
 }
 
+const GOES_ON = "the same command goes on where this one stopped";
+
 async function run(options: ImportOptions, context: Context): Promise<void> {
   const { people, companies = [], map } = options;
   if (people === undefined) throw usageError("--people is missing", "for example --people people.csv");
+  if (options.dataset !== undefined && options.keep !== undefined) {
+    throw usageError("--keep is for a data folder; servers keep one version before", "leave --keep or --dataset out");
+  }
   const { join, resolve } = await import("node:path");
   const maxRefused = options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
   const keep = options.keep === undefined ? {} : { keep: options.keep };
@@ -74,7 +79,7 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
   const rejects =
     options.rejects === undefined ? join(folder, "import-rejects.ndjson") : resolve(context.cwd, options.rejects);
   const began = context.now();
-  const report = await withBuild(options, context, async (setup) => {
+  const load = async (setup: BuildSetup): Promise<ImportReport> => {
     const input = {
       ...{ people, companies, cwd: context.cwd, rejects, dryRun: options.dryRun === true, ...text },
       // The default place is ours.
@@ -92,8 +97,9 @@ async function run(options: ImportOptions, context: Context): Promise<void> {
     // What is known of a load that is under way; the dataset that the data folder serves stays.
     const datasetDir = join(folder, "clickhouse-import");
     const suppression = suppressionDir(setup.datasetDir);
-    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression, keep: 0 });
-  });
+    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression });
+  };
+  const report = await withBuild(options, context, load, options.dataset === undefined ? undefined : GOES_ON);
   const seconds = (context.now() - began) / 1_000;
   if (options.json) context.stdout.write(`${JSON.stringify({ ...report, seconds })}\n`);
   else if (!options.quiet) context.stderr.write(summary(report, seconds, options.dryRun === true));

@@ -1,14 +1,14 @@
 import { mkdir, rm, stat } from "node:fs/promises";
-import { join } from "node:path";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { NUMBER_COLUMNS } from "../../../contract/conditions.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../contract/records.ts";
 import type { Suppression } from "../../../contract/suppression.ts";
-import { type BuildOptions, interruptedBy, LINK_KEY } from "../../build/build.ts";
+import { type BuildOptions, interruptedBy } from "../../build/build.ts";
 import type { ImportInput } from "../../build/import.ts";
-import type { ImportKind, ImportMap } from "../../build/import-map.ts";
+import { type ImportKind, type ImportMap, usableOf } from "../../build/import-map.ts";
 import { createRaw, type FilePlan, planFiles, refusedOf, type Staging, stageFile } from "../../build/import-stage.ts";
 import { clearedReport, departmentReport, typedSql } from "../../build/import-values.ts";
+import { LINK_KEY } from "../../build/link-companies.ts";
 import { addNormalForms } from "../../build/normal-sql.ts";
 import { RejectFile } from "../../build/rejects.ts";
 import { literal, machineResources, startDuckDb } from "../../duckdb.ts";
@@ -47,7 +47,7 @@ export class PartReader {
     this.#options = options;
     this.#instance = instance;
     this.#connection = connection;
-    this.#interrupts = interruptedBy(connection, options.build.signal);
+    this.#interrupts = interruptedBy([connection], options.build.signal ?? new AbortController().signal);
   }
 
   static async open(options: PartReaderOptions): Promise<PartReader> {
@@ -56,8 +56,6 @@ export class PartReader {
     await mkdir(scratch, { recursive: true, mode: 0o700 });
     const instance = await startDuckDb(options.build.resources ?? machineResources(), scratch);
     const connection = await instance.connect();
-    const database = literal(join(scratch, "scratch.duckdb"));
-    await connection.run(`ATTACH ${database} AS scratch (STORAGE_VERSION 'latest'); USE scratch`);
     await addNormalForms(connection);
     await connection.run(`CREATE OR REPLACE TEMP MACRO line_text(x) AS CASE
       WHEN contains(x, '\\') OR contains(x, chr(9)) OR contains(x, chr(10))
@@ -93,8 +91,9 @@ export class PartReader {
     const connection = this.#connection;
     const rejects = await RejectFile.at(places.rejects, this.#options.scratch, [], true);
     const staging = this.#staging(rejects, this.#options.input.cwd);
-    const numbers = this.#options.map.numbers;
-    await connection.run("DROP TABLE IF EXISTS raw_people; DROP TABLE IF EXISTS raw_companies");
+    await connection.run(
+      "DROP VIEW IF EXISTS typed; DROP TABLE IF EXISTS raw_people; DROP TABLE IF EXISTS raw_companies",
+    );
     await createRaw(connection, kind);
     try {
       const file = await stageFile(staging, kind, plan, index, onBytes);
@@ -107,10 +106,9 @@ export class PartReader {
         file,
         departments:
           kind === "people" ? await departmentReport(connection, ALL_VALUES) : { unknown: 0, missing: 0, examples: [] },
-        cleared: await clearedReport(connection, kind, numbers, ALL_VALUES),
+        cleared: await clearedReport(connection, kind, ALL_VALUES),
       };
-      await connection.run(`CREATE OR REPLACE TABLE typed AS ${typedSql(kind, numbers, ["line"])}`);
-      await connection.run(`DROP TABLE raw_${kind}`);
+      await connection.run(`CREATE VIEW typed AS ${typedSql(kind, FURTHER[kind])}`);
       const hiddenDomains = await this.#hide(kind);
       if (places.lines !== undefined) await this.#writeLines(part, places.lines);
       return { ...report, hiddenDomains, sent: counted.taken };
@@ -220,15 +218,24 @@ const COMPANY_LINE = [
   ...["id", "name_key", "domain_key", "address", "slug", "name_json", "domain_json", "url_json", "record"],
 ];
 
+/** What is known of a raw row beside the fields of its record. */
+const FURTHER: Readonly<Record<ImportKind, readonly string[]>> = {
+  people: [
+    ...["line", `${usableOf("network_url")} AS address`],
+    `${usableOf("company_network_url")} AS company_address`,
+  ],
+  companies: ["line", `${usableOf("company_network_url")} AS address`],
+};
+
 /** The line of each row, as `STAGED` says. What the record says of an employer is apart: what it lacks is filled in later. */
 const LINES: Readonly<Record<ImportKind, string>> = {
   people: `SELECT *, slug_of(network_address) AS network_slug FROM (SELECT line, id,
       ${FORMS.map((field) => `${field === "department" ? field : `normal_form(${field})`} AS ${field}`).join(", ")},
-      address_form(network_url) AS network_address, ${NUMBER_COLUMNS.join(", ")}, ${LINK_KEY} AS link_key,
+      address AS network_address, ${NUMBER_COLUMNS.join(", ")}, ${LINK_KEY} AS link_key,
       normal_form(company_name) AS company_plain, company_domain, domain_form(company_domain) AS company_domain_key, concat('{', ${jsonFields(HEAD)}, ',"${EMPLOYER_JSON[0]}":') AS head,
       ${EMPLOYER_JSON.map((field) => `${json(field)} AS ${field}_json`).join(", ")},
       concat(',', ${jsonFields(TAIL)}, '}') AS tail FROM typed)`,
   companies: `SELECT *, slug_of(address) AS slug FROM (SELECT line, id, normal_form(name) AS name_key, domain_form(domain) AS domain_key,
-      address_form(company_network_url) AS address, ${json("name")} AS name_json, ${json("domain")} AS domain_json,
+      address, ${json("name")} AS name_json, ${json("domain")} AS domain_json,
       ${json("company_network_url")} AS url_json, concat('{', ${jsonFields(COMPANY_FIELDS)}, '}') AS record FROM typed)`,
 };
