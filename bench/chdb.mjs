@@ -1,0 +1,80 @@
+// One load into chDB, a ClickHouse in this process: `node bench/chdb.mjs load|bare FILE FOLDER`. Prints what it took as JSON. Apart, because
+// chDB has one folder for each process.
+import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { performance } from "node:perf_hooks";
+import { ROOT } from "./harness.mjs";
+
+const [mode, file, folder] = process.argv.slice(2);
+const modules = ["dataset/clickhouse/dialect", "dataset/clickhouse/schema", "dataset/clickhouse/load/import"];
+const { MODERN, createTables, loadIntoClickHouse } = Object.assign(
+  {},
+  ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))),
+);
+const { createClient } = await import("@clickhouse/client");
+const { createChdbConnection } = await import("chdb/connection");
+
+const topology = { database: "default", replicated: false };
+mkdirSync(folder, { recursive: true });
+const client = createClient({ connection: createChdbConnection({ path: join(folder, "chdb") }) });
+const seconds = async (work) => {
+  const from = performance.now();
+  await work();
+  return (performance.now() - from) / 1_000;
+};
+const bytesOf = (path) =>
+  readdirSync(path, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, entry) => sum + statSync(join(entry.parentPath ?? entry.path, entry.name)).blocks * 512, 0);
+const answer = mode === "bare" ? await bare() : await load();
+const cpu = process.cpuUsage();
+process.stdout.write(JSON.stringify({ ...answer, cpu: (cpu.user + cpu.system) / 1e6 }));
+await client.close();
+process.exit(0);
+
+/** The file's rows into the table that people go to, with its projections and a record: nothing checked, no normal form, no order. */
+async function bare() {
+  for (const query of createTables("bare", topology, MODERN)) await client.command({ query });
+  const same = ["id", "country", "department", "seniority", "industry", "title", "seniority_level", "functional_area"];
+  same.push("state", "city", "location", "name", "first_name", "last_name", "headline");
+  const texts = same.map((column) => `ifNull(${column}, '')`).join(", ");
+  const query = `INSERT INTO people_bare (rid, ${same.join(", ")}, network_address, network_slug, company_address, company_slug, company,
+      connections, followers, record)
+    SELECT rowNumberInAllBlocks(), ${texts}, ifNull(network_url, ''), '', ifNull(company_network_url, ''), '', -1, connections, followers,
+      toJSONString(tuple(*)) FROM file('${file}')`;
+  return { seconds: await seconds(() => client.command({ query })) };
+}
+
+async function load() {
+  readAsFiles();
+  let highest = 0;
+  const look = setInterval(() => {
+    highest = Math.max(highest, bytesOf(folder));
+  }, 500);
+  const input = { people: [file], companies: [], cwd: "/", rejects: join(folder, "rejects"), overwrite: true };
+  const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
+  const options = { datasetDir: join(folder, "load"), now: Date.now, sleep };
+  const servers = { clients: [client], topology, dialect: MODERN };
+  let report;
+  const took = await seconds(async () => {
+    report = await loadIntoClickHouse(servers, "bench", input, options);
+  });
+  clearInterval(look);
+  return { seconds: took, people: report.people.taken, highest, left: bytesOf(join(folder, "chdb")) };
+}
+
+/** chDB's client makes one JavaScript text of all that is sent, which costs more than the insert; a server reads bytes from its socket. */
+function readAsFiles() {
+  const { insert } = client;
+  client.insert = async (params) => {
+    if (params.format !== "TabSeparated") return insert.call(client, params);
+    const chunks = [];
+    for await (const chunk of params.values) chunks.push(chunk);
+    const path = join(folder, "lines.tsv");
+    writeFileSync(path, Buffer.concat(chunks));
+    const columns = params.columns.join(", ");
+    const query = `INSERT INTO ${params.table} (${columns}) SELECT * FROM file('${path}', 'TabSeparated')`;
+    await client.command({ query, clickhouse_settings: params.clickhouse_settings });
+    return { executed: true, query_id: "" };
+  };
+}
