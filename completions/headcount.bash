@@ -5,7 +5,7 @@
 __headcount_tree() {
   case "$1" in
   '')
-    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget jobs login logout connections doctor serve service schema completion help'
+    commands='count account whoami filters segment search enrich employees refresh mcp runs resume spend owned sql suppress forget data jobs login logout connections doctor serve service schema completion help'
     flags='-c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version -h --help'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -199,6 +199,21 @@ __headcount_tree() {
     flags='--dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='-c --connection --base-url --paging --jq --max-wait'
     many='' ;;
+  'data')
+    commands='show set'
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
+  'data show')
+    commands=''
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
+  'data set')
+    commands=''
+    flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='-c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
   'jobs')
     commands='run status list show systemd cron schema'
     flags='-h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
@@ -285,7 +300,7 @@ __headcount_tree() {
     valued='--data --store --host --port --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --jq --max-wait'
     many='--cors-origin --fault' ;;
   'service')
-    commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget verify backup restore'
+    commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget data verify backup restore'
     flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -479,6 +494,11 @@ __headcount_tree() {
     flags='--data --store --dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
+  'service data')
+    commands=''
+    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
   'service verify')
     commands=''
     flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
@@ -564,7 +584,7 @@ __headcount_values() {
     source='commas'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'department' 'company') ;;
   'mcp --per' | 'mcp install --per')
     source='list'; values=('day' 'session' 'total') ;;
-  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service forget --data' | 'service verify --data' | 'service backup --data' | 'service backup #1' | 'service restore --data' | 'service restore #1')
+  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service verify --data' | 'service backup --data' | 'service backup #1' | 'service restore --data' | 'service restore #1')
     source='directory' ;;
   'mcp install --client')
     source='list'; values=('claude' 'codex' 'cursor' 'vscode') ;;
@@ -591,11 +611,11 @@ __headcount_values() {
   'service link --role')
     source='list'; values=('operator' 'owner' 'viewer') ;;
   'schema #'*)
-    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'run' 'schema' 'show' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors') ;;
+    source='list'; values=('account' 'connections' 'list' 'remove' 'set' 'use' 'count' 'data' 'show' 'doctor' 'employees' 'enrich' 'filters' 'forget' 'jobs' 'run' 'schema' 'status' 'login' 'logout' 'owned' 'diff' 'export' 'import' 'rebuild' 'refresh' 'resume' 'runs' 'prune' 'search' 'segment' 'save' 'serve' 'service' 'accounts' 'create' 'suspend' 'audit' 'backup' 'credits' 'add' 'refund' 'dataset' 'rollback' 'entries' 'generate' 'keys' 'revoke' 'rotate' 'link' 'map' 'plan' 'restore' 'sessions' 'end' 'suppress' 'usage' 'verify' 'spend' 'sql' 'whoami' 'errors') ;;
   'completion #1')
     source='list'; values=('bash' 'zsh' 'fish' 'powershell') ;;
   'help #1')
-    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'forget' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'schema' 'completion' 'exit-codes' 'environment' 'cron') ;;
+    source='list'; values=('count' 'account' 'whoami' 'filters' 'segment' 'search' 'enrich' 'employees' 'refresh' 'mcp' 'runs' 'resume' 'spend' 'owned' 'sql' 'suppress' 'forget' 'data' 'jobs' 'login' 'logout' 'connections' 'doctor' 'serve' 'service' 'schema' 'completion' 'exit-codes' 'environment' 'cron') ;;
   esac
 }
 

@@ -20,6 +20,7 @@ $headcountTree = @{
       'sql' = 'ask the people you own with SQL (offline)'
       'suppress' = 'leave people out of every output from now on (offline)'
       'forget' = 'delete a person from all that is kept (offline)'
+      'data' = 'what is kept of people: where, how many, how old (offline)'
       'jobs' = 'run exports on a schedule, within a budget'
       'login' = 'store a key for a connection'
       'logout' = 'remove a connection''s key'
@@ -551,7 +552,7 @@ $headcountTree = @{
 
     }
     Flags = [ordered]@{
-      '--older-than' = @{ Text = 'such as 90d, 12h, 8w'; Value = @{ Kind = 'text' } }
+      '--older-than' = @{ Text = 'such as 90d, 12h, 8w (default: what headcount data set runs=90d says)'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'only say which'; Value = $null }
       '--force' = @{ Text = 'also unfinished ones'; Value = $null }
       '-y' = @{ Text = 'do not ask'; Value = $null }
@@ -869,6 +870,40 @@ $headcountTree = @{
     Arguments = @(@{ Kind = 'text' })
     Many = $false
   }
+  'data' = @{
+    Commands = [ordered]@{
+      'show' = 'Show what is kept: where it lies, how many, how old.'
+      'set' = 'Say how long runs are kept that are over; what is not named stays.'
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'data show' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
+  'data set' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @(@{ Kind = 'text' })
+    Many = $true
+  }
   'jobs' = @{
     Commands = [ordered]@{
       'run' = 'Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure''s. A job that is at work already ends with 9; under a budget jobs wait for each other.'
@@ -1117,6 +1152,7 @@ $headcountTree = @{
       'sessions' = 'list and end sessions of the console'
       'suppress' = 'leave people out of the dataset, also of later imports'
       'forget' = 'delete a person from the dataset, stored replies and the console'
+      'data' = 'what a data folder keeps of people: where, how many, how old'
       'verify' = 'recompute the ledger''s and the dataset''s invariants'
       'backup' = 'copy ledger and dataset, also of a running service'
       'restore' = 'make a data folder of a backup'
@@ -1697,6 +1733,19 @@ $headcountTree = @{
     Arguments = @(@{ Kind = 'text' })
     Many = $false
   }
+  'service data' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
+    Many = $false
+  }
   'service verify' = @{
     Commands = [ordered]@{
 
@@ -1744,7 +1793,7 @@ $headcountTree = @{
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'show', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
+    Arguments = @(@{ Kind = 'list'; Values = @('account', 'connections', 'list', 'remove', 'set', 'use', 'count', 'data', 'show', 'doctor', 'employees', 'enrich', 'filters', 'forget', 'jobs', 'run', 'schema', 'status', 'login', 'logout', 'owned', 'diff', 'export', 'import', 'rebuild', 'refresh', 'resume', 'runs', 'prune', 'search', 'segment', 'save', 'serve', 'service', 'accounts', 'create', 'suspend', 'audit', 'backup', 'credits', 'add', 'refund', 'dataset', 'rollback', 'entries', 'generate', 'keys', 'revoke', 'rotate', 'link', 'map', 'plan', 'restore', 'sessions', 'end', 'suppress', 'usage', 'verify', 'spend', 'sql', 'whoami', 'errors') })
     Many = $true
   }
   'completion' = @{
@@ -1765,7 +1814,7 @@ $headcountTree = @{
     Flags = [ordered]@{
 
     }
-    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'forget', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'schema', 'completion', 'exit-codes', 'environment', 'cron') })
+    Arguments = @(@{ Kind = 'list'; Values = @('count', 'account', 'whoami', 'filters', 'segment', 'search', 'enrich', 'employees', 'refresh', 'mcp', 'runs', 'resume', 'spend', 'owned', 'sql', 'suppress', 'forget', 'data', 'jobs', 'login', 'logout', 'connections', 'doctor', 'serve', 'service', 'schema', 'completion', 'exit-codes', 'environment', 'cron') })
     Many = $false
   }
 }

@@ -45,6 +45,7 @@ export const COMMANDS: readonly CommandEntry[] = [
     "delete a person from all that is kept (offline)",
     () => import("./commands/forget/forget.ts"),
   ),
+  entry("Keep", "data", "what is kept of people, and for how long (offline)", () => import("./commands/data/data.ts")),
   entry("Keep", "jobs", "run exports on a schedule, within a budget", async () => {
     const { register } = await import("./commands/jobs/jobs.ts");
     return { register: (program, context) => register(program, context, buildProgram) };

@@ -2,7 +2,7 @@ import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
-import { echo, isObject } from "../contract/text.ts";
+import { echo, isObject, spanMs } from "../contract/text.ts";
 import { CliError, usageError } from "../errors.ts";
 
 /** A connection as the config file keeps it: never a key. */
@@ -13,8 +13,14 @@ export interface Connection {
   readonly accountId?: string;
 }
 
+/** How long is kept what may go by itself: spans such as `90d`. */
+export interface Retention {
+  readonly runs?: string;
+}
+
 export interface Config {
   readonly default?: string;
+  readonly retention?: Retention;
   readonly connections: Readonly<Record<string, Connection>>;
 }
 
@@ -66,7 +72,15 @@ export function readConfig(dir: string | undefined): Config {
     if (isObject(value) && typeof value.baseUrl === "string" && /^[a-z0-9]/.test(name))
       connections[name] = connection(value);
   }
-  return { ...(typeof parsed.default === "string" ? { default: parsed.default } : {}), connections };
+  const runs = isObject(parsed.retention) ? parsed.retention.runs : undefined;
+  if (runs !== undefined && (typeof runs !== "string" || spanMs(runs) === undefined)) {
+    throw unreadable(file, 'has a "retention" whose "runs" is no span such as 90d');
+  }
+  return {
+    ...(typeof parsed.default === "string" ? { default: parsed.default } : {}),
+    ...(runs === undefined ? {} : { retention: { runs } }),
+    connections,
+  };
 }
 
 /** The connection of that name, or undefined. Only what the file itself holds: `constructor` is a legal name. */
@@ -92,7 +106,7 @@ export async function updateConfig(dir: string, change: (config: Config) => Conf
         accessPropertiesByDotNotation: false,
         clearInvalidConfig: false,
       });
-      const { default: _, ...others } = store.store;
+      const { default: _, retention: __, ...others } = store.store;
       store.store = { ...others, ...next };
       return next;
     });

@@ -33,6 +33,12 @@ export async function readSuppression(folder: string): Promise<Suppression> {
   }
 }
 
+/** How many entries the list has. */
+export async function readSuppressedEntries(folder: string): Promise<number> {
+  return parseSuppressed((await readFile(join(folder, SUPPRESSION_FILES.list), "utf8").catch(unlessMissing)) ?? "")
+    .length;
+}
+
 /** Whom a version of a dataset was built without. Whoever is added to the list later is looked for in every page until the next build. */
 const leftOutFile = (datasetDir: string): string => join(datasetDir, "left-out.json");
 

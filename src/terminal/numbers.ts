@@ -44,3 +44,11 @@ export function bar(share: number, width: number, unicode: boolean): string {
   const eighths = bounded > 0 ? Math.max(1, Math.round(bounded * width * 8)) : 0;
   return "█".repeat(Math.floor(eighths / 8)) + (EIGHTHS[eighths % 8] ?? "");
 }
+
+const UNITS = ["bytes", "kB", "MB", "GB", "TB"] as const;
+
+/** `417 bytes`, `1.2 MB`: in thousands. */
+export function bytesText(bytes: number): string {
+  const power = Math.min(UNITS.length - 1, Math.max(0, Math.floor(Math.log10(Math.max(1, bytes)) / 3)));
+  return power === 0 ? `${bytes} bytes` : `${(bytes / 1_000 ** power).toFixed(1)} ${UNITS[power]}`;
+}

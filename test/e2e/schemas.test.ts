@@ -186,6 +186,8 @@ describe("what the built program prints with --json fits its schema", () => {
     await run("owned show", "Twin");
     await run("forget", "a", "--yes");
     await run("forget", person?.id ?? "", "--dry-run");
+    await run("data show");
+    await run("data set", "runs=90d");
     await run("runs prune", "--older-than", "1h", "--dry-run");
     await run("runs prune", "--older-than", "52w", "--yes");
     await run("runs remove", "last", "--yes", "--force");
@@ -246,6 +248,7 @@ describe("what the built program prints with --json fits its schema", () => {
     expect(now).not.toBe("");
     await of("dataset diff");
     await of("dataset rollback");
+    await of("data");
     await of("forget", person?.id ?? "", "--dry-run");
     await of("forget", person?.id ?? "", "--yes");
   }, 240_000);

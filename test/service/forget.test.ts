@@ -317,3 +317,23 @@ test("a lost reply that is fetched again without somebody neither ends the run n
     await proxy.close();
   }
 });
+
+test("service data names what is kept, of how many people and how old", async () => {
+  const dir = await made();
+  const service = await history(dir);
+  const { out } = await headcount("service", "data", "--data", dir, "--json");
+  const { kept } = JSON.parse(out) as {
+    kept: { what: string; items: number; people: number | null; oldest: string }[];
+  };
+  expect(kept.map(({ items, people, what }) => [what, items, people])).toEqual([
+    ["dataset", 1, 241],
+    ["stored replies", 4, 241],
+    ["console exports", 1, null],
+    ["console segments", 2, null],
+    ["audit", expect.any(Number), null],
+    ["ledger", 1, null],
+  ]);
+  expect(Date.parse(kept[1]?.oldest ?? "")).toBeGreaterThan(Date.now() - 600_000);
+  await service.close();
+  open.splice(0);
+});

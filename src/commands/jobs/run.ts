@@ -13,6 +13,7 @@ import { withinBudget } from "../budget.ts";
 import { failureOf } from "../failures.ts";
 import { type Ended, endedWith, freshness, leftAlone, type Outcome, told } from "../outcome.ts";
 import type { RefreshReceipt } from "../refresh/keep.ts";
+import { applyRetention } from "../runs/remove.ts";
 import { monthlyBudget } from "./budget.ts";
 import { type Job, type JobsFile, jobsNamed } from "./file.ts";
 import { historyOf, isDue, jobsFolder, lockOf, makeJobFolder, remember } from "./history.ts";
@@ -70,6 +71,7 @@ export async function runJobs(
     if (chosen.length > 1) sayFailure(job.name, failure, printer);
   }
   if (printer.json) printer.document(documents);
+  if (options.dryRun !== true && !context.interrupted.aborted) await applyRetention(context, printer);
   const [first] = failures;
   const interrupted = failures.find(({ failure }) => failure.exitCode === EXIT.interrupted);
   if (interrupted !== undefined && chosen.length > 1) {

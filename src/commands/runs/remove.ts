@@ -4,9 +4,10 @@ import { counted, echo, spanMs } from "../../contract/text.ts";
 import { CliError, declined, usageError } from "../../errors.ts";
 import { openLibrary, shelfOfPlan } from "../../library/take-in.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
-import { isOver, type RunStore, type RunSummary } from "../../runs/run-store.ts";
+import type { RunStore, RunSummary } from "../../runs/run-store.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { sameCommand } from "../export-options.ts";
+import { keptRuns, runsOlderThan } from "./retention.ts";
 import { openStore } from "./store.ts";
 
 interface RemoveOptions extends GlobalOptions {
@@ -15,7 +16,7 @@ interface RemoveOptions extends GlobalOptions {
 }
 
 interface PruneOptions extends RemoveOptions {
-  readonly olderThan: string;
+  readonly olderThan?: string;
   readonly dryRun?: boolean;
 }
 
@@ -46,27 +47,50 @@ export function registerPrune(runs: Command, context: Context): void {
     runs
       .command("prune")
       .description("Remove runs that are over and that nothing happened to for a while.")
-      .requiredOption("--older-than <span>", "such as 90d, 12h, 8w")
+      .option("--older-than <span>", "such as 90d, 12h, 8w (default: what headcount data set runs=90d says)")
       .option("--dry-run", "only say which"),
   )
     .examples(`
   $ headcount runs prune --older-than 90d --dry-run
-  $ headcount runs prune --older-than 26w --yes`)
+  $ headcount runs prune --older-than 26w --yes
+  $ headcount data set runs=90d && headcount runs prune --yes    by policy
+
+What was spent stays known, and the people stay owned. See also: headcount data`)
     .does((options: PruneOptions) => prune(options, context));
 }
 
 async function prune(options: PruneOptions, context: Context): Promise<void> {
-  const span = spanMs(options.olderThan);
+  const span = options.olderThan ?? keptRuns(context);
   if (span === undefined) {
-    throw usageError(`--older-than takes a span such as 90d, 12h or 8w, not "${echo(options.olderThan)}"`);
+    throw usageError(
+      "nobody says how old runs have to be: there is no --older-than, and no policy",
+      "headcount runs prune --older-than 90d, or once headcount data set runs=90d",
+    );
+  }
+  if (spanMs(span) === undefined) {
+    throw usageError(`--older-than takes a span such as 90d, 12h or 8w, not "${echo(span)}"`);
   }
   const store = openStore(context);
-  const now = context.now();
-  const old = (await store.list()).filter(
-    (run) => run.status !== "running" && now - run.lastAt >= span && (isOver(run) || options.force === true),
-  );
+  const old = await runsOlderThan(span, store, context, options.force);
   if (options.dryRun === true) report("would remove", old, options, context);
   else await removeAll(store, old, options, context);
+}
+
+/** What the policy says, where there is one: after jobs, which nobody looks at. Never asks; what cannot go now goes another time, and is said. */
+export async function applyRetention(context: Context, printer: Printer): Promise<void> {
+  const span = keptRuns(context);
+  if (span === undefined) return;
+  try {
+    const store = openStore(context);
+    const old = await runsOlderThan(span, store, context);
+    await keepPeople(store, old, {}, context);
+    for (const run of old) await store.remove(run, context);
+    await store.sweep();
+    if (old.length > 0)
+      printer.note(`removed ${counted(old.length, "run")} older than ${span}, as headcount data says`);
+  } catch (error) {
+    printer.say(`warning: runs older than ${span} stay for now: ${(error as Error).message}`);
+  }
 }
 
 async function removeAll(
@@ -90,7 +114,7 @@ async function removeAll(
 async function keepPeople(
   store: RunStore,
   runs: readonly RunSummary[],
-  options: RemoveOptions,
+  options: Pick<RemoveOptions, "force">,
   context: Context,
 ): Promise<void> {
   const ids = new Set(runs.map(({ id }) => id));

@@ -13,6 +13,7 @@ export const DESCRIBED: ReadonlyMap<string, Described> = new Map(
 /** Groups of commands, and which of them runs where none is named. */
 const USUAL: Readonly<Record<string, string>> = {
   connections: "list",
+  data: "show",
   owned: "status",
   runs: "list",
   segment: "list",

@@ -171,9 +171,26 @@ const pruned: Described = {
   document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),
 };
 
+/** `data` and `service data`. */
+export const kept = list(
+  object({
+    what: text,
+    items: whole,
+    people: said(maybe(whole), "different ones; null where it holds none, or nobody knows"),
+    rows: said(maybe(whole), "the same person perhaps more than once"),
+    bytes: maybe(whole),
+    oldest: maybe(time),
+    newest: maybe(time),
+    path: text,
+  }),
+);
+const retention = object({ runs: said(maybe(text), "a span such as 90d; null: until somebody removes them") });
+
 export const KEEPING: Readonly<Record<string, Described>> = {
   ...jobs,
   ...suppression("suppress"),
+  "data set": { document: object({ retention }) },
+  "data show": { document: object({ retention, kept }) },
   forget: { document: some(object({ forgot: found }), titled("--dry-run", object({ would_forget: found }))) },
   "owned diff": {
     document: list(

@@ -17,7 +17,7 @@ import {
   titled,
   whole,
 } from "./json.ts";
-import { suppression } from "./keeping.ts";
+import { kept, suppression } from "./keeping.ts";
 
 const mode = one("live", "test");
 const priced = one("account", "person_count", "person_search", "company_enrich", "company_employees");
@@ -171,6 +171,7 @@ export const SERVING: Readonly<Record<string, Described>> = {
   "service credits remove": adjusted,
   "service credits show": { document: object(balance) },
   "service entries": { document: list(entry) },
+  "service data": { document: object({ kept }) },
   "service dataset diff": { document: object({ from: text, to: text, people: changes, companies: changes }) },
   "service dataset list": {
     document: list(object({ ...version, serves: said(flag, "whether it is the one that is served"), bytes: whole })),

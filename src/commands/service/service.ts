@@ -4,6 +4,7 @@ import * as accounts from "./accounts.ts";
 import * as audit from "./audit.ts";
 import * as backup from "./backup.ts";
 import * as credits from "./credits.ts";
+import * as data from "./data.ts";
 import * as dataset from "./dataset.ts";
 import * as entries from "./entries.ts";
 import { addFolderOptions } from "./folder.ts";
@@ -49,6 +50,7 @@ export function register(program: Command, context: Context): void {
     sessions,
     suppress,
     forget,
+    data,
     verify,
     backup,
     restore,
