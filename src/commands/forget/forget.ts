@@ -1,11 +1,10 @@
-import type { Command } from "commander";
 import { stateDir } from "../../connections/paths.ts";
 import { type Context, canPrompt } from "../../context.ts";
 import { type SuppressedName, suppressedName } from "../../contract/suppression.ts";
 import { counted, echo } from "../../contract/text.ts";
 import { CliError, declined, usageError } from "../../errors.ts";
 import { Library } from "../../library/library.ts";
-import type { GlobalOptions } from "../../options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
 import { sha256Of } from "../../output/output.ts";
 import { Disk } from "../../runs/disk.ts";
 import { failpoint } from "../../runs/failpoint.ts";
@@ -32,18 +31,14 @@ export function register(program: Command, context: Context): void {
     )
     .option("--dry-run", "only list what would be deleted")
     .option("-y, --yes", "do not ask")
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount forget "$(headcount -c sample sql 'select network_url from people limit 1' | tail -1)" --dry-run
   $ headcount forget "$(headcount -c sample sql 'select id from people limit 1' | tail -1)" --yes
 
 Files that were changed since, tables and lists are named and left: exit 5 says that somebody has to look at them.
-See also: headcount suppress`,
-    )
-    .action(async (word: string, _: unknown, self: Command) => {
-      await forget(word, self.optsWithGlobals<ForgetOptions>(), context);
+See also: headcount suppress`)
+    .does(async (options: ForgetOptions, word: string) => {
+      await forget(word, options, context);
     });
 }
 

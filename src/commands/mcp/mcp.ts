@@ -1,11 +1,10 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import { type Credits, parseCredits, ZERO } from "../../contract/money.ts";
 import { echo } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import { type GlobalOptions, offering, wholeNumber } from "../../options.ts";
+import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../../options.ts";
 import { optional } from "../../output/optional.ts";
 import { creditAmount } from "../export-options.ts";
 import { CLIENTS, type Client, configFor } from "./install.ts";
@@ -35,14 +34,10 @@ const askOver = (text: string): Credits => {
 
 const addCapOptions = (command: Command): Command =>
   command
-    .addOption(
-      new Option("--max-credits <n>", "let it buy, at most for this; without it nothing can be bought").argParser(
-        creditAmount,
-      ),
-    )
+    .option("--max-credits <n>", "let it buy, at most for this; without it nothing can be bought", creditAmount)
     .addOption(new Option("--per <period>", "what --max-credits is for (day; UTC)").choices([...PERIODS]))
-    .addOption(new Option("--budget <name>", "the budget's name: one name is one budget (mcp)").argParser(name))
-    .addOption(new Option("--ask-over <n>", "ask nobody for up to so many credits (0)").argParser(askOver))
+    .option("--budget <name>", "the budget's name: one name is one budget (mcp)", name)
+    .option("--ask-over <n>", "ask nobody for up to so many credits (0)", askOver)
     .addOption(
       offering(new Option("--out <folder>", "let it write runs as files into this folder"), { kind: "directory" }),
     );
@@ -56,41 +51,29 @@ export function register(program: Command, context: Context, run = serve): void 
       "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin and stdout. It counts and quotes for free; it buys only where a cap is given here, and asks a person first. The cap holds whatever the agent does with these tools; against one that has a shell the wall is a key with a cap of its own.",
     );
   addCapOptions(command)
-    .addOption(
-      new Option(
-        "--http <port>",
-        "serve on this machine's loopback instead (0 picks a port); prints URL and token",
-      ).argParser(wholeNumber("--http", 0, 65_535)),
+    .option(
+      "--http <port>",
+      "serve on this machine's loopback instead (0 picks a port); prints URL and token",
+      wholeNumber("--http", 0, 65_535),
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount -c sample mcp < /dev/null
   $ headcount -c sample mcp --max-credits 500 --per day < /dev/null
   $ headcount mcp install --client claude --max-credits 500
 
-See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      await run(self.optsWithGlobals<McpOptions>(), context);
-    });
+See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`)
+    .does((options: McpOptions) => run(options, context));
   addCapOptions(
     command
       .command("install")
       .description("Print the entry that a client's config needs, with the cap in it. Writes nothing."),
   )
     .addOption(new Option("--client <client>", "which client").choices([...CLIENTS]).makeOptionMandatory())
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount mcp install --client claude --max-credits 500
   $ headcount -c sample mcp install --client codex
-  $ headcount mcp install --client vscode --max-credits 50 --per total --budget pilot`,
-    )
-    .action(async (_: unknown, self: Command) => {
-      const options = self.optsWithGlobals<McpOptions & { readonly client: Client }>();
+  $ headcount mcp install --client vscode --max-credits 50 --per total --budget pilot`)
+    .does((options: McpOptions & { readonly client: Client }) => {
       budgetFrom(options);
       context.stdout.write(configFor(options.client, options));
     });

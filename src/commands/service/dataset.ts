@@ -7,7 +7,7 @@ import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { withBuild } from "./build.ts";
 import { type FolderOptions, placeFlags } from "./folder.ts";
-import { count, List, type Listed, minute } from "./list.ts";
+import { countColumn, List, type Listed, minute } from "./list.ts";
 
 const DATA = ["--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)"] as const;
 
@@ -61,20 +61,8 @@ const COLUMNS: readonly Listed<KeptVersion>[] = [
     value: ({ created_at }) => created_at,
     show: ({ created_at }) => minute(Date.parse(created_at)),
   },
-  {
-    name: "people",
-    title: "people",
-    align: "right",
-    value: ({ people }) => people,
-    show: ({ people }) => count(people),
-  },
-  {
-    name: "companies",
-    title: "companies",
-    align: "right",
-    value: ({ companies }) => companies,
-    show: ({ companies }) => count(companies),
-  },
+  countColumn("people", ({ people }) => people),
+  countColumn("companies", ({ companies }) => companies),
   {
     name: "bytes",
     title: "MB",

@@ -88,4 +88,4 @@ export const minute = (at: number | null): string =>
 
 const money = (value: Credits | null): string => (value === null ? "" : formatCreditsGrouped(value));
 
-export const count = (value: number | null): string => (value === null ? "" : grouped(value));
+const count = (value: number | null): string => (value === null ? "" : grouped(value));

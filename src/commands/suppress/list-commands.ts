@@ -1,4 +1,3 @@
-import { type Command, Option } from "commander";
 import type { Context } from "../../context.ts";
 import {
   SUPPRESSED_KINDS,
@@ -9,7 +8,7 @@ import {
 } from "../../contract/suppression.ts";
 import { counted, echo } from "../../contract/text.ts";
 import { usageError } from "../../errors.ts";
-import type { GlobalOptions } from "../../options.ts";
+import { type Command, type GlobalOptions, Option } from "../../options.ts";
 import { Disk } from "../../runs/disk.ts";
 import { failpoint } from "../../runs/failpoint.ts";
 import { SuppressionList } from "../../runs/suppression.ts";
@@ -51,30 +50,26 @@ export function addListCommands<Options extends SuppressOptions>(
     command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
   own(note(kind(parent.command("add <who...>"))))
     .description("leave people out: by profile address, id or domain")
-    .action(async (words: readonly string[], _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<Options>();
-      await add(
+    .does((options: Options, words: readonly string[]) =>
+      add(
         words.map((word) => nameOf(word, options.kind)),
         options,
         context,
         place,
-      );
-    });
+      ),
+    );
   own(note(kind(parent.command("import <file>"))))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
-    .action(async (file: string, _: unknown, self: Command) => {
-      const options = self.optsWithGlobals<Options>();
+    .does(async (options: Options, file: string) => {
       const text = await readInput(context, file, "suppression", MAX_BYTES);
       await add(namesIn(text, file, options.kind), options, context, place);
     });
   own(parent.command("list", { isDefault: true }))
     .description("show when, as what and why; nobody's name is kept")
-    .action(async (_: unknown, self: Command) => list(self.optsWithGlobals<Options>(), context, place));
+    .does((options: Options) => list(options, context, place));
   own(kind(parent.command("remove <who...>")))
     .description("take people off the list: as they were added, or by a mark of the list")
-    .action(async (words: readonly string[], _: unknown, self: Command) =>
-      remove(words, self.optsWithGlobals<Options>(), context, place),
-    );
+    .does((options: Options, words: readonly string[]) => remove(words, options, context, place));
 }
 
 function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName {

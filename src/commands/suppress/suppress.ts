@@ -1,6 +1,6 @@
-import type { Command } from "commander";
 import { stateDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
+import type { Command } from "../../options.ts";
 import { suppressionFolder } from "../../runs/suppression.ts";
 import { addListCommands } from "./list-commands.ts";
 
@@ -11,10 +11,7 @@ export function register(program: Command, context: Context): void {
     .description(
       "Leave people out of everything that headcount writes, counts and shows of what you own, from now on. The list holds keyed hashes and names nobody. Offline and free.",
     )
-    .addHelpText(
-      "after",
-      `
-Examples:
+    .examples(`
   $ headcount suppress add network.example/in/ada-lovelace p_0000000042 --note "objected, ticket 118"
   $ headcount suppress add northwind.example
   $ printf 'network.example/in/ada-lovelace\\n' | headcount suppress import -
@@ -23,8 +20,7 @@ Examples:
 
 An address has a slash, a domain a dot and no slash; any other word is an id or the last part of an address. A domain stands for
 everybody who works there. People who are named in a search are not bought; people who merely match are paid for, and left out.
-See also: headcount forget`,
-    );
+See also: headcount forget`);
   addListCommands(suppress, context, {
     name: "headcount suppress",
     folder: async () => suppressionFolder(stateDir(context)),
