@@ -1115,8 +1115,10 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '--host' = @{ Text = 'address to listen on; anything but loopback needs TLS in front'; Value = @{ Kind = 'text' } }
+      '--host' = @{ Text = 'address to listen on; anything but loopback needs TLS'; Value = @{ Kind = 'text' } }
       '--port' = @{ Text = '0 picks a free one'; Value = @{ Kind = 'text' } }
+      '--tls-cert' = @{ Text = 'serve HTTPS with this certificate and its chain (PEM); renewed files are taken over'; Value = @{ Kind = 'file' } }
+      '--tls-key' = @{ Text = 'the key of --tls-cert (PEM, without a passphrase)'; Value = @{ Kind = 'file' } }
       '--dataset' = @{ Text = 'a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--max-depth' = @{ Text = 'deepest row that paging reaches (default: no bound)'; Value = @{ Kind = 'text' } }
       '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
@@ -1126,8 +1128,10 @@ $headcountTree = @{
       '--no-console' = @{ Text = 'leave the console at /console out'; Value = $null }
       '--console-link' = @{ Text = 'print a link that signs in to the console also where stdout is no terminal'; Value = $null }
       '--console-insecure' = @{ Text = 'serve the console without TLS also beyond loopback'; Value = $null }
+      '--otel' = @{ Text = 'traces and metrics over OTLP, set by OpenTelemetry''s variables (OTEL_EXPORTER_OTLP_ENDPOINT)'; Value = $null }
       '--log' = @{ Text = 'one JSON line per request on stderr: no key, filter value or record'; Value = $null }
       '--fault' = @{ Text = 'for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40'; Value = @{ Kind = 'text' } }
+      '--print-unit' = @{ Text = 'print a unit of systemd that runs this command line, and end'; Value = $null }
       '--latency' = @{ Text = 'for tests of clients: delay every call'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }

@@ -9,13 +9,18 @@ import { packageRoot } from "./paths.ts";
 interface Manifest {
   readonly dependencies: Readonly<Record<string, string>>;
   readonly optionalDependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
 }
 
 const root = packageRoot();
 const manifest = JSON.parse(readFileSync(new URL("package.json", root), "utf8")) as Manifest;
 // Small and needed by everything: inlined, commander is one file instead of seven. All else stays a package.
 const inlined = ["commander", "fastest-levenshtein"];
-const packages = [...Object.keys(manifest.dependencies), ...Object.keys(manifest.optionalDependencies)];
+const packages = Object.keys({
+  ...manifest.dependencies,
+  ...manifest.optionalDependencies,
+  ...manifest.peerDependencies,
+});
 const external = packages.filter((name) => !inlined.includes(name)).map((name) => new RegExp(`^${name}(/|$)`));
 
 /** Commander loads `node:child_process` for commands that are programs: there are none, and it is a tenth of a whole `count`. */

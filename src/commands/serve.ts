@@ -20,6 +20,10 @@ interface ServeOptions extends FolderOptions {
   readonly consoleLink?: boolean;
   readonly consoleInsecure?: boolean;
   readonly publicUrl?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly otel?: boolean;
+  readonly printUnit?: boolean;
   readonly log?: boolean;
   readonly fault?: readonly string[];
   readonly latency?: string;
@@ -31,8 +35,10 @@ export function register(program: Command, context: Context): void {
     .description(
       "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
     )
-    .option("--host <address>", "address to listen on; anything but loopback needs TLS in front", "127.0.0.1")
+    .option("--host <address>", "address to listen on; anything but loopback needs TLS", "127.0.0.1")
     .option("--port <n>", "0 picks a free one", "8787")
+    .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
+    .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")
     .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
     .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)")
     .option("--metrics-port <n>", "serve Prometheus metrics on this port (default: off)")
@@ -45,17 +51,21 @@ export function register(program: Command, context: Context): void {
     .option("--no-console", "leave the console at /console out")
     .option("--console-link", "print a link that signs in to the console also where stdout is no terminal")
     .option("--console-insecure", "serve the console without TLS also beyond loopback")
+    .option("--otel", "traces and metrics over OTLP, set by OpenTelemetry's variables (OTEL_EXPORTER_OTLP_ENDPOINT)")
     .option("--log", "one JSON line per request on stderr: no key, filter value or record")
     .option(
       "--fault <fault...>",
       "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
     )
+    .option("--print-unit", "print a unit of systemd that runs this command line, and end")
     .option("--latency <ms>", "for tests of clients: delay every call")
     .examples(`
   $ headcount serve
   $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
   $ headcount serve --data ./data --metrics-port 9090 --log
   $ headcount serve --host 0.0.0.0 --public-url https://people.example
+  $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key
+  $ headcount serve --port 8787 --log --print-unit        for systemd, hardened
   $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`)
     .does((options: ServeOptions) => run(options, context));
 }
@@ -64,6 +74,11 @@ async function run(options: ServeOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const port = wholeNumber("--port", 0, 65_535)(options.port);
   const settings = await readSettings(options, context);
+  if (options.printUnit === true) {
+    const { serveUnit } = await import("./service/unit.ts");
+    context.stdout.write(serveUnit({ dir, port, data: options.data, store: options.store }, context));
+    return;
+  }
   let folder: DataFolder | undefined;
   let service: RunningService | undefined;
   try {
@@ -130,6 +145,8 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
     sleep: (ms) => context.sleep(ms),
     random: context.random,
     ...(options.log ? { log: context.stderr } : {}),
+    ...(options.otel ? { telemetry: context.env } : {}),
+    ...(await tlsSetting(options, context)),
     metricsHost: options.metricsHost,
     ...consoleSetting(options, context),
     ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
@@ -137,6 +154,28 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
     ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", 1, 1e12)(maxDepth) }),
     ...(metricsPort === undefined ? {} : { metricsPort: wholeNumber("--metrics-port", 0, 65_535)(metricsPort) }),
   };
+}
+
+/** The files of --tls-cert and --tls-key, looked at before anything is made or listens. */
+async function tlsSetting(options: ServeOptions, context: Context): Promise<Pick<ServiceOptions, "tls">> {
+  const { tlsCert, tlsKey } = options;
+  if (tlsCert === undefined && tlsKey === undefined) return {};
+  if (!tlsCert || !tlsKey) throw usageError("--tls-cert and --tls-key go together: each takes a file");
+  const { resolve } = await import("node:path");
+  const tls = { cert: resolve(context.cwd, tlsCert), key: resolve(context.cwd, tlsKey) };
+  const { readTls } = await import("../service/tls.ts");
+  await readTls(tls, context.now()).catch((error: Error) => {
+    throw new CliError({
+      code: "tls_files",
+      category: "filesystem",
+      message: error.message,
+      hint: "--tls-cert takes the certificate followed by its chain, --tls-key its private key, both PEM",
+      cause: error,
+    });
+  });
+  const failed = (error: Error) =>
+    warn(options, context, `the renewed certificate cannot be used, the old one goes on: ${error.message}`);
+  return { tls: { ...tls, failed } };
 }
 
 /** `https://app.example` as a browser sends it, or `*`. */
@@ -158,12 +197,12 @@ function consoleSetting(options: ServeOptions, context: Context): Pick<ServiceOp
     );
   }
   if (!options.console) return {};
-  const isSafe = isLoopback(options.host) || publicUrl?.startsWith("https:") === true;
+  const isSafe = isLoopback(options.host) || options.tlsCert !== undefined || publicUrl?.startsWith("https:") === true;
   if (!isSafe && options.consoleInsecure !== true) {
     warn(
       options,
       context,
-      "no console: without TLS its sessions could be read on the way; give --public-url https://...",
+      "no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
     );
     return {};
   }
@@ -209,8 +248,9 @@ function announce(
   options: ServeOptions,
   context: Context,
 ): void {
-  if (!isLoopback(options.host)) {
-    warn(options, context, `keys and records travel in clear on ${options.host}; put a proxy with TLS in front`);
+  if (!isLoopback(options.host) && options.tlsCert === undefined) {
+    const fix = "give --tls-cert and --tls-key, or put a proxy with TLS in front";
+    warn(options, context, `keys and records travel in clear on ${options.host}; ${fix}`);
   }
   if (options.json) {
     const { url } = service;

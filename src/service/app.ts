@@ -23,6 +23,8 @@ import { Problem } from "./problem.ts";
 import { refuseBytes } from "./refusal.ts";
 import { type Lifecycle, send } from "./reply.ts";
 import { API_ROUTES } from "./routes.ts";
+import type { Telemetry } from "./telemetry.ts";
+import type { TlsPair } from "./tls.ts";
 
 export interface AppParts {
   readonly fastify: typeof fastify;
@@ -36,7 +38,10 @@ export interface AppParts {
   readonly sleep: (ms: number) => Promise<unknown>;
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
+  readonly telemetry: Telemetry | undefined;
   readonly cors: Cors;
+  /** Serves HTTPS with it. */
+  readonly tls: TlsPair | undefined;
   /** The last requests, for the console. */
   readonly recent: RecentRequests | undefined;
   readonly observe: ServiceOptions["observe"];
@@ -51,8 +56,8 @@ export class App {
 
   constructor(parts: AppParts) {
     this.#parts = parts;
-    const { log, metrics, monotonic, observe, recent } = parts;
-    const isReported = log !== SILENT || metrics !== undefined || recent !== undefined;
+    const { log, metrics, monotonic, observe, recent, telemetry } = parts;
+    const isReported = log !== SILENT || metrics !== undefined || recent !== undefined || telemetry !== undefined;
     this.lifecycle = {
       draining: false,
       report: isReported
@@ -62,6 +67,7 @@ export class App {
             log.request(request, status, ms);
             metrics?.observe(request, status, ms);
             recent?.add(request, status, ms);
+            request.call.trace?.end(request, status, ms);
           }
         : undefined,
       observe:
@@ -76,20 +82,23 @@ export class App {
   }
 
   #listener(): FastifyInstance {
-    const { limiter, timeouts } = this.#parts;
+    const { limiter, timeouts, tls } = this.#parts;
+    const http = {
+      headersTimeout: timeouts.headers,
+      requestTimeout: timeouts.request,
+      connectionsCheckingInterval: timeouts.check,
+      // Checked by admission, so that the answer is in the envelope.
+      requireHostHeader: false,
+    };
     const app = this.#parts.fastify({
       logger: false,
       bodyLimit: MAX_BODY_BYTES,
       connectionTimeout: timeouts.idle,
       requestTimeout: timeouts.request,
       maxRequestsPerSocket: 10_000,
-      http: {
-        headersTimeout: timeouts.headers,
-        requestTimeout: timeouts.request,
-        connectionsCheckingInterval: timeouts.check,
-        // Checked by admission, so that the answer is in the envelope.
-        requireHostHeader: false,
-      },
+      ...(tls === undefined
+        ? { http }
+        : ({ https: { ...http, ...tls, handshakeTimeout: timeouts.headers } } as object as { http: typeof http })),
       // During a drain a connection that is open gets its answer, and is told to close.
       return503OnClosing: false,
       forceCloseConnections: "idle",
@@ -151,6 +160,7 @@ export class App {
     const call = newCall(request.id, this.#parts.monotonic());
     request.call = call;
     call.withheld = this.#withheld.has(request.raw);
+    call.trace = this.#parts.telemetry?.begin(request);
     const { raw } = reply;
     const { socket } = request.raw;
     this.#parts.connections.begin(socket);

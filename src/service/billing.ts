@@ -9,8 +9,8 @@ import {
   ZERO,
 } from "../contract/money.ts";
 import type { CostedCall } from "../contract/records.ts";
-import type { Answer, Call } from "./call.ts";
-import type { Account, Budget, HoldRequest, Store, StoredKey } from "./ledger/ledger.ts";
+import type { Answer, Call, Trace } from "./call.ts";
+import type { Account, Budget, HoldRequest, Settlement, Store, StoredKey } from "./ledger/ledger.ts";
 import { ended, invalid, Problem, suspended } from "./problem.ts";
 import type { SuppressedPeople } from "./suppressed.ts";
 
@@ -52,9 +52,10 @@ export class OutcomeUnknownError extends Error {
 /** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back; the answer exists once it is committed. */
 export async function purchase(store: Store, order: Purchase): Promise<Answer> {
   const { account, call, costed, key, rows } = order;
+  const step: Trace["step"] = (name, work) => call.trace?.step(name, work) ?? work();
   const unit = account.plan.costs[costed];
   const amount = priceOf(rows, unit);
-  const hold = await store.hold({
+  const asked = {
     accountId: account.id,
     mode: key.mode,
     keyId: key.id,
@@ -62,7 +63,8 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
     amount,
     requestId: call.requestId,
     ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
-  });
+  };
+  const hold = await step("hold", () => store.hold(asked));
   switch (hold.kind) {
     case "insufficient":
       throw new Problem(402, [tooExpensive(rows, unit, amount, hold.balance, hold.held)]);
@@ -90,7 +92,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
   const { holdId } = hold;
   let bought: Bought;
   try {
-    bought = await order.work();
+    bought = await step("work", order.work);
     if (order.vanished()) throw new VanishedError("the client closed the connection");
   } catch (error) {
     await store.release(holdId);
@@ -98,7 +100,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
   }
   const charge = priceOf(bought.rows, unit);
   try {
-    const { reply } = await store.settle({
+    const sale: Settlement = {
       holdId,
       amount: charge,
       sold: { price: unit, rows: bought.rows },
@@ -107,7 +109,8 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
         headers: bought.headers,
         body: envelopeJson(bought.resultJson, charge, balance),
       }),
-    });
+    };
+    const { reply } = await step("settle", () => store.settle(sale));
     call.charged = charge;
     return reply;
   } catch (error) {

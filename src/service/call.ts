@@ -1,7 +1,16 @@
+import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../contract/money.ts";
 import type { CallName, FaultAction } from "./faults.ts";
 import type { Account, StoredKey } from "./ledger/ledger.ts";
 import type { RateState } from "./limits.ts";
+
+/** One call as a trace: a server span, and one below it for each step. */
+export interface Trace {
+  /** 32 hex digits, for the log. */
+  readonly id: string;
+  step<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
+  end(request: FastifyRequest, status: number, ms: number): void;
+}
 
 export interface Call {
   readonly requestId: string;
@@ -20,6 +29,8 @@ export interface Call {
   isAnswered: boolean;
   /** Nobody is there any more. */
   isClosed: boolean;
+  /** Of this call, where traces are asked for. */
+  trace: Trace | undefined;
 }
 
 declare module "fastify" {
@@ -40,6 +51,7 @@ export const newCall = (requestId: string, startedAt: number): Call => ({
   withheld: false,
   isAnswered: false,
   isClosed: false,
+  trace: undefined,
 });
 
 /** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */

@@ -1,4 +1,5 @@
 import type { Server } from "node:http";
+import { Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
 
 /** Where all are taken, the connection that is longest without a request makes room; where all are at work, the new one is closed. */
@@ -19,12 +20,15 @@ export class Connections {
       this.#open += 1;
       socket.once("close", () => {
         this.#open -= 1;
-        this.#idle.delete(socket);
       });
       if (this.#open > this.#most) {
         const [longest = socket] = this.#idle;
         longest.destroy();
       }
+    });
+    // With TLS the socket of a request is another than the connection's, and there once hands are shaken.
+    server.on(server instanceof TlsServer ? "secureConnection" : "connection", (socket: Socket) => {
+      socket.once("close", () => this.#idle.delete(socket));
       this.#idle.add(socket);
     });
   }

@@ -32,6 +32,7 @@ export async function openLog(out: { write(text: string): unknown }): Promise<Se
         status,
         ms: Math.round(ms * 10) / 10,
         request_id: call.requestId,
+        ...(call.trace === undefined ? {} : { trace_id: call.trace.id }),
         key_id: call.key?.id ?? null,
         credits: formatCredits(call.charged),
       });

@@ -23,6 +23,8 @@ export interface ServiceOptions {
   readonly leftOut?: PeopleFolders;
   readonly host?: string;
   readonly port?: number;
+  /** Serves HTTPS, and renewed files as they come. Default: plain HTTP. */
+  readonly tls?: TlsFiles;
   readonly now?: () => number;
   readonly monotonic?: () => number;
   readonly sleep?: (ms: number) => Promise<void>;
@@ -33,6 +35,8 @@ export interface ServiceOptions {
   /** Port of `/metrics`; 0 for any free one. None without it. */
   readonly metricsPort?: number;
   readonly metricsHost?: string;
+  /** Traces and metrics over OTLP, set by OpenTelemetry's variables in this environment. Default: none. */
+  readonly telemetry?: NodeJS.ProcessEnv;
   /** Origins whose pages may read `/v1` in a browser; `*` for any. Default: none. */
   readonly corsOrigins?: readonly string[];
   /** The console at `/console` (docs/console.md), with the address that browsers reach it by where it is another. Default: none. */
@@ -43,6 +47,14 @@ export interface ServiceOptions {
   /** Open connections at most; for one more the longest idle one is closed. Default 4,096. */
   readonly maxConnections?: number;
   readonly observe?: (answer: ObservedAnswer) => void;
+}
+
+/** Paths of PEM files: the certificate with its chain, and its private key without a passphrase. */
+export interface TlsFiles {
+  readonly cert: string;
+  readonly key: string;
+  /** Told of renewed files that cannot be used: the old ones are served on. */
+  readonly failed?: (error: Error) => void;
 }
 
 /** All in milliseconds. */

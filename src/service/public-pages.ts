@@ -77,7 +77,7 @@ function baseOf({ headers, raw }: FastifyRequest): string {
   const { host } = headers;
   const { localAddress, localPort } = raw.socket;
   const plain = host !== undefined && /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(?::\d{1,5})?$/i.test(host);
-  const scheme = headers["x-forwarded-proto"] === "https" ? "https" : "http";
+  const scheme = headers["x-forwarded-proto"] === "https" || "encrypted" in raw.socket ? "https" : "http";
   return `${scheme}://${plain ? host : `${localAddress ?? "127.0.0.1"}:${localPort ?? 0}`}`;
 }
 

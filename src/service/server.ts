@@ -18,6 +18,8 @@ import { needed } from "./missing-package.ts";
 import { type ServiceOptions, TIMEOUTS } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { addRoutes } from "./routes.ts";
+import { openTelemetry, type Telemetry } from "./telemetry.ts";
+import { followTls, readTls } from "./tls.ts";
 
 export type { ObservedAnswer, ServiceOptions, Timeouts } from "./options.ts";
 
@@ -44,15 +46,15 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
   const timeouts = { ...TIMEOUTS, ...options.timeouts };
   const host = options.host ?? "127.0.0.1";
-  const metricsHost = options.metricsHost ?? "127.0.0.1";
   const { dataset, look } = await serveDatasets(options.engine, options.testEngine, clocks, options.leftOut);
+  const tls = options.tls === undefined ? undefined : await readTls(options.tls, clocks.now());
+  const scheme = tls === undefined ? "http" : "https";
   await store.recover(0);
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
   const admission = new Admission(store, limiter);
   const connections = new Connections(options.maxConnections ?? 4_096);
-  const log = options.log === undefined ? SILENT : await openLog(options.log);
-  const metrics = options.metricsPort === undefined ? undefined : await openMetrics(metricsHost, options.metricsPort);
+  const watchers = await openWatchers(options);
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
   const app = new App({
@@ -65,9 +67,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     timeouts,
     monotonic: clocks.monotonic,
     sleep,
-    log,
-    metrics,
+    ...watchers,
     cors: new Cors(options.corsOrigins ?? []),
+    tls,
     recent,
     observe: options.observe,
   });
@@ -90,39 +92,55 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
             ...{
               recent,
               host,
+              scheme,
               publicUrl: options.console?.publicUrl,
               workTimeoutMs: timeouts.work,
               facetTimeoutMs: timeouts.facet,
             },
-            onFault: (id, error) => log.fault(id, error),
+            onFault: (id, error) => watchers.log.fault(id, error),
           }),
         );
   connections.watch(app.http.server);
   try {
     await app.http.listen({ host, port: options.port ?? 0 });
   } catch (error) {
-    await metrics?.close();
+    await watchers.metrics?.close();
     await app.http.close();
     throw error;
   }
-  const parts = { limiter, log, metrics, browser, drainMs: timeouts.drain };
+  const unfollow =
+    options.tls === undefined ? undefined : followTls(app.http.server, options.tls, clocks.now, watchers.log);
+  const parts = { limiter, ...watchers, browser, unfollow, drainMs: timeouts.drain };
   // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
-  return running(app, host, { ...parts, look });
+  return running(app, addressOf(host, portOf(app), scheme), { ...parts, look });
 }
 
-interface Closing {
-  readonly limiter: RateLimiter;
+/** Who is told of every call. */
+interface Watchers {
   readonly log: ServiceLog;
   readonly metrics: Metrics | undefined;
+  readonly telemetry: Telemetry | undefined;
+}
+
+const openWatchers = async ({ log, metricsHost, metricsPort, telemetry }: ServiceOptions): Promise<Watchers> => ({
+  log: log === undefined ? SILENT : await openLog(log),
+  metrics: metricsPort === undefined ? undefined : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
+  telemetry: telemetry === undefined ? undefined : await openTelemetry(telemetry),
+});
+
+interface Closing extends Watchers {
+  readonly limiter: RateLimiter;
   readonly browser: ServedConsole | undefined;
+  /** Looks at renewed TLS files no more. */
+  readonly unfollow: (() => void) | undefined;
   readonly drainMs: number;
   readonly look: () => void;
 }
 
-function running(app: App, host: string, parts: Closing): RunningService {
+const portOf = (app: App): number => (app.http.server.address() as AddressInfo).port;
+
+function running(app: App, url: string, parts: Closing): RunningService {
   const { browser, limiter, log, look, metrics } = parts;
-  const { port } = app.http.server.address() as AddressInfo;
-  const url = addressOf(host, port);
   const flushing = setInterval(() => {
     limiter.flush().catch((error: unknown) => log.fault("flush", error));
     look();
@@ -132,7 +150,7 @@ function running(app: App, host: string, parts: Closing): RunningService {
   let closed: Promise<void> | undefined;
   return {
     url,
-    port,
+    port: portOf(app),
     consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
     metricsUrl: metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
@@ -145,8 +163,12 @@ function running(app: App, host: string, parts: Closing): RunningService {
   };
 }
 
-async function drain({ http, lifecycle }: App, { browser, drainMs, limiter, log, metrics }: Closing): Promise<void> {
+async function drain(
+  { http, lifecycle }: App,
+  { browser, drainMs, limiter, log, metrics, telemetry, unfollow }: Closing,
+): Promise<void> {
   log.event("draining");
+  unfollow?.();
   lifecycle.draining = true;
   await takeWhatCame(http.server);
   // A connection becomes idle when its call is answered, which Node does not look at again by itself.
@@ -159,7 +181,7 @@ async function drain({ http, lifecycle }: App, { browser, drainMs, limiter, log,
     clearInterval(idle);
     clearTimeout(cut);
     // Where the counters cannot be written the rest is closed all the same, and the caller learns of it.
-    await limiter.flush().finally(() => metrics?.close());
+    await limiter.flush().finally(() => Promise.all([metrics?.close(), telemetry?.close()]));
     log.event("stopped");
   }
 }

@@ -43,7 +43,7 @@ const SHARED: Readonly<Record<string, readonly string[]>> = {
   purchase: ["errors.ts", "context.ts"],
   library: ["errors.ts", "context.ts"],
   terminal: [],
-  service: ["paths.ts"],
+  service: ["paths.ts", "version.ts"],
   commands: ["errors.ts", "context.ts", "options.ts", "usage.ts", "program.ts", "version.ts", "topics.ts", "paths.ts"],
   completion: ["errors.ts", "context.ts", "options.ts", "program.ts", "version.ts", "topics.ts", "paths.ts"],
 };

@@ -1,9 +1,7 @@
 import { join, resolve } from "node:path";
-import { execPath } from "node:process";
-import { fileURLToPath } from "node:url";
 import type { Context } from "../../context.ts";
 import { shellWord } from "../../contract/command-line.ts";
-import { packageRoot } from "../../paths.ts";
+import { execWords, percent, program, quoted } from "../systemd.ts";
 import type { Job, JobsFile } from "./file.ts";
 import type { Schedule } from "./schedule.ts";
 
@@ -39,17 +37,9 @@ function handedOn({ env, cwd }: Context): readonly (readonly [string, string])[]
   });
 }
 
-const program = (): readonly string[] => [execPath, fileURLToPath(new URL("bin/headcount.js", packageRoot()))];
-
 /** The file with the key, `HEADCOUNT_API_KEY=...` on a line; it need not be there. */
 export const keyFile = (given: string | undefined, { env, cwd }: Context): string =>
   given === undefined ? join(env.HOME ?? cwd, ".headcount.env") : resolve(cwd, given);
-
-const percent = (text: string): string => text.replaceAll("%", "%%");
-const quoted = (text: string): string =>
-  /^[\w@+=:,./%$-]+$/.test(text) ? text : `"${text.replaceAll("\\", "\\\\").replaceAll('"', '\\"')}"`;
-/** A word of ExecStart=, in which percent and dollar mean something. */
-const word = (text: string): string => percent(quoted(text)).replaceAll("$", "$$$$");
 
 /** Units of systemd: a service and a timer for each job. */
 export function systemdUnits(timed: readonly Timed[], file: JobsFile, keys: string, context: Context): readonly Unit[] {
@@ -67,7 +57,7 @@ StartLimitBurst=8
 Type=oneshot
 WorkingDirectory=${percent(file.folder)}
 ${environment.join("")}EnvironmentFile=-${percent(keys)}
-ExecStart=${[...program(), "jobs", "run", job.name, "--file", file.path].map(word).join(" ")}
+ExecStart=${execWords([...program(), "jobs", "run", job.name, "--file", file.path])}
 Restart=on-failure
 RestartSec=15min
 RestartPreventExitStatus=1 2 3 4 6 10

@@ -25,6 +25,7 @@ export type ConsoleSetting = Omit<ConsoleParts, "sessions" | "exports" | "origin
   Pick<ConstructorParameters<typeof Exports>[0], "sleep" | "onFault"> & {
     readonly host: string;
     readonly publicUrl: string | undefined;
+    readonly scheme: "http" | "https";
   };
 
 export interface ServedConsole {
@@ -46,11 +47,11 @@ export function serveConsole(app: FastifyInstance, setting: ConsoleSetting): Ser
 }
 
 function openConsole(setting: ConsoleSetting, port: number): OpenConsole {
-  const { host, now, publicUrl, store } = setting;
-  const origin = publicUrl === undefined ? addressOf(host, port) : new URL(publicUrl).origin;
+  const { host, now, publicUrl, scheme, store } = setting;
+  const origin = publicUrl === undefined ? addressOf(host, port, scheme) : new URL(publicUrl).origin;
   const sessions = new Sessions({ store, now, port, secure: origin.startsWith("https:") });
   return {
-    guard: new Guard({ host, port, publicUrl }),
+    guard: new Guard({ host, port, publicUrl, scheme }),
     parts: { ...setting, sessions, exports: new Exports(setting), origin },
   };
 }

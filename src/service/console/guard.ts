@@ -37,7 +37,8 @@ export const CONSOLE_HEADERS = {
 export interface GuardOptions {
   readonly host: string;
   readonly port: number;
-  /** How browsers reach the service where that is not `http://HOST:PORT`. */
+  readonly scheme: "http" | "https";
+  /** How browsers reach the service where that is not `SCHEME://HOST:PORT`. */
   readonly publicUrl?: string | undefined;
 }
 
@@ -46,13 +47,15 @@ export class Guard {
   readonly #hosts: ReadonlySet<string>;
   readonly #origins: ReadonlySet<string>;
 
-  constructor({ host, port, publicUrl }: GuardOptions) {
+  constructor({ host, port, publicUrl, scheme }: GuardOptions) {
     const named = host.includes(":") ? `[${host}]` : host;
     const any = host === "0.0.0.0" || host === "::";
     const names = ["127.0.0.1", "localhost", "[::1]", ...(any ? [] : [named.toLowerCase()])];
     // A browser leaves the port of the scheme out.
-    const hosts = names.flatMap((name) => (port === 80 ? [name, `${name}:80`] : [`${name}:${port}`]));
-    const origins = hosts.map((each) => `http://${each}`);
+    const hosts = names.flatMap((name) =>
+      port === (scheme === "http" ? 80 : 443) ? [name, `${name}:${port}`] : [`${name}:${port}`],
+    );
+    const origins = hosts.map((each) => `${scheme}://${each}`);
     if (publicUrl !== undefined) {
       const url = new URL(publicUrl);
       hosts.push(url.host);

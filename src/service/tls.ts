@@ -1,0 +1,80 @@
+import { X509Certificate } from "node:crypto";
+import { unwatchFile, watchFile } from "node:fs";
+import { readFile } from "node:fs/promises";
+import type { Server as NodeServer } from "node:http";
+import type { Server } from "node:https";
+import { createSecureContext } from "node:tls";
+import type { ServiceLog } from "./log.ts";
+import type { TlsFiles } from "./options.ts";
+
+export interface TlsPair {
+  readonly cert: Buffer;
+  readonly key: Buffer;
+  readonly minVersion: "TLSv1.2";
+}
+
+/** A certificate or key that cannot be served, before anything listens. */
+export class TlsError extends Error {
+  override readonly name = "TlsError";
+}
+
+/** How often the files are looked at, in milliseconds: whoever renews certificates does it weeks ahead. */
+const LOOK_MS = 5_000;
+
+/** @throws TlsError where a file cannot be read or is no PEM, the two do not belong together, or the certificate has ended */
+export async function readTls({ cert, key }: TlsFiles, now: number): Promise<TlsPair> {
+  const [certPem, keyPem] = await Promise.all([readPem(cert), readPem(key)]);
+  const pair = { cert: certPem, key: keyPem, minVersion: "TLSv1.2" } as const;
+  const certificate = parsed(cert, () => new X509Certificate(certPem));
+  parsed(`${key} with ${cert}`, () => createSecureContext(pair));
+  if (Date.parse(certificate.validTo) < now) throw new TlsError(`${cert} ended on ${certificate.validTo}`);
+  return pair;
+}
+
+async function readPem(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw new TlsError(`cannot read ${path}: ${(error as NodeJS.ErrnoException).code ?? error}`, { cause: error });
+  }
+}
+
+function parsed<Value>(what: string, parse: () => Value): Value {
+  try {
+    return parse();
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException;
+    const why =
+      code === "ERR_OSSL_X509_KEY_VALUES_MISMATCH"
+        ? "the key is not the certificate's"
+        : /PASSPHRASE|INTERRUPTED_OR_CANCELLED|bad decrypt/i.test(`${code} ${message}`)
+          ? "the key has a passphrase; write it without one, readable to this user alone"
+          : `it cannot be used as PEM (${message})`;
+    throw new TlsError(`${what}: ${why}`, { cause: error });
+  }
+}
+
+/**
+ * Serves renewed files from the next connection on. Files that do not fit (the one is there, the other not yet) change nothing and
+ * are looked at again when they change again.
+ * @returns ends it
+ */
+export function followTls(server: NodeServer, files: TlsFiles, now: () => number, log: ServiceLog): () => void {
+  const renew = (): void => {
+    readTls(files, now()).then(
+      (pair) => {
+        (server as Server).setSecureContext(pair);
+        log.event("TLS certificate renewed", { file: files.cert });
+      },
+      (error: unknown) => {
+        log.fault("tls", error);
+        files.failed?.(error as TlsError);
+      },
+    );
+  };
+  const paths = [files.cert, files.key];
+  for (const path of paths) watchFile(path, { interval: LOOK_MS, persistent: false }, renew);
+  return () => {
+    for (const path of paths) unwatchFile(path, renew);
+  };
+}
