@@ -81,7 +81,7 @@ __headcount_tree() {
     many='' ;;
   'mcp install')
     commands=''
-    flags='--max-credits --per --budget --ask-over --out --client -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    flags='--max-credits --per --budget --ask-over --out --client --skill -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--max-credits --per --budget --ask-over --out --client -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'runs')

@@ -351,6 +351,7 @@ complete -c headcount -n '__headcount_at \'mcp install\'' -l budget -x -d 'the b
 complete -c headcount -n '__headcount_at \'mcp install\'' -l ask-over -x -d 'ask nobody for up to so many credits (0)'
 complete -c headcount -n '__headcount_at \'mcp install\'' -l out -x -a '(__fish_complete_directories)' -d 'let it write runs as files into this folder'
 complete -c headcount -n '__headcount_at \'mcp install\'' -l client -x -a '\'claude\' \'codex\' \'cursor\' \'vscode\'' -d 'which client'
+complete -c headcount -n '__headcount_at \'mcp install\'' -l skill -d 'print a SKILL.md instead, for agents that use headcount from a shell'
 complete -c headcount -n '__headcount_at \'runs\' 0' -a list -d 'List runs, the newest first: all of them in a pipe (CSV), the last thirty on a terminal.'
 complete -c headcount -n '__headcount_at \'runs\' 0' -a show -d 'Show one run: what it buys, what it cost, where it stands.'
 complete -c headcount -n '__headcount_at \'runs\' 0' -a remove -d 'Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.'

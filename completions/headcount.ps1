@@ -486,6 +486,7 @@ $headcountTree = @{
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
       '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
       '--client' = @{ Text = 'which client'; Value = @{ Kind = 'list'; Values = @('claude', 'codex', 'cursor', 'vscode') } }
+      '--skill' = @{ Text = 'print a SKILL.md instead, for agents that use headcount from a shell'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }

@@ -75,6 +75,7 @@ describe("the package", () => {
         "docs/openapi.json",
         "docs/reference/collection.json",
         "package.json",
+        "skills/headcount/SKILL.md",
       ]
     `);
     expect(packed.filter((path) => /\.ts$|^test|^bench|\.map$/.test(path))).toEqual([]);

@@ -1,4 +1,6 @@
-import { expect, test } from "vitest";
+import * as sdk from "@modelcontextprotocol/server";
+import { afterEach, expect, test, vi } from "vitest";
+import { questionCodec } from "../../src/commands/mcp/consent.ts";
 import { QUOTE_MS, QuoteBook } from "../../src/commands/mcp/quotes.ts";
 
 const offered = {} as Parameters<QuoteBook["keep"]>[0];
@@ -24,4 +26,22 @@ test("a question is answered once, by its own answer, and the last one counts", 
   expect(book.answers(a.id, second)).toBe(false);
   book.drop(b.id);
   expect(book.answers(b.id, other)).toBe(false);
+});
+
+afterEach(() => vi.useRealTimers());
+
+test("a question that is signed is good for ten minutes, for the call that it was asked in, and in its own process", async () => {
+  vi.useFakeTimers({ toFake: ["Date"] });
+  const begun = Date.UTC(2026, 0, 15, 12);
+  vi.setSystemTime(begun);
+  const inCall = (method: string) => ({ mcpReq: { method } }) as unknown as sdk.ServerContext;
+  const codec = questionCodec(sdk);
+  const question = { quote: "q_1", question: "a" };
+  const state = await codec.mint(question, inCall("tools/call"));
+  vi.setSystemTime(begun + QUOTE_MS - 1_000);
+  expect(await codec.verify(state, inCall("tools/call"))).toEqual(question);
+  await expect(codec.verify(state, inCall("resources/read"))).rejects.toThrow();
+  await expect(questionCodec(sdk).verify(state, inCall("tools/call"))).rejects.toThrow();
+  vi.setSystemTime(begun + QUOTE_MS + 1_000);
+  await expect(codec.verify(state, inCall("tools/call"))).rejects.toThrow("expired");
 });

@@ -1,5 +1,7 @@
+import { readFileSync } from "node:fs";
 import { type Credits, formatCredits } from "../../contract/money.ts";
 import type { GlobalOptions } from "../../options.ts";
+import { packageRoot } from "../../paths.ts";
 import type { Period } from "./world.ts";
 
 export const CLIENTS = ["claude", "codex", "cursor", "vscode"] as const;
@@ -46,3 +48,6 @@ export function configFor(client: Client, wanted: Wanted): string {
       : { mcpServers: { headcount: client === "claude" ? { type: "stdio", ...entry } : entry } };
   return `${JSON.stringify(document, undefined, 2)}\n`;
 }
+
+/** How an agent that has a shell uses headcount: the SKILL.md of the package. */
+export const skillText = (): string => readFileSync(new URL("skills/headcount/SKILL.md", packageRoot()), "utf8");

@@ -1,10 +1,13 @@
+import { stateDir } from "../../connections/paths.ts";
 import { FACET_KEYS, isFacetKey } from "../../contract/facets.ts";
 import { knownValues } from "../../contract/filter-schema.ts";
-import { FILTER_KEYS, FILTER_SPECS, filterSpec } from "../../contract/filters.ts";
+import { type CanonicalFilters, FILTER_KEYS, FILTER_SPECS, filterSpec } from "../../contract/filters.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../contract/money.ts";
 import { nearest } from "../../contract/suggest.ts";
 import { echo, harmlessLine } from "../../contract/text.ts";
 import { CliError, usageError } from "../../errors.ts";
+import { libraryPath } from "../../library/library.ts";
+import { openLibrary, type Shelf } from "../../library/take-in.ts";
 import { spokenTarget } from "../../runs/plan.ts";
 import type { RunSummary } from "../../runs/run-store.ts";
 import { costsOf } from "../account.ts";
@@ -42,21 +45,23 @@ export interface CountArguments {
 }
 
 export async function countTool({ filters: input, by, top = 10 }: CountArguments, world: World, signal: AbortSignal) {
-  const { filters } = readFilters(input);
+  const { canonical, filters } = readFilters(input);
   if (by !== undefined && !isFacetKey(by))
     throw usageError(
       `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
       near(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
     );
-  return await withSession(quietContext(world, signal), world.flags, async ({ client }) => {
+  return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode, serviceId }) => {
     const { count, cached, asOf } = await client.count(filters, signal);
-    const { costs } = await client.account(signal);
+    const { costs, keyMode: told } = await client.account(signal);
+    const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
     const whole = {
       count,
       as_of: asOf ?? null,
       cached: cached ?? null,
       unit_cost: creditsToNumber(costs.personSearch),
       max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
+      owned: owned === null ? null : Math.min(owned, count),
     };
     if (by === undefined) return whole;
     const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
@@ -71,6 +76,28 @@ export async function countTool({ filters: input, by, top = 10 }: CountArguments
     const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
     return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
   });
+}
+
+/** How many are owned as the records have it, at no call; null where nobody can tell. */
+async function ownedOf(
+  canonical: CanonicalFilters,
+  { serviceId, mode }: Pick<Shelf, "serviceId" | "mode">,
+  world: World,
+): Promise<number | null> {
+  const path = libraryPath(stateDir(world.context), serviceId, mode);
+  try {
+    const opened = await openLibrary({ path, serviceId, mode }, storeOf(world));
+    if (opened === undefined) return 0;
+    try {
+      return opened.library.count(canonical);
+    } finally {
+      opened.library.close();
+    }
+  } catch (error) {
+    // A count is worth telling without it: the library's package may be missing, or another command be at work in it.
+    if (error instanceof CliError) return null;
+    throw error;
+  }
 }
 
 const near = (text: string, names: readonly string[]): string | undefined => {

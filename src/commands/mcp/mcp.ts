@@ -7,7 +7,7 @@ import { usageError } from "../../errors.ts";
 import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../../options.ts";
 import { optional } from "../../output/optional.ts";
 import { creditAmount } from "../export-options.ts";
-import { CLIENTS, type Client, configFor } from "./install.ts";
+import { CLIENTS, type Client, configFor, skillText } from "./install.ts";
 import { QuoteBook } from "./quotes.ts";
 import { RowPositions } from "./rows.ts";
 import { type NamedBudget, PERIODS, type Period, type World } from "./world.ts";
@@ -19,6 +19,11 @@ interface McpOptions extends GlobalOptions {
   readonly askOver?: Credits;
   readonly out?: string;
   readonly http?: number;
+}
+
+interface InstallOptions extends McpOptions {
+  readonly client?: Client;
+  readonly skill?: boolean;
 }
 
 const name = (text: string): string => {
@@ -68,15 +73,26 @@ See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend 
       .command("install")
       .description("Print the entry that a client's config needs, with the cap in it. Writes nothing."),
   )
-    .addOption(new Option("--client <client>", "which client").choices([...CLIENTS]).makeOptionMandatory())
+    .addOption(new Option("--client <client>", "which client").choices([...CLIENTS]))
+    .option("--skill", "print a SKILL.md instead, for agents that use headcount from a shell")
     .examples(`
   $ headcount mcp install --client claude --max-credits 500
   $ headcount -c sample mcp install --client codex
-  $ headcount mcp install --client vscode --max-credits 50 --per total --budget pilot`)
-    .does((options: McpOptions & { readonly client: Client }) => {
-      budgetFrom(options);
-      context.stdout.write(configFor(options.client, options));
-    });
+  $ headcount mcp install --client vscode --max-credits 50 --per total --budget pilot
+  $ headcount mcp install --skill > SKILL.md`)
+    .does((options: InstallOptions) => install(options, context));
+}
+
+function install(options: InstallOptions, context: Context): void {
+  const { client, skill } = options;
+  if ((client === undefined) !== (skill === true)) {
+    throw usageError(
+      "give --client or --skill",
+      `--client is one of ${CLIENTS.join(", ")}; --skill is for agents that have a shell`,
+    );
+  }
+  budgetFrom(options);
+  context.stdout.write(client === undefined ? skillText() : configFor(client, options));
 }
 
 /** @throws CliError exit 2 where options say something about a cap that is not there */

@@ -126,6 +126,7 @@ const outputs: Readonly<Record<string, JsonSchema>> = {
       cached: maybe("boolean"),
       unit_cost: number,
       max_cost: number,
+      owned: { ...maybe("integer"), description: "of these, by your records; null: not known" },
       parts: list(object({ value: { type: "string" }, count: whole(0) })),
       others: maybe("integer"),
       missing: maybe("integer"),

@@ -7,8 +7,8 @@ import type {
   ServerContext,
 } from "@modelcontextprotocol/server";
 import { filterFileSchema } from "../../contract/filter-schema.ts";
-import { harmless, harmlessJson } from "../../contract/text.ts";
-import type { CliError } from "../../errors.ts";
+import { echo, harmless, harmlessJson, whole } from "../../contract/text.ts";
+import { type CliError, usageError } from "../../errors.ts";
 import { packageVersion } from "../../version.ts";
 import { failureOf } from "../failures.ts";
 import { type QuestionCodec, questionCodec } from "./consent.ts";
@@ -120,6 +120,14 @@ const refused = ({ message, details, hint, exitCode }: CliError): CallToolResult
 };
 
 const JSON_TYPE = "application/json";
+const NDJSON = "application/x-ndjson";
+
+/** @throws CliError exit 2 for what is no offset */
+function offsetOf(text: string): number {
+  const offset = whole(text);
+  if (offset !== undefined) return offset;
+  throw usageError(`an offset is a whole number, not "${echo(text)}"`, "headcount/next of a page names the next one");
+}
 
 function addResources(sdk: Sdk, server: McpServer, world: World): void {
   const of = (uri: URL, text: string, mimeType = JSON_TYPE) => ({ contents: [{ uri: uri.href, mimeType, text }] });
@@ -134,15 +142,26 @@ function addResources(sdk: Sdk, server: McpServer, world: World): void {
     of(uri, json(await budgetDocument(world, false))),
   );
   const run = async (id: unknown) => storeOf(world).open(await storeOf(world).resolve(String(id)));
+  const rows = async (uri: URL, id: unknown, offset: number) => {
+    const wanted = { fields: undefined, where: undefined, offset, limit: ROWS_MOST };
+    const opened = await run(id);
+    const { next, rows: found, total } = await readRows(opened, wanted, world.positions);
+    const lines = found.map((row) => `${JSON.stringify(row)}\n`).join("");
+    const on = next === undefined ? {} : { "headcount/next": `headcount://runs/${opened.id}/from/${next}` };
+    const [content] = of(uri, lines, NDJSON).contents;
+    return { contents: content === undefined ? [] : [{ ...content, _meta: { "headcount/total": total, ...on } }] };
+  };
   server.registerResource(
     "run",
     new sdk.ResourceTemplate("headcount://runs/{id}", { list: undefined }),
-    { title: "The first rows of a run; read_rows goes on", mimeType: "application/x-ndjson" },
-    async (uri, { id }) => {
-      const wanted = { fields: undefined, where: undefined, offset: 0, limit: ROWS_MOST };
-      const { rows } = await readRows(await run(id), wanted, world.positions);
-      return of(uri, rows.map((row) => `${JSON.stringify(row)}\n`).join(""), "application/x-ndjson");
-    },
+    { title: "The first 50 rows of a run; headcount/next goes on", mimeType: NDJSON },
+    async (uri, { id }) => rows(uri, id, 0),
+  );
+  server.registerResource(
+    "rows",
+    new sdk.ResourceTemplate("headcount://runs/{id}/from/{offset}", { list: undefined }),
+    { title: "50 rows of a run, from an offset on", mimeType: NDJSON },
+    async (uri, { id, offset }) => rows(uri, id, offsetOf(String(offset))),
   );
   server.registerResource(
     "receipt",

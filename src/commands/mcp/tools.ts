@@ -76,11 +76,13 @@ const buy: Tool = {
 const countPeople: Tool = {
   name: "count_people",
   title: "Count people",
-  description: "How many people match, and what all of them would cost; with by, the largest groups by one key. Free.",
+  description:
+    "How many people match, what all of them would cost, how many you own; with by, the largest groups by one key. Free.",
   call: async (given, asking) => {
     const found = await countTool(given as unknown as CountArguments, asking.world, signalOf(asking));
     const people = counted(found.count, "person matches", "people match");
-    return { structured: found, sentence: `${people}; all of them would cost ${grouped(found.max_cost)} credits.` };
+    const owned = found.owned ? `, ${grouped(found.owned)} of them owned already` : "";
+    return { structured: found, sentence: `${people}${owned}; all would cost ${grouped(found.max_cost)} credits.` };
   },
 };
 
