@@ -14,5 +14,10 @@ export type PlacedColumn = (typeof PLACED_COLUMNS)[number];
 export const ROW_INDEXES = [...PLACED_COLUMNS, "address"] as const;
 export type RowIndex = (typeof ROW_INDEXES)[number];
 
+/** Those, and what companies are looked up by. */
+export const COMPANY_INDEXES = ["company_id", "company_domain", "company_name", "company_address"] as const;
+export const KEY_INDEXES = [...ROW_INDEXES, ...COMPANY_INDEXES] as const;
+export type KeyIndex = (typeof KEY_INDEXES)[number];
+
 /** The column of the filter table with the places of a text. */
 export const placeOf = (column: PlacedColumn): string => `${column}_place`;

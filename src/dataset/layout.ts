@@ -18,14 +18,14 @@ export const FILES = {
   /** DuckDB: people sorted by the address and the position of their company. */
   lookups: "lookups.duckdb",
   counts: "counts.bin",
-  /** SQLite: records by position, and companies with their look-up keys. */
+  /** SQLite: packed blocks of records by position, and of sorted look-up keys. */
   records: "records.db",
   meta: "meta.json",
   inUse: "in-use.db",
 } as const;
 
 /** Raised when the stored form changes: a folder of another format is refused, and imported again. */
-export const FORMAT = 4;
+export const FORMAT = 5;
 
 export interface DatasetMeta {
   readonly format: number;

@@ -6,7 +6,8 @@ import { afterPrefix, type Condition } from "../../src/contract/conditions.ts";
 import { Counts, CountsWriter } from "../../src/dataset/embedded/counts.ts";
 import type { KeyRange } from "../../src/dataset/embedded/keys.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
-import { RecordStore, RecordWriter } from "../../src/dataset/embedded/record-store.ts";
+import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
+import { RecordWriter } from "../../src/dataset/embedded/record-writer.ts";
 import { FORMAT, readPointer } from "../../src/dataset/layout.ts";
 import { SMALL, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { HOSTILE, seededRandom } from "../support/exactness.ts";
@@ -135,7 +136,7 @@ test("names and headlines are counted by marks as they are found one by one", as
   ).sort(byBytes);
   for (const [rid, key] of keys.entries()) writer.addKey("name", key, rid);
   for (const [rid, key] of keys.slice(0, 256).entries()) writer.addKey("headline", key, rid);
-  writer.finish();
+  await writer.finish();
   const store = new RecordStore(folder);
   const ask = async (wanted: KeyRange): Promise<void> => {
     const isWanted = (key: string): boolean => {

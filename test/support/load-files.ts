@@ -68,7 +68,8 @@ export async function loadFiles(people: number, seed: number, withCompanies: boo
   for (const [name, text] of Object.entries(files)) await writeFile(join(folder, name), text);
   const { folder: version } = await currentVersion(await smallDatasetFolder(people, seed));
   const store = new RecordStore(version);
-  const companies = [...store.companies()].map(({ record }) => JSON.parse(String(record)) as Company);
+  const companies: Company[] = [];
+  for await (const record of store.companies()) companies.push(JSON.parse(record) as Company);
   await store.close();
   const known = [
     ...companies,

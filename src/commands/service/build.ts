@@ -88,7 +88,7 @@ export function inputError(error: unknown): unknown {
       code: "disk_full",
       category: "filesystem",
       message: "the disk is full; the dataset is as it was before",
-      hint: "a build needs about 2 KB of disk for each person, and 1 KB when it is done; choose another --data",
+      hint: "a build needs about 2 KB of disk for each person, and 0.3 KB when it is done; choose another --data",
       cause: error,
     });
   }

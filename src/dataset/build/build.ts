@@ -2,7 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
-import { RecordWriter } from "../embedded/record-store.ts";
+import { RecordWriter } from "../embedded/record-writer.ts";
 import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "../layout.ts";
 import { noteLeftOut, readSuppression, removeSuppressed, suppressionDir } from "../suppression.ts";
 import { keyCompanies, LINK_KEY, linkCompanies } from "./link-companies.ts";
@@ -116,7 +116,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     };
     await together(stop, tables(), writePeople(beside, writer, people, stop.signal, tell("records")));
     tell("lookups")(people);
-    writer.finish();
+    await writer.finish();
     return {
       format: FORMAT,
       version: source.version,
@@ -126,7 +126,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
       source: source.nameOf?.() ?? source.name,
     };
   } catch (error) {
-    writer.abandon();
+    await writer.abandon();
     options.signal?.throwIfAborted();
     throw error;
   } finally {

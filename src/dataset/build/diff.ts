@@ -7,7 +7,7 @@ import { RecordStore } from "../embedded/record-store.ts";
 import { markInUse, newDraftName, withBuildLock } from "../layout.ts";
 import type { KeptVersion } from "../versions.ts";
 import type { BuildOptions } from "./build.ts";
-import { companiesOf, type Field, loadRecords, peopleOf } from "./records-table.ts";
+import { type Field, loadRecords, peopleOf } from "./records-table.ts";
 
 export interface TableDiff {
   readonly before: number;
@@ -76,7 +76,7 @@ async function load(
   try {
     const people = peopleOf(store, version.people, signal, onRead);
     await loadRecords(connection, scratch, `people_${name}`, PERSON_FIELDS, people);
-    await loadRecords(connection, scratch, `companies_${name}`, COMPANY_FIELDS, companiesOf(store));
+    await loadRecords(connection, scratch, `companies_${name}`, COMPANY_FIELDS, store.companies());
   } finally {
     await store.close();
   }

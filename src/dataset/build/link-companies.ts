@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { COMPANY_FIELDS } from "../../contract/records.ts";
-import { packedSql } from "../embedded/record-store.ts";
+import { packedSql } from "../embedded/records.ts";
 
 /** `keyed_companies`: in the order of ids, with what each is found by. */
 export async function keyCompanies(connection: DuckDBConnection): Promise<void> {

@@ -7,7 +7,7 @@ import { noteLeftOut, readSuppression, suppressionDir } from "../suppression.ts"
 import { dropPrevious } from "../versions.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
-import { companiesOf, loadRecords, peopleOf } from "./records-table.ts";
+import { loadRecords, peopleOf } from "./records-table.ts";
 
 /** Nobody of the dataset is suppressed: it stays as it is. */
 class NothingToDo extends Error {}
@@ -39,7 +39,7 @@ export async function rebuildDataset(
       await connection.run(
         `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS} FROM people_left; DROP TABLE people_left`,
       );
-      await loadRecords(connection, scratch, "staged_companies", COMPANY_FIELDS, companiesOf(store));
+      await loadRecords(connection, scratch, "staged_companies", COMPANY_FIELDS, store.companies());
     } finally {
       await store.close();
     }

@@ -30,10 +30,6 @@ export async function* peopleOf(
   }
 }
 
-export async function* companiesOf(store: RecordStore): AsyncGenerator<string> {
-  for (const { record } of store.companies()) yield String(record);
-}
-
 /** Loads records into a new table with these columns. @returns how many */
 export async function loadRecords(
   connection: DuckDBConnection,

@@ -3,8 +3,9 @@ import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
 import { nullsLast, runWatched, toNumber } from "../duckdb.ts";
-import { packedSql } from "../embedded/record-store.ts";
+import { packedSql } from "../embedded/records.ts";
 import { LINK_KEY } from "./link-companies.ts";
+import { addressKey } from "./write-records.ts";
 
 /** Bytes for each person that is sorted: with less DuckDB's sort fails, spilling or not. More people are sorted in parts. */
 const SORT_BYTES = 4_096;
@@ -78,9 +79,11 @@ SELECT * FROM normal`;
   await connection.run("DROP TABLE unsorted_people; DROP TABLE parts");
 }
 
-/** Slug first, with what comes before it behind a character that it cannot hold: a bare slug is then a range of keys. */
-const ADDRESS_KEY = "concat(slug_of(address), '/', left(address, length(address) - length(slug_of(address))))";
-const KEYS: Readonly<Record<RowIndex, string>> = { name: "name", headline: "headline", address: ADDRESS_KEY };
+const KEYS: Readonly<Record<RowIndex, string>> = {
+  name: "name",
+  headline: "headline",
+  address: addressKey("slug_of(address)"),
+};
 
 /** What the row store has indexes of, each in the order of its index. */
 export async function sortKeys(connection: DuckDBConnection): Promise<void> {

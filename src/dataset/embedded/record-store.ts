@@ -1,120 +1,40 @@
 import { join } from "node:path";
-import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
-import { ROW_INDEXES, type RowIndex } from "../columns.ts";
+import { LRUCache } from "lru-cache";
+import { canonicalAddress, slugOf } from "../../contract/normalise.ts";
+import { KEY_INDEXES, type KeyIndex, type RowIndex } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
-import type { FieldsOf, KeyRange, RangeOfKeys } from "./keys.ts";
+import { opened, RECORDS_A_BLOCK, unpacked } from "./blocks.ts";
+import { KEYS_A_BLOCK, ridsOf, spanIn } from "./key-blocks.ts";
+import { addressKeys, type FieldsOf, type KeyRange, type RangeOfKeys } from "./keys.ts";
+import { COMPANIES, PEOPLE, RECORD_SEPARATOR } from "./records.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
-/** Between the values of a stored record. JSON never contains it, and values without field names are half the size. */
-export const SEPARATOR = "\x1f";
+/** Keys that are looked up in one piece, and blocks of entries that are read by one: about a millisecond each. */
+const KEYS_AT_ONCE = 100;
+const BLOCKS_AT_ONCE = 32;
+/** Unpacked blocks that are kept, in bytes of all of them: the end of a page is the beginning of the next. */
+const KEPT_BYTES = 4 * 2 ** 20;
 
-const openings = (fields: readonly string[]): string[] =>
-  fields.map((field, index) => `${index === 0 ? "{" : ","}${JSON.stringify(field)}:`);
-const PLACES: ReadonlyMap<string, number> = new Map(PERSON_FIELDS.map((field, place) => [field, place]));
-const PERSON_OPENINGS = openings(PERSON_FIELDS);
-const COMPANY_OPENINGS = openings(COMPANY_FIELDS);
+const NOTHING = { below: 0, upTo: 0, size: 0 };
 
-/** The values of a record, each as JSON text. @throws Error where the stored row is damaged */
-function unpack(packed: string, fields: number): string[] {
-  const values = packed.split(SEPARATOR);
-  if (values.length !== fields) throw new Error(`a stored record has ${values.length} values, not ${fields}`);
-  return values;
+type Table = "people" | "companies";
+const TABLES = ["people", "companies", ...KEY_INDEXES.map((index) => `by_${index}` as const)] as const;
+
+const entriesOf = (table: (typeof TABLES)[number], data: Buffer): number =>
+  table === "people" || table === "companies" ? blockOf(data).ends.length : (data[0] ?? 0);
+
+interface Block {
+  readonly data: Buffer;
+  /** Where each record ends. Only those that are wanted become text, which takes as long as to unpack them all. */
+  readonly ends: readonly number[];
 }
 
-/** The record as JSON text, fields in published order. */
-function expand(packed: string, names: readonly string[]): string {
-  const values = unpack(packed, names.length);
-  let text = "";
-  for (let index = 0; index < names.length; index++) text += `${names[index]}${values[index]}`;
-  return `${text}}`;
-}
-
-export const packedSql = (fields: readonly string[], column: (field: string) => string = (field) => field): string =>
-  `concat(${fields.map((field) => `coalesce(to_json(${column(field)})::VARCHAR, 'null')`).join(", chr(31), ")})`;
-
-/** Every so many entries of an index are marked with the number before it: a count between two keys looks at two marks. */
-const MARK_EVERY = 256;
-
-/** Keys that are looked up in one statement, and entries that are read by one: about a millisecond each. */
-const KEYS_AT_ONCE = 250;
-const ENTRIES_AT_ONCE = 2_000;
-
-export interface CompanyRow {
-  readonly id: string;
-  readonly name: string | null;
-  readonly domain: string | null;
-  readonly address: string | null;
-  readonly slug: string | null;
-  readonly doc: string;
-}
-
-interface IndexWriter {
-  readonly entry: StatementSyncInstance;
-  readonly mark: StatementSyncInstance;
-  entries: number;
-}
-
-/** Writes `records.db`: people and companies are given in the order of their positions. */
-export class RecordWriter {
-  readonly #db: DatabaseSyncInstance;
-  readonly #person: StatementSyncInstance;
-  readonly #company: StatementSyncInstance;
-  readonly #indexes: Readonly<Record<RowIndex, IndexWriter>>;
-  #people = 0;
-  #companies = 0;
-
-  constructor(folder: string) {
-    this.#db = new DatabaseSync(join(folder, FILES.records));
-    // No journal on disk: the file is built apart from readers and flushed whole before it is published.
-    this.#db.exec(`PRAGMA page_size = 8192; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
-      CREATE TABLE people (rid INTEGER PRIMARY KEY, doc TEXT NOT NULL);
-      CREATE TABLE companies (seq INTEGER PRIMARY KEY, id TEXT NOT NULL, name TEXT, domain TEXT, address TEXT, slug TEXT, doc TEXT NOT NULL);
-      BEGIN`);
-    this.#person = this.#db.prepare("INSERT INTO people VALUES (?, ?)");
-    this.#company = this.#db.prepare("INSERT INTO companies VALUES (?, ?, ?, ?, ?, ?, ?)");
-    const indexes = ROW_INDEXES.map((name) => [name, this.#index(name)] as const);
-    this.#indexes = Object.fromEntries(indexes) as Record<RowIndex, IndexWriter>;
-  }
-
-  #index(name: RowIndex): IndexWriter {
-    this.#db.exec(`CREATE TABLE people_by_${name} (key TEXT, rid INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID;
-      CREATE TABLE marks_by_${name} (key TEXT, rid INTEGER, before INTEGER, PRIMARY KEY (key, rid)) WITHOUT ROWID`);
-    return {
-      entry: this.#db.prepare(`INSERT INTO people_by_${name} VALUES (?, ?)`),
-      mark: this.#db.prepare(`INSERT INTO marks_by_${name} VALUES (?, ?, ?)`),
-      entries: 0,
-    };
-  }
-
-  addPerson(doc: string): void {
-    this.#person.run(this.#people++, doc);
-  }
-
-  addCompany(row: CompanyRow): void {
-    this.#company.run(this.#companies++, row.id, row.name, row.domain, row.address, row.slug, row.doc);
-  }
-
-  addKey(index: RowIndex, key: string, rid: number): void {
-    const writer = this.#indexes[index];
-    if (writer.entries % MARK_EVERY === 0) writer.mark.run(key, rid, writer.entries);
-    writer.entry.run(key, rid);
-    writer.entries++;
-  }
-
-  finish(): void {
-    this.#db.exec(`CREATE UNIQUE INDEX company_id ON companies (id);
-      CREATE INDEX company_domain ON companies (domain) WHERE domain IS NOT NULL;
-      CREATE INDEX company_slug ON companies (slug) WHERE slug IS NOT NULL;
-      CREATE INDEX company_name ON companies (name) WHERE name IS NOT NULL;
-      COMMIT`);
-    this.#db.close();
-  }
-
-  abandon(): void {
-    this.#db.close();
-  }
+function blockOf(data: Buffer): Block {
+  const ends: number[] = [];
+  for (let at = data.indexOf(RECORD_SEPARATOR); at >= 0; at = data.indexOf(RECORD_SEPARATOR, at + 1)) ends.push(at);
+  ends.push(data.length);
+  return { data, ends };
 }
 
 export interface StoredCompany extends FoundCompany {
@@ -123,107 +43,156 @@ export interface StoredCompany extends FoundCompany {
   readonly address: string | undefined;
 }
 
-const PEOPLE_QUERY = "SELECT p.doc AS doc FROM json_each(?) AS wanted JOIN people AS p ON p.rid = wanted.value";
-const COMPANY_QUERIES = {
-  id: "SELECT seq, id, address, doc FROM companies WHERE id = ?",
-  domain: "SELECT seq, id, address, doc FROM companies WHERE domain = ? ORDER BY seq LIMIT 1",
-  name: "SELECT seq, id, address, doc FROM companies WHERE name = ? ORDER BY seq LIMIT 1",
-  slug: "SELECT seq, id, address, doc FROM companies WHERE slug = ? ORDER BY seq LIMIT 1",
-  address: "SELECT seq, id, address, doc FROM companies WHERE slug = ? AND address = ? ORDER BY seq LIMIT 1",
-} as const;
-
-/** Reads `records.db`. Every call is a few look-ups by key, on this thread while they are quick: see {@link RowReader}. */
+/** Reads `records.db`. Every call is a few look-ups of blocks, on this thread while they are quick: see {@link RowReader}. */
 export class RecordStore {
   readonly #rows: RowReader;
+  readonly #path: string;
+  readonly #dictionaries: ReadonlyMap<string, Buffer>;
+  readonly #sizes: ReadonlyMap<string, number>;
+  readonly #kept = new LRUCache<string, Buffer>({ maxSize: KEPT_BYTES, sizeCalculation: (data) => data.length + 1 });
 
+  /** @throws DatasetDamagedError */
   constructor(folder: string, options: RowReaderOptions = {}) {
-    this.#rows = new RowReader(join(folder, FILES.records), options);
+    this.#path = join(folder, FILES.records);
+    this.#rows = new RowReader(this.#path, options);
+    const { db } = this.#rows;
+    const dictionaries: { name: string; data: unknown }[] = db.prepare("SELECT name, data FROM dictionaries").all();
+    const sizes: { name: string; entries: number }[] = db.prepare("SELECT name, entries FROM sizes").all();
+    this.#dictionaries = new Map(
+      dictionaries.map(({ name, data }) => [name, opened(data, 0, `${this.#path}: the dictionary of ${name}`)]),
+    );
+    this.#sizes = new Map(sizes.map(({ name, entries }) => [name, Number(entries)]));
   }
 
-  /** The records at these positions, in this order. @throws Error where one is missing */
+  /** The records at these positions, in this order. @throws Error where one is missing, DatasetDamagedError where its block is */
   async people(rids: Uint32Array): Promise<string[]> {
-    return (await this.#packed(rids)).map((packed) => expand(packed, PERSON_OPENINGS));
+    return (await this.#records("people", rids)).map((stored) => PEOPLE.json(stored));
   }
 
   /** The same to look at a few fields, of which each is parsed by itself: reading all would take most of the time. */
   async fields(rids: Uint32Array): Promise<FieldsOf[]> {
-    return (await this.#packed(rids)).map((packed) => {
-      const values = unpack(packed, PERSON_FIELDS.length);
-      return (field) => JSON.parse(values[PLACES.get(field) ?? -1] ?? "null");
+    return (await this.#records("people", rids)).map((stored) => {
+      const values = PEOPLE.values(stored);
+      return (field) => PEOPLE.field(values, field);
     });
   }
 
-  async #packed(rids: Uint32Array): Promise<string[]> {
-    const rows = await this.#rows.all(PEOPLE_QUERY, `[${rids.join(",")}]`);
-    if (rows.length !== rids.length) throw new Error(`the row store has ${rows.length} of ${rids.length} records`);
-    return rows.map(({ doc }) => String(doc));
+  async #records(table: Table, rids: Uint32Array): Promise<string[]> {
+    const blocks = new Map<number, Block>();
+    const missing = new Set<number>();
+    for (const rid of rids) {
+      const number = Math.floor(rid / RECORDS_A_BLOCK);
+      if (blocks.has(number) || missing.has(number)) continue;
+      const kept = this.#kept.get(`${table} ${number}`);
+      if (kept) blocks.set(number, blockOf(kept));
+      else missing.add(number);
+    }
+    for (const [number, data] of await this.#blocks(table, [...missing])) {
+      this.#kept.set(`${table} ${number}`, data);
+      blocks.set(number, blockOf(data));
+    }
+    return Array.from(rids, (rid) => {
+      const block = blocks.get(Math.floor(rid / RECORDS_A_BLOCK));
+      const place = rid % RECORDS_A_BLOCK;
+      const end = block?.ends[place];
+      if (!block || end === undefined) throw new Error(`the row store has no record ${rid} of ${table}`);
+      return block.data.toString("utf8", place === 0 ? 0 : (block.ends[place - 1] ?? 0) + 1, end);
+    });
+  }
+
+  /** Blocks by number, each held against its checksum. @throws DatasetDamagedError */
+  async #blocks(table: string, numbers: readonly number[]): Promise<(readonly [block: number, data: Buffer])[]> {
+    if (numbers.length === 0) return [];
+    const sql = `SELECT t.block AS block, t.data AS data FROM json_each(?) AS wanted JOIN ${table} AS t ON t.block = wanted.value`;
+    const rows = await this.#rows.all(sql, `[${numbers.join(",")}]`);
+    return rows.map((row) => {
+      const block = Number(row.block);
+      return [block, this.#open(table, block, row.data)] as const;
+    });
+  }
+
+  #open(table: string, block: number, data: unknown): Buffer {
+    const bytes = opened(data, block, `${this.#path}: ${table}`);
+    const dictionary = this.#dictionaries.get(table.replace("by_", ""));
+    return dictionary === undefined ? bytes : unpacked(bytes, dictionary);
   }
 
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
-    if (lookup.by !== "company_network_url") return this.#find(COMPANY_QUERIES[lookup.by], lookup.value);
-    const slash = lookup.value.lastIndexOf("/");
-    const slug = lookup.value.slice(slash + 1);
-    if (slash < 0) return this.#find(COMPANY_QUERIES.slug, slug);
-    const whole = await this.#find(COMPANY_QUERIES.address, slug, lookup.value);
+    if (lookup.by !== "company_network_url") return this.#company(`company_${lookup.by}`, lookup.value);
+    const slug = slugOf(lookup.value);
+    if (slug === lookup.value) return this.#companyIn(addressKeys([{ slug, address: undefined }]));
+    const whole = await this.#companyIn(addressKeys([{ slug, address: lookup.value }]));
     // A company of which only the slug is known may be this one.
-    return whole ?? this.#find(COMPANY_QUERIES.address, slug, slug);
+    return whole ?? this.#company("company_address", `${slug}/`);
   }
 
-  async #find(sql: string, ...values: readonly string[]): Promise<StoredCompany | undefined> {
-    const row = await this.#rows.get(sql, ...values);
-    return (
-      row && {
-        seq: Number(row.seq),
-        id: String(row.id),
-        address: typeof row.address === "string" ? row.address : undefined,
-        record: expand(String(row.doc), COMPANY_OPENINGS),
-      }
-    );
+  #company(index: KeyIndex, value: string): Promise<StoredCompany | undefined> {
+    return this.#companyAt(index, { values: [value] });
   }
 
-  /** Every company in the order of ids, with its look-up keys; '' where it has none. For copying a dataset elsewhere. */
-  *companies(): Generator<Record<string, string | number>> {
-    const rows = this.#rows.db.prepare("SELECT seq, id, name, domain, address, slug, doc FROM companies ORDER BY seq");
-    for (const row of rows.iterate()) {
-      const { doc, name, domain, address, slug, ...rest } = row;
-      const keys = { name: name ?? "", domain: domain ?? "", address: address ?? "", slug: slug ?? "" };
-      yield { ...rest, ...keys, record: expand(doc, COMPANY_OPENINGS) };
+  async #companyIn(ranges: readonly KeyRange[]): Promise<StoredCompany | undefined> {
+    for (const range of ranges) {
+      const found = await this.#companyAt("company_address", range);
+      if (found) return found;
+    }
+    return undefined;
+  }
+
+  /** The first of them in the order of ids. */
+  async #companyAt(index: KeyIndex, wanted: KeyRange): Promise<StoredCompany | undefined> {
+    let seq = Number.POSITIVE_INFINITY;
+    for await (const piece of this.find(index, wanted)) for (const rid of piece) seq = Math.min(seq, rid);
+    if (seq === Number.POSITIVE_INFINITY) return undefined;
+    const [stored = ""] = await this.#records("companies", Uint32Array.of(seq));
+    const values = COMPANIES.values(stored);
+    const address = COMPANIES.field(values, "company_network_url");
+    return {
+      seq,
+      id: String(COMPANIES.field(values, "id")),
+      address: typeof address === "string" ? canonicalAddress(address) : undefined,
+      record: COMPANIES.json(stored),
+    };
+  }
+
+  /** Every company in the order of ids, as JSON text. For building and comparing datasets. */
+  async *companies(): AsyncGenerator<string> {
+    const companies = this.rows("companies");
+    for (let start = 0; start < companies; start += RECORDS_A_BLOCK) {
+      const length = Math.min(RECORDS_A_BLOCK, companies - start);
+      const records = await this.#records(
+        "companies",
+        Uint32Array.from({ length }, (_, index) => start + index),
+      );
+      for (const stored of records) yield COMPANIES.json(stored);
     }
   }
 
   /** Positions in no order, in pieces of about a millisecond. The same one may come twice where it is wanted twice. */
-  async *find(index: RowIndex, wanted: KeyRange): AsyncGenerator<readonly number[]> {
+  async *find(index: KeyIndex, wanted: KeyRange): AsyncGenerator<readonly number[]> {
     if (!("values" in wanted)) {
-      yield* this.#between(index, wanted.from, "<", wanted.before);
+      yield* this.#entries(index, ...(await this.places(index, wanted)));
       return;
     }
-    const sql = `SELECT p.rid AS rid FROM json_each(?) AS wanted CROSS JOIN people_by_${index} AS p ON p.key = wanted.value
-      LIMIT ${ENTRIES_AT_ONCE}`;
     for (let start = 0; start < wanted.values.length; start += KEYS_AT_ONCE) {
-      const keys = wanted.values.slice(start, start + KEYS_AT_ONCE);
-      const rows = await this.#rows.all(sql, JSON.stringify(keys));
-      if (rows.length < ENTRIES_AT_ONCE) yield rows.map(({ rid }) => Number(rid));
-      else for (const key of keys) yield* this.#between(index, key, "<=", key);
+      const few: number[] = [];
+      for (const { before, from, rids } of await this.#spans(index, wanted.values.slice(start, start + KEYS_AT_ONCE))) {
+        if (rids) few.push(...rids);
+        else yield* this.#entries(index, from, before);
+      }
+      yield few;
     }
   }
 
-  /** Entries from a key on, up to (or below) another. */
-  async *#between(
-    index: RowIndex,
-    from: string,
-    below: "<" | "<=",
-    to: string | undefined,
-  ): AsyncGenerator<readonly number[]> {
-    const end = to === undefined ? [] : [to];
-    const sql = `SELECT key, rid FROM people_by_${index} WHERE (key, rid) > (?, ?)${to === undefined ? "" : ` AND key ${below} ?`}
-      ORDER BY key, rid LIMIT ${ENTRIES_AT_ONCE}`;
-    let after: readonly [string, number] = [from, -1];
-    for (;;) {
-      const rows = await this.#rows.all(sql, ...after, ...end);
-      yield rows.map(({ rid }) => Number(rid));
-      const last = rows.at(-1);
-      if (last === undefined || rows.length < ENTRIES_AT_ONCE) return;
-      after = [String(last.key), Number(last.rid)];
+  /** The positions of the entries from one to before another. */
+  async *#entries(index: KeyIndex, from: number, before: number): AsyncGenerator<readonly number[]> {
+    const end = Math.ceil(before / KEYS_A_BLOCK);
+    for (let start = Math.floor(from / KEYS_A_BLOCK); start < end; start += BLOCKS_AT_ONCE) {
+      const numbers = Array.from({ length: Math.min(BLOCKS_AT_ONCE, end - start) }, (_, number) => start + number);
+      const blocks = await this.#blocks(`by_${index}`, numbers);
+      yield blocks.flatMap(([block, data]) => {
+        const first = block * KEYS_A_BLOCK;
+        return ridsOf(data, Math.max(0, from - first), Math.min(data[0] ?? 0, before - first));
+      });
     }
   }
 
@@ -232,7 +201,10 @@ export class RecordStore {
     if ("values" in wanted) {
       if (wanted.values.length > most) return undefined;
       let sum = 0;
-      for (const value of wanted.values) sum += await this.#countOf(index, value);
+      for (let start = 0; start < wanted.values.length; start += KEYS_AT_ONCE) {
+        const spans = await this.#spans(index, wanted.values.slice(start, start + KEYS_AT_ONCE));
+        for (const { before, from } of spans) sum += before - from;
+      }
       return sum;
     }
     const [first, end] = await this.places(index, wanted);
@@ -240,49 +212,100 @@ export class RecordStore {
   }
 
   /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */
-  async places(index: RowIndex, { from, before }: RangeOfKeys): Promise<readonly [number, number]> {
-    const end = before === undefined ? await this.#entries(index) : await this.#countBelow(index, "<", before);
+  async places(index: KeyIndex, { from, before }: RangeOfKeys): Promise<readonly [number, number]> {
+    const end =
+      before === undefined ? (this.#sizes.get(`by_${index}`) ?? 0) : await this.#countBelow(index, "<", before);
     return [await this.#countBelow(index, "<", from), end];
   }
 
-  async #countOf(index: RowIndex, value: string): Promise<number> {
-    const few = `SELECT count(*) AS n FROM (SELECT 1 FROM people_by_${index} WHERE key = ? LIMIT ${MARK_EVERY})`;
-    const count = Number((await this.#rows.get(few, value))?.n);
-    if (count < MARK_EVERY) return count;
-    return (await this.#countBelow(index, "<=", value)) - (await this.#countBelow(index, "<", value));
+  /** Which entries have each of these keys; their positions too where they lie in one block. */
+  async #spans(
+    index: KeyIndex,
+    keys: readonly string[],
+  ): Promise<{ readonly from: number; readonly before: number; readonly rids?: readonly number[] }[]> {
+    // The block before the first one that begins with the key or with what comes after it.
+    const leading = await this.#rows.all(
+      `SELECT coalesce((SELECT block FROM first_by_${index} WHERE key < wanted.value ORDER BY key DESC, block DESC LIMIT 1), 0) AS block
+        FROM json_each(?) AS wanted ORDER BY wanted.key`,
+      JSON.stringify(keys),
+    );
+    const numbers = leading.map(({ block }) => Number(block));
+    const blocks = new Map(await this.#blocks(`by_${index}`, [...new Set(numbers)]));
+    const spans = [];
+    for (const [place, key] of keys.entries()) {
+      const number = numbers[place] ?? 0;
+      const block = blocks.get(number);
+      const { below, size, upTo } = block ? spanIn(block, Buffer.from(key)) : NOTHING;
+      const from = number * KEYS_A_BLOCK + below;
+      if (block && upTo < size) {
+        spans.push({ from, before: number * KEYS_A_BLOCK + upTo, rids: ridsOf(block, below, upTo) });
+      } else spans.push({ from, before: await this.#countBelow(index, "<=", key) });
+    }
+    return spans;
   }
 
-  /** Entries below a key (or up to it): those before the last mark below it, and those from there on. */
-  async #countBelow(index: RowIndex, below: "<" | "<=", key: string): Promise<number> {
+  /** Entries below a key (or up to it). */
+  async #countBelow(index: KeyIndex, below: "<" | "<=", key: string): Promise<number> {
     const row = await this.#rows.get(
-      `SELECT before +
-        (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid) AND p.key ${below} ?1) AS n
-      FROM (SELECT key, rid, before FROM marks_by_${index} WHERE key ${below} ?1 ORDER BY key DESC, rid DESC LIMIT 1) AS m`,
+      `SELECT block, data FROM by_${index} WHERE block =
+        coalesce((SELECT block FROM first_by_${index} WHERE key ${below} ? ORDER BY key DESC, block DESC LIMIT 1), 0)`,
       key,
     );
-    return Number(row?.n ?? 0);
-  }
-
-  async #entries(index: RowIndex): Promise<number> {
-    const row = await this.#rows.get(`SELECT before +
-        (SELECT count(*) FROM people_by_${index} AS p WHERE (p.key, p.rid) >= (m.key, m.rid)) AS n
-      FROM (SELECT key, rid, before FROM marks_by_${index} ORDER BY key DESC, rid DESC LIMIT 1) AS m`);
-    return Number(row?.n ?? 0);
+    if (!row) return 0;
+    const block = Number(row.block);
+    const span = spanIn(this.#open(`by_${index}`, block, row.data), Buffer.from(key));
+    return block * KEYS_A_BLOCK + (below === "<" ? span.below : span.upTo);
   }
 
   /** Entries of an index for a person that it has twice, or that there is not. */
   astray(index: RowIndex, people: number): number {
-    const sql = `SELECT count(*) - count(DISTINCT CASE WHEN rid < ? THEN rid END) AS n FROM people_by_${index}`;
-    return Number(this.#rows.db.prepare(sql).get(people).n);
+    const seen = new Uint8Array(people);
+    let astray = 0;
+    for (const [block, data] of this.#sealed(`by_${index}`)) {
+      for (const rid of ridsOf(this.#open(`by_${index}`, block, data))) {
+        if (rid >= people || seen[rid] === 1) astray++;
+        else seen[rid] = 1;
+      }
+    }
+    return astray;
   }
 
-  rows(table: "people" | "companies" | `people_by_${RowIndex}`): number {
-    return Number(this.#rows.db.prepare(`SELECT count(*) AS n FROM ${table}`).get().n);
+  rows(table: Table | `by_${KeyIndex}`): number {
+    return this.#sizes.get(table) ?? 0;
   }
 
+  /** What is wrong with the file: every block is held against its checksum, and every table against its size. */
   check(): string[] {
-    const rows: { integrity_check: string }[] = this.#rows.db.prepare("PRAGMA integrity_check(5)").all();
-    return rows.map((row) => row.integrity_check).filter((text) => text !== "ok");
+    const { db } = this.#rows;
+    const found: { integrity_check: string }[] = db.prepare("PRAGMA integrity_check(5)").all();
+    const problems = found.map((row) => row.integrity_check).filter((text) => text !== "ok");
+    for (const table of TABLES) {
+      let entries = 0;
+      let next = 0;
+      for (const [block, data] of this.#sealed(table)) {
+        if (block !== next) problems.push(`${this.#path}: ${table}: block ${next} is missing`);
+        next = block + 1;
+        try {
+          entries += entriesOf(table, this.#open(table, block, data));
+        } catch (error) {
+          const first = block * RECORDS_A_BLOCK;
+          const whom = table === "people" ? `: people ${first} to ${first + RECORDS_A_BLOCK - 1} in public order` : "";
+          problems.push(`${error instanceof Error ? error.message : String(error)}${whom}`);
+        }
+      }
+      if (problems.length === 0 && entries !== this.rows(table)) {
+        problems.push(`${this.#path}: ${table} has ${entries} entries, not ${this.rows(table)}`);
+      }
+    }
+    return problems;
+  }
+
+  *#sealed(table: string): Generator<readonly [block: number, data: unknown]> {
+    // Not iterate(): it reads freed memory where its statement is collected as garbage in between.
+    const some = this.#rows.db.prepare(`SELECT block, data FROM ${table} WHERE block >= ? ORDER BY block LIMIT 256`);
+    for (let rows = some.all(0); rows.length > 0; rows = some.all(Number(rows.at(-1).block) + 1)) {
+      for (const { block, data } of rows) yield [Number(block), data];
+    }
   }
 
   close(): Promise<void> {

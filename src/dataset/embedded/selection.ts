@@ -12,13 +12,13 @@ import { grouped, hasPlaces, intersect, isIndexed, keysOf, listed, meets, planOf
 import type { RecordStore } from "./record-store.ts";
 import { TimeSlices } from "./time-slices.ts";
 
-/** Records that are read in one piece: a quarter of a millisecond when the file is in memory, some when it is not. */
+/** Records that are read in one piece: at most a millisecond when the file is in memory, some when it is not. */
 const RECORDS_AT_ONCE = 25;
 const READING_MS = 5;
 /** A record without fields meets no condition. */
 const NOBODY: FieldsOf = () => null;
-/** Candidates that are checked on their records, 5 us each; beyond, one pass with a semi-join is cheaper (docs/dataset.md). */
-const mostCandidates = (people: number): number => Math.min(1_000, Math.max(200, Math.floor(people / 1_000)));
+/** Candidates that are checked on their records, 40 us each; beyond, one pass with a semi-join is cheaper (docs/dataset.md). */
+const mostCandidates = (people: number): number => Math.min(1_000, Math.max(50, Math.floor(people / 10_000)));
 
 /** Entries of an index that are found one by one where nothing else is asked: a third of a millisecond. More are scanned for. */
 const FOUND_ALONE = 1_000;
