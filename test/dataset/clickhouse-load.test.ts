@@ -241,11 +241,19 @@ describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_
       () => state("load.json").includes("twins"),
       () => state("load.json").includes("hidden"),
     ];
-    for (const isReached of moments) {
+    for (const [index, isReached] of moments.entries()) {
       const child = start();
+      let stderr = "";
+      child.stderr?.on("data", (data: Buffer) => (stderr += data));
       const ended = new Promise((done) => child.once("close", done));
       while (!isReached() && child.exitCode === null) await sleep(5);
-      child.kill("SIGKILL");
+      child.kill(index === 1 ? "SIGINT" : "SIGKILL");
+      if (index === 1) {
+        expect(await ended).toBe(130);
+        expect(stderr).toMatch(
+          /interrupted; the dataset is as it was before[\s\S]*the same command goes on where this one stopped/,
+        );
+      }
       await ended;
     }
     const child = start();

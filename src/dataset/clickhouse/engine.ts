@@ -16,6 +16,7 @@ import {
 import { withOthers } from "../facet.ts";
 import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
+import { Cursors } from "./cursors.ts";
 import { type Dialect, type Query, rendered } from "./dialect.ts";
 import { pointerTable, type Topology, tablesOf } from "./schema.ts";
 import { whereOf } from "./where.ts";
@@ -56,6 +57,7 @@ export class ClickHouseEngine implements Engine {
   readonly #companies: string;
   readonly #segmentBytes: number;
   readonly #segments: SegmentCache<Float64Array>;
+  readonly #cursors = new Cursors();
 
   private constructor({ client, topology, dialect, segmentCacheBytes }: ClickHouseEngineOptions, info: DatasetInfo) {
     const tables = tablesOf(info.version);
@@ -207,22 +209,50 @@ export class ClickHouseEngine implements Engine {
   ): Promise<{ readonly rids: readonly number[]; readonly total: number }> {
     const known = this.#segments.get(key);
     if (known !== undefined) return { rids: [...known.slice(slice.offset, slice.limit)], total: known.count };
-    const total = await this.#count(where);
+    const cursor = this.#cursors.of(key);
+    const total = cursor?.total ?? (await this.#count(where));
     if (total <= slice.offset) return { rids: [], total };
-    const select = `SELECT rid FROM ${this.#people}${where.sql} ORDER BY rid`;
     // One segment may take a quarter of what there is for all.
     if (slice.offset > 0 && total * Float64Array.BYTES_PER_ELEMENT <= this.#segmentBytes / 4) {
-      const all = Float64Array.from(await this.#rows({ sql: select, params: where.params }), ([rid]) => Number(rid));
+      const sql = `SELECT rid FROM ${this.#people}${where.sql} ORDER BY rid`;
+      const all = Float64Array.from(await this.#rows({ sql, params: where.params }), ([rid]) => Number(rid));
       if (all.length !== total) throw new Error(`ClickHouse counted ${total} rows and then listed ${all.length}`);
       const segment = new ListSegment(all);
       this.#segments.set(key, segment);
       return { rids: [...segment.slice(slice.offset, slice.limit)], total };
     }
-    const page = await this.#rows({
-      sql: `${select} LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
-      params: { ...where.params, limit: slice.limit, offset: slice.offset },
+    const after = slice.offset === 0 ? -1 : cursor?.ends.get(slice.offset);
+    const rids = await (after === undefined
+      ? this.#ridsAt(where, slice.offset, slice.limit)
+      : this.#ridsAfter(where, after, Math.min(slice.limit, total - slice.offset), total));
+    const last = rids.at(-1);
+    if (last !== undefined) this.#cursors.note(key, total, slice.offset + rids.length, last);
+    return { rids, total };
+  }
+
+  /** Reads every row number of the segment up to the page. */
+  async #ridsAt(where: Query, offset: number, limit: number): Promise<readonly number[]> {
+    const rows = await this.#rows({
+      sql: `SELECT rid FROM ${this.#people}${where.sql} ORDER BY rid LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
+      params: { ...where.params, limit, offset },
     });
-    return { rids: page.map(([rid]) => Number(rid)), total };
+    return rows.map(([rid]) => Number(rid));
+  }
+
+  /** Looks where the next rows should be, were the segment spread evenly, and in four times as much each time that it is not enough. */
+  async #ridsAfter(where: Query, after: number, wanted: number, total: number): Promise<readonly number[]> {
+    const { people } = this.#info;
+    const rids: number[] = [];
+    let span = Math.ceil((2 * wanted * people) / total);
+    for (let from = after; rids.length < wanted && from < people; from += span, span *= 4) {
+      const within = "rid > {from:Int64} AND rid <= {to:Int64} ORDER BY rid LIMIT {limit:UInt32}";
+      const rows = await this.#rows({
+        sql: `SELECT rid FROM ${this.#people}${where.sql === "" ? " WHERE" : `${where.sql} AND`} ${within}`,
+        params: { ...where.params, from, to: from + span, limit: wanted - rids.length },
+      });
+      for (const [rid] of rows) rids.push(Number(rid));
+    }
+    return rids;
   }
 
   async #records(rids: readonly number[]): Promise<readonly string[]> {

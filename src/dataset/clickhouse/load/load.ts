@@ -263,7 +263,7 @@ export class Load {
         onProgress?.({ phase: "copy", done, total });
       }
     };
-    const ends = await Promise.allSettled(servers.clients.map(work));
+    const ends = await Promise.allSettled(servers.streams.map(work));
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     await this.#holds(this.#target.people, total);
   }

@@ -23,10 +23,10 @@ async function* wholeLines(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Streams the lines of a file into a table, over as many connections as there are servers. */
+/** Streams the lines of a file into a table, over two connections to each server. */
 export async function sendLines(servers: LoadServers, table: string, columns: readonly string[], path: string) {
   const pieces = wholeLines(path);
-  const streams = servers.clients.map(async (client) => {
+  const streams = servers.streams.map(async (client) => {
     for (;;) {
       // A generator that is asked by several gives each piece to one of them.
       const { value, done } = await pieces.next();

@@ -22,6 +22,8 @@ const DROP_SETTINGS = { max_table_size_to_drop: "0", max_partition_size_to_drop:
 // What was taken away and is sent again would be taken for the first time.
 const MODERN_SETTINGS = { ...SETTINGS, insert_deduplicate: 0, mutations_sync: "2" } as const;
 const LOOK_EVERY_MS = 100;
+/** For each server. Each takes up to about 2 GB of its memory. */
+const STREAMS = 2;
 
 export type Row = readonly unknown[];
 
@@ -47,6 +49,11 @@ export class LoadServers {
 
   get clients(): ClickHouseServers["clients"] {
     return this.#servers.clients;
+  }
+
+  /** Connections that work beside each other: a statement keeps about one core of its server at work. */
+  get streams(): readonly ClickHouseClient[] {
+    return this.clients.flatMap((client) => Array<ClickHouseClient>(STREAMS).fill(client));
   }
 
   /** The table of all servers. */
