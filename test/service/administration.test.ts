@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -68,6 +68,8 @@ test.each([
   const database = new DatabaseSync(join(data, "ledger.db"));
   database.exec(sql);
   database.close();
+  // Whoever makes such a ledger seals it too.
+  rmSync(join(data, "ledger.db-seal"));
   for (const argv of [["credits"], ["verify"]]) {
     const { code, err, out } = await headcount("service", ...argv, "--data", data);
     expect([code, out]).toEqual([2, ""]);

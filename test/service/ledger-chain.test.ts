@@ -163,6 +163,33 @@ test("every flipped bit of a closed ledger's folder is found, also where it mean
   other.close();
 }, 300_000);
 
+test("every flipped bit in the log of a service that was killed is found", async () => {
+  const place = tempDir();
+  const store = await openSqliteStore({ path: join(place, "ledger.db"), now: () => NOW });
+  await life(store);
+  const folder = tempDir();
+  const ends = ["", "-wal", "-shm"];
+  const kept = ends.map((end) => [`ledger.db${end}`, readFileSync(join(place, `ledger.db${end}`))] as const);
+  await store.close();
+  const path = join(folder, "ledger.db");
+  const put = (): void => {
+    for (const [name, bytes] of kept) writeFileSync(join(folder, name), bytes);
+  };
+  put();
+  expect((await verifySqliteFile(path)).breaches).toEqual([]);
+  const log = kept[1]?.[1] ?? Buffer.alloc(0);
+  expect(log.length).toBeGreaterThan(100_000);
+  for (let trial = 0; trial < (LONG ? 1_000 : 60); trial += 1) {
+    const bit = trial < 8 ? trial * 31 : randomBit(trial, log.length * 8);
+    put();
+    const bytes = Buffer.from(log);
+    bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
+    writeFileSync(`${path}-wal`, bytes);
+    const { breaches } = await verifySqliteFile(path);
+    expect(breaches.join("\n"), `byte ${bit >> 3}`).toMatch(/ledger\.db-wal is damaged at frame \d+ of \d+/);
+  }
+}, 300_000);
+
 const REPLY = replyDigest(["h", 200, "{}", "another"]);
 /** Each leaves sums, constraints and digests of its own row in order: only the chain can tell. */
 const REWRITTEN: readonly (readonly [what: string, sql: string, breach: RegExp])[] = [

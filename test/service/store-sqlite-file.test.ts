@@ -1,5 +1,15 @@
 import { spawn } from "node:child_process";
-import { chmodSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
@@ -73,7 +83,11 @@ describe("the ledger's file", () => {
     const database = new DatabaseSync(path);
     database.exec("PRAGMA user_version = 99");
     database.close();
+    const before = readFileSync(path);
     await expect(open()).rejects.toThrow(/schema 99.*Upgrade headcount/);
+    // A downgrade that is refused leaves it as it is, with its seal.
+    expect(readFileSync(path).equals(before)).toBe(true);
+    expect(readdirSync(folder).sort()).toEqual(["ledger.db", "ledger.db-seal"]);
   });
 
   it("that is no database, a folder, or in no folder, is an error that names it", async () => {

@@ -67,6 +67,13 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   }
 }
 
+/** Nothing is written. @throws LedgerFormatError where the file is of another program, or of a newer version */
+export function assertKnown(database: DatabaseSyncInstance, path: string, steps: readonly Step[] = SQLITE_STEPS) {
+  const found = pragma(database, "user_version");
+  if (found !== 0 || pragma(database, "application_id") !== 0) assertOurs(database, path);
+  return stepsFrom(found, steps, path);
+}
+
 /** Several processes may do it at once. @throws Error where the file is of another program, or of a newer version */
 export function migrate(
   database: DatabaseSyncInstance,
@@ -74,12 +81,7 @@ export function migrate(
   now: number,
   migrations: readonly Step[] = SQLITE_STEPS,
 ): void {
-  const version = () => {
-    const found = pragma(database, "user_version");
-    const application = pragma(database, "application_id");
-    if (application !== 0 || found !== 0) assertOurs(database, path);
-    return stepsFrom(found, migrations, path);
-  };
+  const version = () => assertKnown(database, path, migrations);
   if (version().missing.length === 0) return;
   database.exec("BEGIN IMMEDIATE");
   try {

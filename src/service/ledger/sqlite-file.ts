@@ -9,6 +9,7 @@ import { type Row, runNow } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
 import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { verifyAll } from "./invariants.ts";
+import { logBreach } from "./log-check.ts";
 import { assertLedger, checkSqliteVersion, migrate } from "./schemas.ts";
 import { type BrokenPages, brokenPages } from "./seal.ts";
 import { Statements } from "./statements.ts";
@@ -36,17 +37,23 @@ export async function verifySqliteFile(path: string): Promise<Verified> {
       return { ...verified, notes: statSync(log, { throwIfNoEntry: false }) === undefined ? verified.notes : [] };
     }
   }
+  const cut = isFile(log) ? logBreach(path) : undefined;
+  const found = (verified: Verified): Verified => ({
+    ...verified,
+    breaches: [...(cut === undefined ? [] : [cut]), ...verified.breaches],
+    notes: [],
+  });
   if (statSync(`${path}-shm`, { throwIfNoEntry: false }) !== undefined) {
     const verified = await verifyOpened(path).catch((error: unknown) => {
       if (error instanceof StoreUnavailableError) return undefined;
       throw error;
     });
-    if (verified !== undefined) return { ...verified, notes: [] };
+    if (verified !== undefined) return found(verified);
   }
   const folder = mkdtempSync(join(tmpdir(), "headcount-verify-"));
   try {
     for (const end of ["", "-wal"]) copyFileSync(path + end, join(folder, `ledger.db${end}`));
-    return { ...(await verifyOpened(join(folder, "ledger.db"))), notes: [] };
+    return found(await verifyOpened(join(folder, "ledger.db")));
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -12,7 +12,7 @@ import { Instances } from "./instances.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { decide } from "./rules.ts";
-import { assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
+import { assertKnown, assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
 import { breakSeal, seal } from "./seal.ts";
 import { isFile, verifySnapshot } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
@@ -47,6 +47,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   try {
     checkSqliteVersion(database);
     database.exec("PRAGMA trusted_schema = OFF; PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1");
+    await whileBusy(patienceMs, () => assertKnown(database, options.path));
     await whileBusy(patienceMs, () => {
       breakSeal(options.path);
       database.exec("PRAGMA secure_delete = ON; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_size_limit = 4194304");

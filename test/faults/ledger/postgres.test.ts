@@ -6,6 +6,7 @@ import { HoldResolvedError, StoreUnavailableError } from "../../../src/service/l
 import { FreshCache } from "../../../src/service/ledger/fresh-cache.ts";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/ledger/postgres.ts";
+import { POSTGRES_VERSION } from "../../../src/service/ledger/schemas.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";
 import { LONG, report, seeded } from "./rig.ts";
@@ -315,7 +316,7 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await client.connect();
     await client.query(`UPDATE ${name}.schema_version SET version = 99`);
     await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 99 now.*Restart the service/);
-    await client.query(`UPDATE ${name}.schema_version SET version = 3`);
+    await client.query(`UPDATE ${name}.schema_version SET version = ${POSTGRES_VERSION}`);
     await client.end();
     expect((await store.hold(holdRequest(c(1)))).kind).toBe("held");
   });
