@@ -1,6 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
+import { parseCredits } from "../../src/contract/money.ts";
+import { createKey } from "../../src/service/data-folder.ts";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
 import { BIN, charged, spentBy, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -161,4 +163,23 @@ test("below --ask-over nobody is asked, within the cap", async () => {
   const other = await quoted(agent, 3, { country: "germany" });
   expect((await agent.call("buy", { quote_id: idOf(other) })).text).toContain("2 left");
   expect((await spentBy(u)).settled).toBe(3);
+});
+
+test("a key with a cap and scopes of its own is a wall, whatever the agent's cap is", async () => {
+  const maxCredits = parseCredits(5) ?? null;
+  const expiresAt = Date.now() + 7 * 86_400_000;
+  const bounds = { maxCredits, expiresAt, scopes: ["count", "search"] as const };
+  const { key } = await createKey(service.store, { ...bounds, name: "agent", mode: "live", now: Date.now });
+  u = user(service.url, key);
+  const agent = await start(["--max-credits", "1000"]);
+  expect((await agent.call("count_people", FRENCH)).failed).toBe(false);
+  expect((await agent.call("buy", { quote_id: idOf(await quoted(agent, 4)) })).data).toMatchObject({ credits: 4 });
+  for (const country of ["germany", "spain"]) {
+    const quote = await quoted(agent, 4, { country });
+    const bought = await agent.call("buy", { quote_id: idOf(quote) });
+    expect(bought.failed && /credits|cap/.test(bought.text), bought.text).toBe(true);
+  }
+  const company = await agent.call("enrich_company", { domain: "northwind.example" });
+  expect(company.failed, company.text).toBe(true);
+  expect(await spent()).toBeLessThanOrEqual(5);
 });

@@ -1,0 +1,76 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Agent, startAgent, YES } from "../support/agent.ts";
+import { user } from "../support/export.ts";
+import { type ForeignService, type Mishap, startForeignService } from "../support/foreign-service.ts";
+
+const CAP = 12;
+const LONG = process.env.HEADCOUNT_LONG === "1";
+
+interface Turn {
+  readonly country: string;
+  readonly profiles: number;
+  /** What befalls the paid calls of this turn, in their order; the others go well. */
+  readonly mishaps: readonly Mishap[];
+  readonly restart: boolean;
+}
+
+const turn: fc.Arbitrary<Turn> = fc.record({
+  country: fc.constantFrom("france", "spain", "peru"),
+  profiles: fc.integer({ min: 1, max: 6 }),
+  mishaps: fc.array(fc.constantFrom<Mishap>("drop", "cut", "402", "500", undefined), { maxLength: 3 }),
+  restart: fc.boolean(),
+});
+
+async function budgetOf(agent: Agent, one: ForeignService): Promise<void> {
+  const { spent, left } = (await agent.call("account")).data.budget as { spent: number; left: number };
+  // By the books of the service, which nobody here can see: never less told than charged, never more charged than allowed.
+  expect(one.charged()).toBeLessThanOrEqual(CAP);
+  expect(spent).toBeGreaterThanOrEqual(one.charged());
+  expect(left).toBeLessThanOrEqual(CAP - one.charged());
+}
+
+async function play(turns: readonly Turn[], idempotent: boolean): Promise<void> {
+  const one = await startForeignService({ people: 40, idempotent, maxPerPage: 4 });
+  const u = user(one.url, one.key);
+  const start = () =>
+    startAgent(u, ["--max-credits", String(CAP), "--per", "total", "--max-wait", "1"], { answer: YES });
+  let agent = await start();
+  try {
+    for (const { country, mishaps, profiles, restart } of turns) {
+      if (restart) {
+        await agent.close();
+        agent = await start();
+      }
+      const begun = one.paidCalls();
+      one.options.mishap = (call) => mishaps[call - begun - 1];
+      const quote = await agent.call("quote", { kind: "people", filters: { country }, profiles });
+      expect(quote.failed, quote.text).toBe(false);
+      const bought = await agent.call("buy", { quote_id: quote.data.quote_id });
+      if (bought.failed) expect(bought.text).not.toMatch(/bug in headcount|\n\s+at /);
+      else expect(bought.data).toMatchObject({ profiles: quote.data.profiles, complete: expect.any(Boolean) });
+      await budgetOf(agent, one);
+      const again = await agent.call("buy", { quote_id: quote.data.quote_id });
+      expect(again.failed).toBe(true);
+    }
+    one.options.mishap = () => undefined;
+    const { runs } = (await agent.call("runs")).data as { runs: { run: string; profiles: number }[] };
+    expect(runs.reduce((sum, { profiles }) => sum + profiles, 0)).toBeLessThanOrEqual(one.rowsSold());
+    for (const { run, profiles } of runs) {
+      const { data } = await agent.call("read_rows", { run, fields: ["id"], limit: 50 });
+      const ids = (data.rows as { id: unknown }[]).map(({ id }) => id);
+      expect(new Set(ids).size).toBe(profiles);
+    }
+    await budgetOf(agent, one);
+  } finally {
+    await agent.close();
+    await one.close();
+  }
+}
+
+test("whatever a service drops, charges and refuses, the budget holds by that service's own books", async () => {
+  await fc.assert(fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 5 }), fc.boolean(), play), {
+    numRuns: LONG ? 60 : 5,
+    endOnFailure: true,
+  });
+}, 600_000);
