@@ -426,8 +426,8 @@ __headcount_tree() {
     many='' ;;
   'service plan set')
     commands=''
-    flags='--data --store --account --name --per-minute --per-day --cost -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --account --name --per-minute --per-day --cost -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --account --name --per-minute --per-day --small-counts --cost -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --account --name --per-minute --per-day --small-counts --cost -c --connection --base-url --paging --jq --max-wait'
     many='--cost' ;;
   'service plan show')
     commands=''

@@ -1,5 +1,6 @@
 import { createServer, type Server } from "node:http";
 import type { FastifyRequest } from "fastify";
+import type { Registry } from "prom-client";
 import { creditsToNumber, ZERO } from "../contract/money.ts";
 import { CLIENT_GONE } from "./call.ts";
 import { needed } from "./missing-package.ts";
@@ -8,6 +9,8 @@ export interface Metrics {
   readonly host: string;
   readonly port: number;
   observe(request: FastifyRequest, status: number, ms: number): void;
+  /** @param key only to tell how many they are */
+  readonly smallCount: (key: string, isAnswered: boolean) => void;
   close(): Promise<void>;
 }
 
@@ -17,7 +20,10 @@ export interface Metrics {
  * @throws MissingPackageError where prom-client is not installed
  */
 export async function openMetrics(host: string, port: number): Promise<Metrics> {
-  const { Counter, Histogram, Registry, collectDefaultMetrics } = await needed("prom-client", import("prom-client"));
+  const { Counter, Gauge, Histogram, Registry, collectDefaultMetrics } = await needed(
+    "prom-client",
+    import("prom-client"),
+  );
   const registry = new Registry();
   collectDefaultMetrics({ register: registry });
   const requests = new Counter({
@@ -45,6 +51,7 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
     labelNames: ["call"],
     registers: [registry],
   });
+  const smallCount = smallCountsIn(registry, { Counter, Gauge });
   const server = createServer((request, response) => {
     if (isLoopback(host) && !isLoopback((request.headers.host ?? "").replace(/:\d+$/, ""))) {
       response.writeHead(421).end();
@@ -75,11 +82,37 @@ export async function openMetrics(host: string, port: number): Promise<Metrics> 
       charged.inc({ call: name, mode: call.key?.mode ?? "live" }, credits);
       if (status === CLIENT_GONE) unanswered.inc({ call: name }, credits);
     },
+    smallCount,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve());
         server.closeAllConnections();
       }),
+  };
+}
+
+function smallCountsIn(
+  registry: Registry,
+  { Counter, Gauge }: Pick<typeof import("prom-client"), "Counter" | "Gauge">,
+): Metrics["smallCount"] {
+  const small = new Counter({
+    name: "headcount_small_counts_total",
+    help: "Counts of few people by keys whose plan bounds them",
+    labelNames: ["outcome"],
+    registers: [registry],
+  });
+  const refused = new Set<string>();
+  new Gauge({
+    name: "headcount_small_count_keys",
+    help: "Keys that were refused a count of few people since the start",
+    registers: [registry],
+    collect() {
+      this.set(refused.size);
+    },
+  });
+  return (key, isAnswered) => {
+    small.inc({ outcome: isAnswered ? "answered" : "refused" });
+    if (!isAnswered) refused.add(key);
   };
 }
 

@@ -27,11 +27,13 @@ import {
   readSearch,
   refuseQuery,
 } from "./requests.ts";
+import type { SmallCounts } from "./small-counts.ts";
 import { LEFT_OUT } from "./suppressed.ts";
 
 export interface RouteOptions {
   readonly store: Store;
   readonly admission: Admission;
+  readonly smallCounts: SmallCounts;
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly maxDepth: number | undefined;
   readonly now: () => number;
@@ -100,11 +102,12 @@ function costsToNumbers(costs: Plan["costs"]): AccountResult["costs"] {
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryOf(request));
   const { canonical, filters } = readCount(jsonBody(request));
-  const { key } = admitted(request);
+  const { account, key } = admitted(request);
   const magic = magicOf(key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { counts } = await options.dataset(key.mode);
   const counted = await counts.count(filters, canonical, options.timeouts.work);
+  options.smallCounts.tell(key, account.plan, counted.count);
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": counted.version }, body };
@@ -113,7 +116,7 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
 async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryOf(request));
   const { filters, question } = readFacets(jsonBody(request));
-  const { key } = admitted(request);
+  const { account, key } = admitted(request);
   const magic = magicOf(key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { engine } = await options.dataset(key.mode);
@@ -122,13 +125,14 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
     version,
     result: await facetsOf(engine, { filters, question }, limits),
   }));
+  options.smallCounts.tell(key, account.plan, result.count);
   const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": version }, body };
 }
 
 async function search(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
   refuseQuery(queryOf(request));
-  const { key } = admitted(request);
+  const { account, key } = admitted(request);
   const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
   const idempotency = idempotencyOf(request, `${canonical}\n${pagingIdentity(paging)}`);
   const { engine, suppressed } = await options.dataset(key.mode);
@@ -138,6 +142,8 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
     onOneVersion(engine, async (version) => {
       checkCursorVersion(paging, version);
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
+      // Nothing is charged for it, and it says as much as a count does.
+      if (page.total === 0) options.smallCounts.tell(key, account.plan, 0);
       return boughtPage(page, paging, version, canonical, "/v1/person/search");
     });
   return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, suppressed, work, magic });

@@ -18,6 +18,7 @@ import { needed } from "./missing-package.ts";
 import { type ServiceOptions, TIMEOUTS } from "./options.ts";
 import { addPublicPages } from "./public-pages.ts";
 import { addRoutes } from "./routes.ts";
+import { SmallCounts } from "./small-counts.ts";
 import { openTelemetry, type Telemetry } from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
 
@@ -55,6 +56,8 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const admission = new Admission(store, limiter);
   const connections = new Connections(options.maxConnections ?? 4_096);
   const watchers = await openWatchers(options);
+  const smallCounts = new SmallCounts({ ...clocks, store, onAsked: watchers.metrics?.smallCount });
+  await smallCounts.load();
   const hasConsole = options.console !== undefined && (await isConsoleBuilt());
   const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
   const app = new App({
@@ -75,14 +78,14 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   });
   const { maxDepth } = options;
   const { now } = clocks;
-  addRoutes(app.http, { store, admission, dataset, maxDepth, now, sleep, timeouts });
+  addRoutes(app.http, { store, admission, smallCounts, dataset, maxDepth, now, sleep, timeouts });
   addKeyPage(app.http, admission, store);
   addPublicPages(app.http, {
     engine: options.engine,
     store,
     notFound: (request, reply) => app.answerUnrouted(request, reply),
   });
-  const consoleParts = { ...clocks, store, engine: options.engine, dataset, limiter, maxDepth, sleep };
+  const consoleParts = { ...clocks, store, engine: options.engine, dataset, limiter, smallCounts, maxDepth, sleep };
   const browser =
     recent === undefined
       ? undefined
@@ -110,7 +113,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
   const unfollow =
     options.tls === undefined ? undefined : followTls(app.http.server, options.tls, clocks.now, watchers.log);
-  const parts = { limiter, ...watchers, browser, unfollow, drainMs: timeouts.drain };
+  const parts = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
   // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
   return running(app, addressOf(host, portOf(app), scheme), { ...parts, look });
 }
@@ -130,6 +133,7 @@ const openWatchers = async ({ log, metricsHost, metricsPort, telemetry }: Servic
 
 interface Closing extends Watchers {
   readonly limiter: RateLimiter;
+  readonly smallCounts: SmallCounts;
   readonly browser: ServedConsole | undefined;
   /** Looks at renewed TLS files no more. */
   readonly unfollow: (() => void) | undefined;
@@ -140,9 +144,9 @@ interface Closing extends Watchers {
 const portOf = (app: App): number => (app.http.server.address() as AddressInfo).port;
 
 function running(app: App, url: string, parts: Closing): RunningService {
-  const { browser, limiter, log, look, metrics } = parts;
+  const { browser, log, look, metrics } = parts;
   const flushing = setInterval(() => {
-    limiter.flush().catch((error: unknown) => log.fault("flush", error));
+    flushAll(parts).catch((error: unknown) => log.fault("flush", error));
     look();
   }, FLUSH_MS);
   flushing.unref();
@@ -154,7 +158,7 @@ function running(app: App, url: string, parts: Closing): RunningService {
     consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
     metricsUrl: metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
     inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
-    flush: () => limiter.flush(),
+    flush: () => flushAll(parts),
     close() {
       clearInterval(flushing);
       closed ??= drain(app, parts);
@@ -163,10 +167,12 @@ function running(app: App, url: string, parts: Closing): RunningService {
   };
 }
 
-async function drain(
-  { http, lifecycle }: App,
-  { browser, drainMs, limiter, log, metrics, telemetry, unfollow }: Closing,
-): Promise<void> {
+const flushAll = async ({ limiter, smallCounts }: Pick<Closing, "limiter" | "smallCounts">): Promise<void> => {
+  await Promise.all([limiter.flush(), smallCounts.flush()]);
+};
+
+async function drain({ http, lifecycle }: App, closing: Closing): Promise<void> {
+  const { browser, drainMs, log, metrics, telemetry, unfollow } = closing;
   log.event("draining");
   unfollow?.();
   lifecycle.draining = true;
@@ -181,7 +187,7 @@ async function drain(
     clearInterval(idle);
     clearTimeout(cut);
     // Where the counters cannot be written the rest is closed all the same, and the caller learns of it.
-    await limiter.flush().finally(() => Promise.all([metrics?.close(), telemetry?.close()]));
+    await flushAll(closing).finally(() => Promise.all([metrics?.close(), telemetry?.close()]));
     log.event("stopped");
   }
 }

@@ -225,7 +225,7 @@ describe("what the built program prints with --json fits its schema", () => {
     await of("credits remove", "1");
     await of("credits show");
     await of("plan show");
-    await of("plan set", "--per-minute", "1000", "--cost", "person_search=0.25");
+    await of("plan set", "--per-minute", "1000", "--cost", "person_search=0.25", "--small-counts", "5");
     await of("link");
     await of("suppress add", "network.example/in/ada");
     writeFileSync(u.file("people.txt"), "network.example/in/bob\n");

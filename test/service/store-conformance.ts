@@ -376,6 +376,15 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           { keyId: "a", day, count: 5 },
           { keyId: "b", day, count: 1 },
         ]);
+        // Counts of few people are told apart from calls.
+        await Promise.all([store.recordSmallCounts([{ keyId: "a", day, count: 2 }]), store.recordSmallCounts([])]);
+        await store.recordSmallCounts([{ keyId: "a", day, count: 5 }]);
+        expect(await store.smallCountsOfDay(day)).toEqual([{ keyId: "a", day, count: 7 }]);
+        await store.setPlan(ACCOUNT, { smallCounts: 5 });
+        expect((await store.account(ACCOUNT))?.plan.smallCounts).toBe(5);
+        await store.setPlan(ACCOUNT, { smallCounts: null });
+        expect((await store.account(ACCOUNT))?.plan.smallCounts).toBeNull();
+        expect(await store.verify()).toEqual([]);
       });
     });
 

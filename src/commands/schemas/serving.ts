@@ -58,6 +58,7 @@ const plan: Described = {
     name: text,
     per_minute: whole,
     per_day: whole,
+    small_counts: said(maybe(whole), "counts of fewer people are bounded; null: none are"),
     costs: object({
       account: credits,
       person_count: credits,

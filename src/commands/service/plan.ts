@@ -14,6 +14,7 @@ interface SetOptions extends AccountOptions {
   readonly perMinute?: string;
   readonly perDay?: string;
   readonly cost?: readonly string[];
+  readonly smallCounts?: string;
 }
 
 /** Calls that have a price; account and count are free by contract. */
@@ -33,10 +34,12 @@ export function register(service: Command, context: Context): void {
     .option("--name <name>", "name of the plan")
     .option("--per-minute <n>", "calls a minute, per key")
     .option("--per-day <n>", "calls a day (UTC), per key")
+    .option("--small-counts <n>", "so few people make a count small: 100 of them a key and day; off: no bound")
     .option("--cost <call=credits...>", `price of a profile or match: ${PRICED.join(", ")}`)
     .examples(`
   $ headcount service plan set --per-minute 60 --per-day 5000
-  $ headcount service plan set --cost person_search=0.25 company_enrich=2`)
+  $ headcount service plan set --cost person_search=0.25 company_enrich=2
+  $ headcount service plan set --small-counts 5`)
     .does((options: SetOptions) => set(options, context));
   addAccountOptions(plan.command("show", { isDefault: true }))
     .summary("show limits and prices")
@@ -52,16 +55,21 @@ async function set(options: SetOptions, context: Context): Promise<void> {
     ...(name === undefined ? {} : { name: nameOf(name) }),
     ...(perMinute === undefined ? {} : { perMinute: wholeNumber("--per-minute", 1, MAX_CALLS)(perMinute) }),
     ...(perDay === undefined ? {} : { perDay: wholeNumber("--per-day", 1, MAX_CALLS)(perDay) }),
+    ...(options.smallCounts === undefined ? {} : { smallCounts: smallOf(options.smallCounts) }),
     ...(Object.keys(costs).length === 0 ? {} : { costs }),
   };
   if (Object.keys(changes).length === 0) {
-    throw usageError("nothing to set", "give --per-minute, --per-day, --cost or --name");
+    throw usageError("nothing to set", "give --per-minute, --per-day, --cost, --small-counts or --name");
   }
   await withStore(options, context, async (store) => {
     await requireAccount(store, options.account, options);
     print(await store.setPlan(options.account, changes), options, new Printer(context, options));
   });
 }
+
+/** Counts of fewer people than that are small. */
+const smallOf = (text: string): number | null =>
+  text === "off" ? null : wholeNumber("--small-counts", 1, MAX_CALLS)(text);
 
 function readCost(text: string): [CostedCall, Credits] {
   const [call = "", price = ""] = text.split("=", 2);
@@ -86,13 +94,21 @@ async function show(options: AccountOptions, context: Context): Promise<void> {
 function print(plan: Plan, { account }: AccountOptions, printer: Printer): void {
   if (printer.json) {
     const costs = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(plan.costs[call])]));
-    printer.document({ account, name: plan.name, per_minute: plan.perMinute, per_day: plan.perDay, costs });
+    printer.document({
+      account,
+      name: plan.name,
+      per_minute: plan.perMinute,
+      per_day: plan.perDay,
+      small_counts: plan.smallCounts,
+      costs,
+    });
   } else {
     const calls = printer.terminal ? grouped : String;
     printer.lines([
       ["plan", harmless(plan.name)],
       ["calls a minute", calls(plan.perMinute)],
       ["calls a day", calls(plan.perDay)],
+      ...(plan.smallCounts === null ? [] : [["small counts below", calls(plan.smallCounts)]]),
       ...PRICED.map((call) => [call, formatCredits(plan.costs[call])]),
     ]);
   }

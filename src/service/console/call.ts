@@ -7,6 +7,7 @@ import type { ServedDataset } from "../datasets.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { KeyMode, Plan, Scope, Store, StoredKey } from "../ledger/ledger.ts";
 import type { RateLimiter } from "../limits.ts";
+import type { SmallCounts } from "../small-counts.ts";
 import type { Exports } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import type { RecentRequests } from "./recent.ts";
@@ -18,6 +19,7 @@ export interface ConsoleParts {
   readonly engine: Engine;
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
   readonly limiter: RateLimiter;
+  readonly smallCounts: SmallCounts;
   readonly sessions: Sessions;
   readonly exports: Exports;
   readonly recent: RecentRequests;

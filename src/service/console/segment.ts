@@ -55,12 +55,13 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
   { method: "DELETE", path: "/segments", roles: OWNERS, run: removeSegment },
 ];
 
-async function countNow(call: ConsoleCall, mode: KeyMode) {
+async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const { canonical, filters, text } = filtersOf(call);
   const { monotonic, workTimeoutMs } = call.parts;
   const start = monotonic();
   const { counts } = await call.parts.dataset(mode);
   const found = await counts.count(canonical, text, workTimeoutMs);
+  call.parts.smallCounts.tell(key, call.visitor.account.plan, found.count);
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
 
@@ -83,7 +84,7 @@ async function moneyOf(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
 async function count(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = counted(call, mode, "count");
-  const { asOf, cached, count: people, ms, version } = await countNow(call, mode);
+  const { asOf, cached, count: people, ms, version } = await countNow(call, mode, key);
   const { free } = await moneyOf(call, mode, key);
   const { credits, creditsNumber, requests } = quoteOf(call.visitor.account, people);
   return {
@@ -101,19 +102,21 @@ async function count(call: ConsoleCall) {
 
 async function facets(call: ConsoleCall) {
   const mode = modeOf(call);
-  counted(call, mode, "count");
+  const key = counted(call, mode, "count");
   const { body, parts } = call;
   const { mode: _, ...asked } = body;
   const request = readFacets(Buffer.from(JSON.stringify(asked)));
   const { engine } = await parts.dataset(mode);
   const limits = { facet: parts.facetTimeoutMs, work: parts.workTimeoutMs, now: parts.now };
-  return await onOneVersion(engine, () => facetsOf(engine, request, limits));
+  const told = await onOneVersion(engine, () => facetsOf(engine, request, limits));
+  parts.smallCounts.tell(key, call.visitor.account.plan, told.count);
+  return told;
 }
 
 async function quote(call: ConsoleCall) {
   const mode = modeOf(call);
   const key = counted(call, mode, "search");
-  const { count: people, filters, version } = await countNow(call, mode);
+  const { count: people, filters, version } = await countNow(call, mode, key);
   const { body, parts, visitor } = call;
   const profiles = Math.min(
     people,
@@ -325,8 +328,8 @@ async function listSegments({ parts, visitor }: ConsoleCall) {
 async function saveSegment(call: ConsoleCall) {
   const name = textOf(call.body.name, "name", 80);
   const mode = modeOf(call);
-  counted(call, mode, "count");
-  const { count: people, filters } = await countNow(call, mode);
+  const key = counted(call, mode, "count");
+  const { count: people, filters } = await countNow(call, mode, key);
   const segment = { name, filters: JSON.stringify(filters), count: people, countedAt: call.parts.now() };
   await call.parts.store.console.putSegment(call.visitor.account.id, segment);
   return { name, count: people };

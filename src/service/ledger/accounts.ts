@@ -12,7 +12,7 @@ import {
   STANDARD_PLAN,
 } from "./ledger.ts";
 
-export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs
+export const ACCOUNT_COLUMNS = `SELECT a.id, a.name, a.suspended_at, p.name AS plan, p.per_minute, p.per_day, p.costs, p.small_counts
   FROM accounts a JOIN plans p ON p.account_id = a.id`;
 
 export function storedAccount(row: Row): Account {
@@ -22,6 +22,7 @@ export function storedAccount(row: Row): Account {
     name: row.plan as string,
     perMinute: Number(row.per_minute),
     perDay: Number(row.per_day),
+    smallCounts: row.small_counts === null ? null : Number(row.small_counts),
     costs: costs as Record<CostedCall, Credits>,
   };
   const suspendedAt = row.suspended_at === null ? null : Number(row.suspended_at);
@@ -113,6 +114,10 @@ function checkPlan(plan: Plan): void {
       throw new RangeError(`the limit ${name} must be a whole number of at least 1, not ${value}`);
     }
   }
+  const { smallCounts } = plan;
+  if (smallCounts !== null && !(Number.isSafeInteger(smallCounts) && smallCounts > 0)) {
+    throw new RangeError(`small counts are of fewer than a whole number of people, at least 1, not ${smallCounts}`);
+  }
   for (const call of COSTED_CALLS) {
     if (plan.costs[call] < 0n) throw new RangeError(`the cost of ${call} cannot be negative`);
     if (plan.costs[call] <= MAX_PRICE) continue;
@@ -121,18 +126,20 @@ function checkPlan(plan: Plan): void {
 }
 
 /** Costs are kept as JSON with millionths as texts: no float on the way. */
-function* writePlan(accountId: string, { costs, name, perDay, perMinute }: Plan): Steps<void> {
+function* writePlan(accountId: string, { costs, name, perDay, perMinute, smallCounts }: Plan): Steps<void> {
   const texts = JSON.stringify(Object.fromEntries(COSTED_CALLS.map((call) => [call, costs[call].toString()])));
   yield* change(
-    `INSERT INTO plans (account_id, name, per_minute, per_day, costs) VALUES ($1, $2, $3, $4, $5)
+    `INSERT INTO plans (account_id, name, per_minute, per_day, costs, small_counts) VALUES ($1, $2, $3, $4, $5, $6)
      ON CONFLICT (account_id) DO UPDATE SET name = excluded.name, per_minute = excluded.per_minute,
-       per_day = excluded.per_day, costs = excluded.costs`,
-    ...[accountId, name, perMinute, perDay, texts],
+       per_day = excluded.per_day, costs = excluded.costs, small_counts = excluded.small_counts`,
+    ...[accountId, name, perMinute, perDay, texts, smallCounts],
   );
 }
 
+type CountTable = "call_counts" | "small_counts";
+
 /** One row a key and day, always in the same order: two processes then never wait for each other in a circle. */
-export function* recordCalls(counts: readonly DayCount[], at: number): Steps<void> {
+export function* addCounts(table: CountTable, counts: readonly DayCount[]): Steps<void> {
   const sums = new Map<string, DayCount>();
   for (const each of counts) {
     const id = `${each.day} ${each.keyId}`;
@@ -140,11 +147,16 @@ export function* recordCalls(counts: readonly DayCount[], at: number): Steps<voi
   }
   if (sums.size === 0) return;
   yield {
-    sql: `INSERT INTO call_counts (key_id, day, count) VALUES %
-          ON CONFLICT (day, key_id) DO UPDATE SET count = call_counts.count + excluded.count`,
+    sql: `INSERT INTO ${table} (key_id, day, count) VALUES %
+          ON CONFLICT (day, key_id) DO UPDATE SET count = ${table}.count + excluded.count`,
     types: ["text", "text", "bigint"],
     rows: [...sums].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, { count, day, keyId }]) => [keyId, day, count]),
   };
+}
+
+export function* recordCalls(counts: readonly DayCount[], at: number): Steps<void> {
+  if (counts.length === 0) return;
+  yield* addCounts("call_counts", counts);
   yield {
     sql: `INSERT INTO key_uses (key_id, used_at) VALUES %
           ON CONFLICT (key_id) DO UPDATE SET used_at = excluded.used_at WHERE key_uses.used_at < excluded.used_at`,

@@ -11,6 +11,8 @@ export interface Plan {
   readonly name: string;
   readonly perMinute: number;
   readonly perDay: number;
+  /** Counts of fewer people than that are small: a key gets so many a day and no more. Null: they are not bounded. */
+  readonly smallCounts: number | null;
   /** Credits per profile or match. */
   readonly costs: Readonly<Record<CostedCall, Credits>>;
 }
@@ -24,6 +26,7 @@ export const STANDARD_PLAN: Plan = {
   name: "standard",
   perMinute: 600,
   perDay: 100_000,
+  smallCounts: null,
   costs: {
     account: credits(0n),
     person_count: credits(0n),
@@ -313,6 +316,9 @@ export interface Store extends Administration {
   /** Adds each `count` to its key's counter of that day (a difference, not a total), and notes that the key was used now. */
   recordCalls(counts: readonly DayCount[]): Promise<void>;
   callsOfDay(day: string): Promise<readonly DayCount[]>;
+  /** The same of counts of few people, where a plan bounds them. */
+  recordSmallCounts(counts: readonly DayCount[]): Promise<void>;
+  smallCountsOfDay(day: string): Promise<readonly DayCount[]>;
 
   /** Expires what dead processes left pending, as far as it is older; from then on by itself. Called with 0 at the start. @returns how many */
   recover(olderThanMs: number): Promise<number>;

@@ -3,7 +3,7 @@ import { type Credits, credits } from "../../contract/money.ts";
 import type { ConsoleStore } from "../console-store.ts";
 import { sameHash } from "../keys.ts";
 import type { PeopleStore } from "../people-store.ts";
-import { ACCOUNT_COLUMNS, recordCalls, storedAccount, storedCount } from "./accounts.ts";
+import { ACCOUNT_COLUMNS, addCounts, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { Administrator } from "./administrator.ts";
 import { headOf } from "./chain/check.ts";
 import { utcDay } from "./clock.ts";
@@ -181,6 +181,15 @@ export class LedgerStore extends Administrator implements Store {
     );
   }
 
+  recordSmallCounts(counts: readonly DayCount[]): Promise<void> {
+    return this.database.change("volatile", () => addCounts("small_counts", counts));
+  }
+
+  async smallCountsOfDay(day: string): Promise<readonly DayCount[]> {
+    const sql = "SELECT key_id, day, count FROM small_counts WHERE day = $1";
+    return (await this.database.read(sql, day)).map(storedCount);
+  }
+
   protected forget(): void {
     for (const remembered of [this.#keys, this.#accounts, this.#balances, this.#moneys]) remembered.drop();
   }
@@ -295,7 +304,9 @@ export class LedgerStore extends Administrator implements Store {
     let pruned = 0;
     for (let round = 0; round < PRUNE_ROUNDS && pruned === round * PRUNE_ROWS; round += 1) pruned += await some();
     await this.database.change("volatile", function* () {
-      yield* change("DELETE FROM call_counts WHERE day < $1", utcDay(now - KEEP_COUNTS_MS));
+      for (const table of ["call_counts", "small_counts"]) {
+        yield* change(`DELETE FROM ${table} WHERE day < $1`, utcDay(now - KEEP_COUNTS_MS));
+      }
       yield* instances.prune(now);
     });
     if (pruned > 0) await this.database.tidy();

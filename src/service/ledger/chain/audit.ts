@@ -24,7 +24,7 @@ export interface Acting {
 /** What can only be changed by an act: its rows, `id` first. What they are after it is digested into the chain. */
 export const THINGS = {
   account: "SELECT id, name, created_at, suspended_at FROM accounts",
-  plan: "SELECT account_id AS id, name, per_minute, per_day, costs FROM plans",
+  plan: "SELECT account_id AS id, name, per_minute, per_day, costs, small_counts FROM plans",
   key: `SELECT id, account_id, name, mode, prefix, hash, created_at, revoked_at, expires_at, scopes, origin FROM keys`,
   cap: "SELECT key_id AS id, cap FROM budgets",
 } as const;

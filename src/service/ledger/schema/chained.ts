@@ -53,7 +53,10 @@ export const TWINS: Readonly<Record<string, readonly string[]>> = {
   ],
   console_segments: ["account_id", "name", "filters", "count", "counted_at"],
   console_places: ["origin", "started_at"],
+  small_counts: ["key_id", "day", "count"],
 };
+/** Those that schema 3 has already. */
+const OLDER = Object.entries(TWINS).filter(([table]) => table !== "small_counts");
 
 export const twinOf = (columns: readonly string[]): string =>
   columns.map((column) => `COALESCE(CAST(${column} AS text), '-')`).join(" || '|' || ");
@@ -82,7 +85,7 @@ const ENTRY_CHECKS = `CHECK ((price IS NULL) = (sold IS NULL)),
     (kind = 'correction' AND amount < 0 AND hold_id IS NULL AND refund_of IS NULL)
   )`;
 
-const heads = (keyed: string): string => `
+const heads = ({ int, keyed }: Pick<typeof SQLITE, "int" | "keyed">): string => `
 CREATE TABLE chains (name text PRIMARY KEY, head text NOT NULL) ${keyed};
 INSERT INTO chains VALUES ('audit', '');
 ALTER TABLE balances ADD COLUMN head text NOT NULL DEFAULT '';
@@ -90,12 +93,17 @@ ALTER TABLE holds ADD COLUMN digest text;
 ALTER TABLE holds ADD COLUMN reply text;
 ALTER TABLE audit ADD COLUMN states text NOT NULL DEFAULT '{}';
 ALTER TABLE plans DROP COLUMN digest;
+ALTER TABLE plans ADD COLUMN small_counts ${int} CHECK (small_counts > 0);
+CREATE TABLE small_counts (
+  key_id text NOT NULL, day text NOT NULL, count ${int} NOT NULL CHECK (count >= 0), ${twin(TWINS.small_counts ?? [])},
+  PRIMARY KEY (day, key_id)
+) ${keyed};
 `;
 
 const copied = `id, ${ENTRY_COLUMNS.join(", ")}`;
 
 export const chainSqlite = (soFar: string) => ({
-  sql: `${heads(SQLITE.keyed)}
+  sql: `${heads(SQLITE)}
 CREATE TABLE entries_4 (
   id INTEGER PRIMARY KEY, account_id text NOT NULL, mode text NOT NULL,
   kind text NOT NULL CHECK (kind IN ('grant', 'charge', 'refund', 'correction')), amount INTEGER NOT NULL,
@@ -113,9 +121,7 @@ CREATE INDEX entries_account ON entries (account_id, mode, id);
 CREATE INDEX entries_refunds ON entries (refund_of) WHERE refund_of IS NOT NULL;
 DROP TRIGGER holds_resolve_once;
 DROP TRIGGER audit_append_only;
-${Object.entries(TWINS)
-  .map(([table, columns]) => withTwin(table, columns, soFar))
-  .join("")}`,
+${OLDER.map(([table, columns]) => withTwin(table, columns, soFar)).join("")}`,
   fill,
   after: `
 CREATE TRIGGER entries_new BEFORE INSERT ON entries
@@ -130,14 +136,12 @@ CREATE TRIGGER audit_append_only BEFORE UPDATE ON audit BEGIN SELECT RAISE (ABOR
 });
 
 export const chainPostgres = {
-  sql: `${heads(POSTGRES.keyed)}
+  sql: `${heads(POSTGRES)}
 ALTER TABLE entries DISABLE TRIGGER entries_append_only;
 ALTER TABLE audit DISABLE TRIGGER audit_append_only;
 DROP TRIGGER holds_resolve_once ON holds;
 ALTER TABLE entries DROP COLUMN digest, ADD COLUMN chain text;
-${Object.entries(TWINS)
-  .map(([table, columns]) => `ALTER TABLE ${table} ADD COLUMN ${twin(columns)};\n`)
-  .join("")}`,
+${OLDER.map(([table, columns]) => `ALTER TABLE ${table} ADD COLUMN ${twin(columns)};\n`).join("")}`,
   fill,
   after: `
 ALTER TABLE entries ALTER COLUMN chain SET NOT NULL;

@@ -1,0 +1,64 @@
+import { afterEach, expect, test } from "vitest";
+import { SMALL_COUNTS_A_DAY } from "../../src/service/small-counts.ts";
+import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+
+const open: TestService[] = [];
+afterEach(async () => {
+  for (const service of open.splice(0)) await service.close();
+});
+async function serve(options: TestServiceOptions): Promise<TestService> {
+  const service = await startTestService({ people: 300, ...options });
+  open.push(service);
+  return service;
+}
+
+const PLAN = { perMinute: 1_000_000, perDay: 1_000_000 };
+const nobody = { name: "nobody at all" };
+const count = (service: TestService, filters: unknown, key?: string) =>
+  service.call("/v1/person/count", { method: "POST", body: { filters }, ...(key === undefined ? {} : { key }) });
+
+async function askSmall(service: TestService, times: number): Promise<number[]> {
+  const statuses: number[] = [];
+  for (let n = 0; n < times; n++) statuses.push((await count(service, { ...nobody, connections_min: n })).status);
+  return statuses;
+}
+
+test("without the option every count is answered", async () => {
+  const service = await serve({ plan: PLAN });
+  expect(new Set(await askSmall(service, SMALL_COUNTS_A_DAY + 20))).toEqual(new Set([200]));
+});
+
+test("with it a key gets 100 small counts a day, whatever asks for them, and large ones go on", async () => {
+  let time = Date.UTC(2026, 0, 15, 12);
+  const clocks = { now: () => time, monotonic: () => time };
+  const service = await serve({ ...clocks, plan: { ...PLAN, smallCounts: 5 }, metricsPort: 0 });
+  expect(new Set(await askSmall(service, SMALL_COUNTS_A_DAY - 2))).toEqual(new Set([200]));
+  const facets = await service.call("/facets", { method: "POST", body: { filters: nobody, key: "country" } });
+  const search = await service.call("/v1/person/search", { method: "POST", body: { filters: nobody } });
+  expect([facets.status, search.status, search.json.credits_used]).toEqual([200, 200, 0]);
+  const refused = await count(service, nobody);
+  expect([refused.status, refused.headers.get("x-ratelimit-window"), refused.headers.get("retry-after")]).toEqual([
+    ...[429, "small-counts", String(12 * 3_600)],
+  ]);
+  expect(refused.json.detail[0]).toContain("fewer than 5 people");
+  for (const [path, body] of [
+    ["/facets", { filters: nobody, key: "country" }],
+    ["/v1/person/search", { filters: nobody }],
+  ] as const)
+    expect((await service.call(path, { method: "POST", body })).status).toBe(429);
+  expect((await count(service, {})).json.result.count).toBe(300);
+  const bought = await service.call("/v1/person/search", { method: "POST", body: { filters: {}, per_page: 1 } });
+  expect([bought.status, bought.json.credits_used]).toEqual([200, 1]);
+  // Another key of the account has its own.
+  expect((await count(service, nobody, service.testKey)).status).toBe(200);
+  const metrics = await (await fetch(service.metricsUrl ?? "")).text();
+  expect(metrics).toContain('headcount_small_counts_total{outcome="refused"} 3');
+  expect(metrics).toContain("headcount_small_count_keys 1");
+  await service.flush();
+  expect(await service.store.verify()).toEqual([]);
+  // A second process on the ledger knows; a new day begins anew.
+  const again = await serve({ ...clocks, ledger: service.ledger });
+  expect((await count(again, nobody, service.key)).status).toBe(429);
+  time += 13 * 3_600_000;
+  expect((await count(service, nobody)).status).toBe(200);
+});
