@@ -18,12 +18,27 @@ const BATCH = 4 << 20;
 /** What follows is an expression, whatever it begins with. */
 const WORDS_ONLY = ["--"];
 
+/** With what says where and how rows are printed, where a command has that. */
+interface JqOptions extends GlobalOptions {
+  readonly format?: string;
+  readonly output?: string;
+  readonly template?: string;
+}
+
 /** Sets `--jq` up for a command that is about to run. @throws CliError exit 2 where it can have no effect, or cannot be read */
-export async function beginJq(command: Command, { jq = "", json }: GlobalOptions, { stdout }: Context): Promise<void> {
+export async function beginJq(command: Command, options: JqOptions, { stdout }: Context): Promise<void> {
+  const { format, jq = "", json, output, template } = options;
   const path = pathOf(command);
   if (describedPath(path) === undefined)
     throw usageError(`headcount ${path} prints no JSON document that --jq could read`);
   if (json !== true) throw usageError("--jq goes with --json", `headcount ${path} --json --jq EXPR`);
+  if (output === undefined && (template !== undefined || !/^(nd)?json$/.test(format ?? "json"))) {
+    const given = template === undefined ? `--format ${format}` : "--template";
+    throw usageError(
+      `--jq reads JSON, and ${given} prints none`,
+      "--format json or ndjson, or -o FILE and the receipt",
+    );
+  }
   if (stdout instanceof JqOutput) await stdout.begin(jq);
 }
 
@@ -134,7 +149,8 @@ class Values {
     const batches: string[] = [];
     let batch = "";
     let from = 0;
-    for (const { index } of text.matchAll(/["\\[\]{}]|[^"\\[\]{}]+/g)) {
+    for (const { 0: token, index } of text.matchAll(/["\\[\]{}]|[^"\\[\]{}]+/g)) {
+      if (this.#depth === 0 && !/^(\s+|[[{])$/.test(token)) throw noJson();
       if (!this.#closes(text[index] ?? "")) continue;
       batch += `${this.#begun.join("")}${text.slice(from, index + 1)}\n`;
       this.#begun = [];
@@ -182,6 +198,9 @@ const failure = (stderr: string): CliError =>
     `--jq: ${harmless(words(stderr))}`,
     "headcount schema COMMAND says what there is; .a? and .[]? pass over what has it not",
   );
+
+const noJson = (): CliError =>
+  incomplete("jq_failed", "--jq: what the command printed is no JSON", "leave --jq out to see it");
 
 const tooLarge = (length: number): CliError =>
   incomplete(

@@ -22,6 +22,8 @@ test("what a command prints with --json goes through jq, also as lines and with 
   expect(lines.stdout).toBe("Sales\n".repeat(4));
   const file = await u.run([...SEARCH, "-o", "x.csv", "--jq", ".distinct"]);
   expect(file.stdout).toBe("4\n");
+  const csv = await u.run([...SEARCH, "-o", "y.csv", "--format", "csv", "--jq", ".output.format"]);
+  expect(csv.stdout).toBe("csv\n");
 });
 
 test("an expression that cannot be read costs nothing and asks for nothing", async () => {
@@ -56,12 +58,16 @@ test("the failure of the command is told, after what it printed before", async (
 
 test.each([
   [["account", "--jq", ".plan"], "--jq goes with --json"],
+  [[...SEARCH, "--format", "csv", "--jq", "."], "--jq reads JSON, and --format csv prints none"],
+  [[...SEARCH, "--format", "ndjson.gz", "--jq", "."], "prints none"],
+  [[...SEARCH, "--template", "{{name}}", "--jq", "."], "--template prints none"],
   [["completion", "bash", "--json", "--jq", "."], "prints no JSON"],
   [["mcp", "install", "--client", "claude", "--json", "--jq", "."], "prints no JSON"],
 ])("%j is refused", async (argv, why) => {
   const { code, stderr, stdout } = await u.run(argv);
   expect([code, stdout]).toEqual([2, ""]);
   expect(stderr).toContain(why);
+  expect(runIds(u)).toEqual([]);
 });
 
 test("help is help", async () => {

@@ -92,6 +92,14 @@ describe("--jq on what is written", () => {
     },
   );
 
+  test.each(["id,name\n1,x\n", '"text"\n', "5", '{"a":1}\nx{"a":2}\n'])(
+    "%j is said to be no document",
+    async (text) => {
+      const { exitCode, message } = failure(await through(".", [text]).catch((e) => e));
+      expect([exitCode, message]).toEqual([5, "--jq: what the command printed is no JSON"]);
+    },
+  );
+
   test("a failure in the middle of lines is one, though the last of them goes well", async () => {
     const error = failure(await through(".a", ['{"a":1}\n["x"]\n{"a":2}\n']).catch((e) => e));
     expect([error.code, error.exitCode]).toEqual(["jq_failed", 5]);
