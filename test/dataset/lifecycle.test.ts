@@ -2,9 +2,11 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { access, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import type { DuckDBConnection } from "@duckdb/node-api";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
 import { type CanonicalFilters, checkFilters } from "../../src/contract/filters.ts";
+import { type BuildProgress, buildDataset } from "../../src/dataset/build/build.ts";
 import {
   ensureSample,
   generateDataset,
@@ -122,6 +124,39 @@ test("a build that fails leaves nothing behind", async () => {
   await expect(build(folder, 1, -1)).rejects.toThrow(RangeError);
 });
 
+test.each(["read", "sort", "records"] as const)(
+  "a build that is interrupted while it is at: %s, leaves the old dataset",
+  async (phase) => {
+    const folder = join(await tempFolder(), "dataset");
+    const first = await build(folder, 200);
+    const interrupt = new AbortController();
+    const options = { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: interrupt.signal };
+    const onProgress = (progress: BuildProgress): void => {
+      if (progress.phase === phase) interrupt.abort(new Error("enough"));
+    };
+    await expect(generateDataset({ people: 60_000, seed: 3 }, { ...options, onProgress })).rejects.toThrow("enough");
+    expect((await readdir(folder)).sort()).toEqual(["CURRENT", "lock.db", `v-${first.version}`]);
+    const engine = await openDataset(folder, { resources: SMALL });
+    expect(engine.info()).toMatchObject({ version: first.version, people: 200 });
+    await engine.close();
+  },
+);
+
+test("a statement that would not end is interrupted", async () => {
+  const folder = join(await tempFolder(), "dataset");
+  const interrupt = new AbortController();
+  const stage = async (connection: DuckDBConnection): Promise<void> => {
+    const endless = connection.run(
+      "SELECT sum(a.range * b.range) FROM range(100_000_000) AS a, range(100_000_000) AS b",
+    );
+    interrupt.abort(new Error("enough"));
+    await endless;
+  };
+  const options = { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: interrupt.signal };
+  await expect(buildDataset({ name: "endless", version: "1", stage }, options)).rejects.toThrow("enough");
+  expect((await readdir(folder)).filter((name) => name !== "lock.db")).toEqual([]);
+});
+
 test("the same people and seed are the same dataset; another seed is another", async () => {
   const [a, b, c] = [await smallDataset(500, 5), await smallDatasetCopy(500, 5), await smallDataset(500, 6)];
   const records = async (engine: typeof a) => (await engine.people(ALL, { offset: 0, limit: 500 })).records;
@@ -134,7 +169,8 @@ test("people who do not fit into memory at once are sorted in parts, to the same
   const roomy = await smallDataset(45_000, 8);
   const folder = join(await tempFolder(), "dataset");
   const resources = { threads: 1, memoryBytes: 80 * 2 ** 20 };
-  await generateDataset({ people: 45_000, seed: 8 }, { datasetDir: folder, now: Date.now, sleep, resources });
+  const options = { datasetDir: folder, now: Date.now, sleep, resources, peopleAtOnce: 6_000 };
+  await generateDataset({ people: 45_000, seed: 8 }, options);
   const tight = await openDataset(folder, { resources: SMALL });
   expect(await tight.verify()).toEqual([]);
   for (let offset = 0; offset < 45_000; offset += 5_000) {

@@ -26,6 +26,8 @@ export interface BuildOptions {
   readonly resources?: Resources;
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly signal?: AbortSignal;
+  /** How many people are sorted in one part. Default: as many as the memory is enough for. */
+  readonly peopleAtOnce?: number;
   /** The folder of the list of people who are left out. Default: that of the dataset. */
   readonly suppression?: string;
   /** How many versions that were served before are kept to go back to. Default: {@link KEPT}. */

@@ -7,12 +7,14 @@ import { packedSql } from "../embedded/records.ts";
 import { LINK_KEY } from "./link-companies.ts";
 import { addressKey } from "./write-records.ts";
 
-/** Bytes for each person that is sorted: with less DuckDB's sort fails, spilling or not. More people are sorted in parts. */
-const SORT_BYTES = 4_096;
+/** Bytes of memory for each person that is sorted. DuckDB's sort spills, and fails at about a third of this; more people are sorted in parts. */
+const SORT_BYTES = 384;
 
 interface Sorting {
   /** What DuckDB may use. */
   readonly memoryBytes: number;
+  /** How many are sorted in one part. Default: as many as the memory is enough for. */
+  readonly peopleAtOnce?: number;
   readonly sleep: (ms: number) => Promise<void>;
   readonly onDone: (people: number) => void;
   readonly signal?: AbortSignal;
@@ -44,7 +46,7 @@ SELECT * FROM normal`;
   const order = `ORDER BY ${nullsLast([...SORT_KEYS, "id"])}`;
   const watched = (sql: string, from: number, to: number): Promise<void> =>
     runWatched(connection, sql, options.sleep, (part) => options.onDone(Math.floor(from + part * (to - from))));
-  const most = Math.floor(options.memoryBytes / SORT_BYTES);
+  const most = options.peopleAtOnce ?? Math.floor(options.memoryBytes / SORT_BYTES);
   if (people <= most) {
     await watched(`CREATE TABLE sorted_people AS ${rows} ${order}`, 0, people);
     return;
