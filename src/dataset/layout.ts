@@ -2,12 +2,14 @@ import { randomBytes } from "node:crypto";
 import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
+import { writeManifest } from "./manifest.ts";
 
 /*
  * A dataset folder:
  *   CURRENT        JSON {"version","folder","previous"}: which version is served, and the folders of those kept that were
  *                  served before it, last first; replaced by rename, so it is always whole
- *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, counts.bin, records.db, meta.json, in-use.db
+ *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, counts.bin, records.db, meta.json, in-use.db,
+ *                  manifest.sha256
  *   build-*        a version that is being written; nothing refers to it
  *   suppression/   the list of people who are left out (suppression.ts); left-out.json: whom of them a version is known to be without
  *   lock.db        one builder at a time; the lock is SQLite's, so it dies with the process that held it
@@ -150,6 +152,7 @@ export async function publish(datasetDir: string, draft: string, meta: DatasetMe
   const inUse = new DatabaseSync(join(draft, FILES.inUse));
   inUse.exec("CREATE TABLE readers (note TEXT); PRAGMA journal_mode = DELETE");
   inUse.close();
+  await writeManifest(draft);
   for (const name of await readdir(draft)) await syncPath(join(draft, name));
   await syncPath(draft);
   // A sample of another format may have the same name.

@@ -1,4 +1,4 @@
-import { readdir, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type DatasetMeta,
@@ -10,6 +10,7 @@ import {
   removeUnused,
   withBuildLock,
 } from "./layout.ts";
+import { checkManifest } from "./manifest.ts";
 
 /** A version of a dataset that is served, or was and is kept. */
 export interface KeptVersion extends DatasetMeta {
@@ -99,4 +100,31 @@ export async function dropPrevious({ datasetDir, signal, sleep }: VersionOptions
     await removeUnused(datasetDir);
   };
   await withBuildLock(datasetDir, sleep, work, signal);
+}
+
+/**
+ * Holds every byte of a dataset's folder against what was written: CURRENT, and the files of the version that is served and of those
+ * kept. Reads all of them, and writes nothing. @returns a sentence for each file that is hurt; undefined where there is no dataset
+ */
+export async function checkFiles(datasetDir: string): Promise<string[] | undefined> {
+  const current = join(datasetDir, "CURRENT");
+  try {
+    const pointer = await readPointer(datasetDir);
+    if (pointer === undefined) return undefined;
+    const problems: string[] = [];
+    if ((await readFile(current, "utf8")) !== `${JSON.stringify(pointer)}\n`)
+      problems.push(`${current} is not as it was written`);
+    for (const name of [pointer.folder, ...pointer.previous]) {
+      const folder = join(datasetDir, name);
+      const found = await checkManifest(folder);
+      problems.push(...found);
+      if (name !== pointer.folder || found.length > 0) continue;
+      const { version } = await readMeta(folder);
+      if (version !== pointer.version)
+        problems.push(`${current} names version ${pointer.version}, ${folder} is ${version}`);
+    }
+    return problems;
+  } catch (error) {
+    return [error instanceof Error ? error.message : String(error)];
+  }
 }

@@ -18,7 +18,7 @@ export function register(service: Command, context: Context): void {
   addFolderOptions(service.command("verify"))
     .summary("recompute the ledger's and the dataset's invariants")
     .description(
-      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach.",
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach.",
     )
     .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
     .does((options: FolderOptions) => run(options, context));
@@ -59,20 +59,24 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
 const soundness = ({ dataset, ledger }: Findings): boolean => (ledger?.length ?? 0) + (dataset?.length ?? 0) === 0;
 
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
+  const [{ datasetDir }, { openDataset }, { checkFiles }] = await Promise.all([
+    import("../../service/data-folder.ts"),
+    import("../../dataset/embedded/open.ts"),
+    import("../../dataset/versions.ts"),
+  ]);
+  const folder = datasetDir(dir);
+  const hurt = await checkFiles(folder);
+  if (hurt === undefined) return null;
   try {
-    const [{ datasetDir }, { openDataset }] = await Promise.all([
-      import("../../service/data-folder.ts"),
-      import("../../dataset/embedded/open.ts"),
-    ]);
-    const engine = await openDataset(datasetDir(dir));
+    const engine = await openDataset(folder);
     try {
-      return await engine.verify();
+      return [...hurt, ...(await engine.verify())];
     } finally {
       await engine.close();
     }
   } catch (error) {
-    if (error instanceof Error && error.name === "NoDatasetError") return null;
     // What is so damaged that it cannot be opened is a breach too, and hides none of the ledger.
+    if (hurt.length > 0) return hurt;
     if (error instanceof Error && error.name === "DatasetDamagedError") return [error.message];
     throw serviceError(error, dir);
   }

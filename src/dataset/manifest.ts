@@ -1,0 +1,54 @@
+import { createHash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { pipeline } from "node:stream/promises";
+
+/** In the form of sha256sum, so that it can be checked without us. */
+export const MANIFEST = "manifest.sha256";
+
+async function digestOf(path: string): Promise<string> {
+  const hash = createHash("sha256");
+  await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash);
+  return hash.digest("hex");
+}
+
+const lineOf = (digest: string, name: string): string => `${digest}  ${name}\n`;
+
+async function namesIn(folder: string): Promise<string[]> {
+  return (await readdir(folder)).filter((name) => name !== MANIFEST).sort();
+}
+
+/** Writes down what the finished files of a version are. */
+export async function writeManifest(folder: string): Promise<void> {
+  let text = "";
+  for (const name of await namesIn(folder)) text += lineOf(await digestOf(join(folder, name)), name);
+  await writeFile(join(folder, MANIFEST), text, { flush: true });
+}
+
+/** Holds every byte of a version against what was written; reads all of it. @returns a sentence for each file that is hurt */
+export async function checkManifest(folder: string): Promise<string[]> {
+  const problems: string[] = [];
+  const manifest = join(folder, MANIFEST);
+  let names: string[];
+  let text: string;
+  try {
+    names = await namesIn(folder);
+    text = await readFile(manifest, "utf8");
+  } catch (error) {
+    return [`${manifest} cannot be read: ${error instanceof Error ? error.message : String(error)}`];
+  }
+  const lines = new Set(text.split(/(?<=\n)/));
+  const known = new Map([...lines].map((line) => [line.slice(66, -1), line]));
+  for (const name of names) {
+    const path = join(folder, name);
+    const line = known.get(name);
+    if (line === undefined) problems.push(`${path} is not among what was written (${manifest})`);
+    else if (line !== lineOf(await digestOf(path), name))
+      problems.push(`${path} is not what was written: its SHA-256 is not that of ${manifest}`);
+    if (line !== undefined) lines.delete(line);
+  }
+  for (const line of lines)
+    problems.push(`${manifest} has a line of nothing that is there: ${JSON.stringify(line.slice(0, 120))}`);
+  return problems;
+}
