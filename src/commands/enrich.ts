@@ -1,14 +1,16 @@
 import { existsSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import { resolve } from "node:path";
+import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { shellWord } from "../contract/command-line.ts";
-import { echo, harmlessJson } from "../contract/text.ts";
+import { counted, echo, harmlessJson } from "../contract/text.ts";
 import { usageError } from "../errors.ts";
 import type { Command } from "../options.ts";
 import { JOINED } from "../output/join.ts";
 import { spokenValue } from "../output/table.ts";
 import { type ExportDeps, type ExportOptions, runExport } from "../purchase/purchase.ts";
+import { isSuppressedCompany } from "../purchase/unnamed.ts";
 import { type JsonRecord, parseExact } from "../render/values.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Printer } from "../terminal/printer.ts";
@@ -17,6 +19,7 @@ import { addCompanyOptions, type CompanyFlags, MAX_INPUT_BYTES, readCompanies } 
 import { addExportOptions, type ExportFlags, readExportOptions } from "./export-options.ts";
 import { inputName, readInput } from "./input.ts";
 import { checkPrefix, DEFAULT_PREFIX, readKept } from "./keep-input.ts";
+import { openStore } from "./runs/store.ts";
 import { buyParsed } from "./unattended.ts";
 
 export interface EnrichOptions extends ExportFlags, CompanyFlags {
@@ -89,7 +92,9 @@ async function parseKept(names: readonly string[], flags: EnrichOptions, context
   const text = await readInput(context, input, "companies", MAX_INPUT_BYTES);
   const by = flags.name === true ? "name" : flags.id === true ? "id" : null;
   const how = { column: flags.column ?? null, by, prefix: flags.prefix ?? DEFAULT_PREFIX } as const;
-  const { companies, keep, join } = await readKept(text, inputName(input), how);
+  const list = await openStore(context).suppression();
+  const isLeftOut = (company: CompanyQuery): boolean => isSuppressedCompany(company, list);
+  const { companies, keep, join, leftOut } = await readKept(text, inputName(input), how, isLeftOut);
   const toPipe =
     flags.output === undefined && flags.template === undefined && context.stdout.isTTY !== true && flags.json !== true;
   const implied = toPipe ? (join.json ? "ndjson" : "csv") : undefined;
@@ -100,7 +105,12 @@ async function parseKept(names: readonly string[], flags: EnrichOptions, context
   }
   await requireApart(input, view, context);
   const target: Target = { kind: "enrich", companies, keep };
-  return { target, flags, view, buy: (deps: ExportDeps) => runExport("enrich", target, view, deps) };
+  const told = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
+  const bought = (deps: ExportDeps) => {
+    if (leftOut > 0) deps.onNotice(told);
+    return runExport("enrich", target, view, deps);
+  };
+  return { target, flags, view, buy: bought };
 }
 
 /** @throws CliError exit 2 where something would take the place of the table itself */

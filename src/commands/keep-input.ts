@@ -12,6 +12,8 @@ const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
 
 export interface Kept {
   readonly companies: readonly CompanyQuery[];
+  /** Rows whose company is not asked for. */
+  readonly leftOut: number;
   readonly keep: Keep;
   readonly join: Join;
 }
@@ -35,9 +37,15 @@ export function checkPrefix(prefix: string): string {
 /**
  * A table of the caller's, each row with the company that it names; companies that several rows name are there once.
  * @param name of the file, for messages
+ * @param isLeftOut companies that are not asked for: their rows say that they are on the suppression list
  * @throws CliError exit 2 where it is no table, has no such column, or has columns that begin as ours do
  */
-export async function readKept(text: string, name: string, how: How): Promise<Kept> {
+export async function readKept(
+  text: string,
+  name: string,
+  how: How,
+  isLeftOut: (company: CompanyQuery) => boolean,
+): Promise<Kept> {
   const { column, by, prefix } = how;
   const json = /^\s*\{/.test(text);
   const table = json ? ofNdjson(text, name, column) : await ofCsv(text, name, column);
@@ -50,6 +58,7 @@ export async function readKept(text: string, name: string, how: How): Promise<Ke
   }
   const indexes = new Map<string, number>();
   const companies: CompanyQuery[] = [];
+  let leftOut = 0;
   const rows = table.rows.map((row): JoinRow => {
     const found = readCell(row.text, by);
     if (typeof found === "string") return { body: row.body, company: undefined, match: "not found", why: found };
@@ -58,17 +67,29 @@ export async function readKept(text: string, name: string, how: How): Promise<Ke
       return { body: row.body, company: undefined, match: "ambiguous", why };
     }
     const query = found as CompanyQuery;
+    if (isLeftOut(query)) {
+      leftOut++;
+      return { body: row.body, company: undefined, match: "suppressed", why: "it is on the suppression list" };
+    }
     const key = companyKey(query);
     const company = indexes.get(key) ?? companies.push(query) - 1;
     indexes.set(key, company);
     return { body: row.body, company, match: "found", why: "" };
   });
+  if (companies.length === 0 && leftOut > 0) {
+    throw usageError(
+      `${name} names no company but such as are on the suppression list; nothing was spent`,
+      "headcount suppress remove takes one off the list",
+      "suppressed",
+    );
+  }
   if (companies.length === 0) {
     throw usageError(`no row of ${name} names a company`, "choose another column with --column NAME");
   }
   const sha256 = createHash("sha256").update(text).digest("hex");
   return {
     companies,
+    leftOut,
     keep: { sha256, column, by, prefix },
     join: { text, columns: table.columns, rows, prefix, json },
   };

@@ -1,3 +1,4 @@
+import type { CompanyQuery } from "../client/types.ts";
 import type { Context } from "../context.ts";
 import { shellWord } from "../contract/command-line.ts";
 import { counted } from "../contract/text.ts";
@@ -5,7 +6,7 @@ import { CliError, usageError } from "../errors.ts";
 import type { Command } from "../options.ts";
 import { savedForm } from "../output/formats.ts";
 import { resumeExport } from "../purchase/purchase.ts";
-import { spokenTarget } from "../runs/plan.ts";
+import { companyKey, spokenTarget } from "../runs/plan.ts";
 import type { RunStore } from "../runs/run-store.ts";
 import { buy, type Purchase } from "./buy.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "./export-options.ts";
@@ -51,7 +52,11 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
     );
   }
   const keep = target.kind === "enrich" ? target.keep : undefined;
-  const join = keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep)).join;
+  // Who was left out when it began is asked for by no later session either.
+  const asked = new Set(target.kind === "search" ? [] : target.companies.map(companyKey));
+  const isLeftOut = (company: CompanyQuery): boolean => !asked.has(companyKey(company));
+  const join =
+    keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
   // "environment" is what a connection is called that variables alone make up.
   const connection = given.connection ?? (saved === "environment" ? undefined : saved);
   const flags = connection === undefined ? given : { ...given, connection };

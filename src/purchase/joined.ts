@@ -22,7 +22,7 @@ interface Checked {
   readonly canonical: CanonicalFilters;
 }
 
-type SearchTarget = Target & { readonly kind: "search" };
+export type SearchTarget = Target & { readonly kind: "search" };
 
 /** What a search is to buy: one segment where the several can be said as one, else their union without those of `except`. */
 export function searchTarget(segments: readonly Checked[], except: readonly Checked[]): SearchTarget {

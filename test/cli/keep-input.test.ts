@@ -262,7 +262,7 @@ test("every row has its company or a reason, and no company is there twice", asy
   await fc.assert(
     fc.asyncProperty(fc.array(site, { maxLength: 20 }), async (sites) => {
       const text = `Website\n${[...sites, "last.com"].map((one) => `"${one}"`).join("\n")}\n`;
-      const kept = await readKept(text, "t", { column: null, by: null, prefix: "hc_" });
+      const kept = await readKept(text, "t", { column: null, by: null, prefix: "hc_" }, () => false);
       const values = kept.companies.map(({ by, value }) => `${by} ${value}`);
       expect(new Set(values).size).toBe(values.length);
       for (const { company, match, why } of kept.join.rows) {

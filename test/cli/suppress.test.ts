@@ -99,6 +99,31 @@ describe("headcount suppress", () => {
     expect([company.code, company.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
   });
 
+  test("nor is who is named in a segment of several, or beside an exception", async () => {
+    const { me, one, other, third } = await buyer();
+    await ok(me, ["suppress", "add", one.network_url]);
+    writeFileSync(me.file("a.json"), JSON.stringify({ network_url: [one.network_url, other.network_url] }));
+    writeFileSync(me.file("b.json"), JSON.stringify({ network_url: third.network_url }));
+    writeFileSync(me.file("only.json"), JSON.stringify({ network_url: one.network_url }));
+    writeFileSync(me.file("not.json"), JSON.stringify({ seniority_level: "nobody has this" }));
+    const bought = async (...argv: string[]) => {
+      const { stdout, stderr } = await ok(me, ["search", ...argv, "--yes", "--fresh", "--format", "ndjson"]);
+      expect(stderr).toContain("1 person on the suppression list: named, and neither asked for nor paid");
+      const receipt = JSON.parse((await ok(me, ["runs", "show", "last", "--json"])).stdout) as { settled: number };
+      return [
+        rows(stdout)
+          .map(({ id }) => id)
+          .sort(),
+        receipt.settled,
+      ];
+    };
+    expect(await bought("-f", "a.json", "-f", "b.json")).toEqual([[other.id, third.id].sort(), 2]);
+    expect(await bought("-f", "only.json", "-f", "b.json")).toEqual([[third.id], 1]);
+    expect(await bought("-f", "a.json", "--except", "not.json")).toEqual([[other.id], 1]);
+    const alone = await me.run(["search", "-f", "only.json", "--except", "not.json", "--yes"]);
+    expect([alone.code, alone.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
+  });
+
   test("a company that is looked up, and the table it was looked up for", async () => {
     const me = user(service.url, service.key);
     const people = rows((await ok(me, ["search", "--all", "--limit", "60", "--yes", "--format", "ndjson"])).stdout);
@@ -114,6 +139,13 @@ describe("headcount suppress", () => {
       .trim()
       .split("\n")
       .map((line) => JSON.parse(line) as Record<string, unknown>);
+    expect(table.stderr).toContain("1 row with a company on the suppression list: neither asked for nor paid");
+    const spent = JSON.parse((await ok(me, ["runs", "show", "last", "--json"])).stdout) as { settled: number };
+    // The other one is owned already.
+    expect(spent.settled).toBe(0);
+    writeFileSync(me.file("only.csv"), `domain,own\n${hidden},1\n`);
+    const only = await me.run(["enrich", "only.csv", "--keep-input", "--yes", "--format", "ndjson"]);
+    expect([only.code, only.stderr]).toEqual([2, expect.stringContaining("nothing was spent")]);
     expect(Object.values(joined[0] ?? {})).toContain("suppressed");
     expect(Object.values(joined[0] ?? {}).filter((value) => value !== null)).toHaveLength(4);
     expect(Object.values(joined[1] ?? {})).toContain("found");
