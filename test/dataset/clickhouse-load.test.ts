@@ -4,8 +4,13 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { execPath } from "node:process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { suppressedName } from "../../src/contract/suppression.ts";
+import { NOBODY_SUPPRESSED, suppressedName } from "../../src/contract/suppression.ts";
 import { importDataset } from "../../src/dataset/build/import.ts";
+import { NO_MAP } from "../../src/dataset/build/import-map.ts";
+import { Load } from "../../src/dataset/clickhouse/load/load.ts";
+import { PartReader } from "../../src/dataset/clickhouse/load/parts.ts";
+import { LoadServers } from "../../src/dataset/clickhouse/load/servers.ts";
+import { LoadState } from "../../src/dataset/clickhouse/load/state.ts";
 import {
   type ClickHouseServers,
   connectClickHouse,
@@ -140,6 +145,16 @@ describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_
         await sleep(50);
       }
     }
+    const state = await LoadState.open(join(datasetDir, "load"));
+    if (state === undefined) throw new Error("no load was begun");
+    const scratch = join(datasetDir, "scratch");
+    const build = { datasetDir, now: Date.now, sleep, resources: SMALL };
+    const read = { input: given.input, map: NO_MAP, scratch, suppression: NOBODY_SUPPRESSED, build };
+    const reader = await PartReader.open(read);
+    const loading = new LoadServers(servers, state.version);
+    const load = new Load({ servers: loading, state, parts: await reader.plan(), reader, now: Date.now });
+    await expect(load.people()).rejects.toThrow(/stage_people_\w+ holds \d+ of \d+ rows/);
+    await reader.close();
     expect(plain(await loadFilesInto(servers, given, { datasetDir }))).toEqual(plain(given.report));
     await isServed(given);
 

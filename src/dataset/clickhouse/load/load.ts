@@ -2,6 +2,7 @@ import { appendFile, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { ClickHouseClient } from "@clickhouse/client";
 import type { BuildProgress } from "../../build/build.ts";
+import type { ImportKind } from "../../build/import-map.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
 import { deriveSql, linksSql, type Named } from "./companies.ts";
 import type { Part, PartReader } from "./parts.ts";
@@ -199,6 +200,7 @@ export class Load {
     const servers = this.#servers;
     const isDerived = !this.#options.parts.some(({ kind }) => kind === "companies");
     if (!this.#state.isDone("companies")) {
+      await this.#holdsParts("companies");
       const any = this.#anyRefused;
       if (isDerived) {
         await this.#again("companies");
@@ -243,6 +245,7 @@ export class Load {
   async people(): Promise<void> {
     const { rangeRows = RANGE_ROWS, onProgress } = this.#options;
     const servers = this.#servers;
+    await this.#holdsParts("people");
     const any = (await servers.number(`SELECT count() FROM ${this.#table("refused")}`)) > 0;
     const groups = (await servers.rows(groupsSql(this.#table, any))).map(groupOf);
     const total = groups.reduce((sum, { count }) => sum + count, 0);
@@ -297,6 +300,18 @@ export class Load {
   async giveUp(): Promise<void> {
     await this.drop();
     await this.#state.remove();
+  }
+
+  /** What a server lost since it was sent would be missing without a word. */
+  async #holdsParts(kind: ImportKind): Promise<void> {
+    const own = this.#options.parts.filter((part) => part.kind === kind);
+    const sent = own.map(({ number }) => this.#state.part(number)?.sent ?? 0);
+    // Without files of companies the table has those that are derived.
+    if (own.length > 0)
+      await this.#holds(
+        this.#table(kind),
+        sent.reduce((sum, rows) => sum + rows, 0),
+      );
   }
 
   async #holds(table: string, rows: number, condition = "1"): Promise<void> {
