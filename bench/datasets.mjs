@@ -43,15 +43,15 @@ export async function prepareDataFolder(people, folder) {
   cpSync(join(made, "dataset"), join(folder, "dataset"), { recursive: true, mode: 2 });
 }
 
-/** A service over a data folder, with a key, credits without end and no limits. */
-export async function startService(folder, { args = [] } = {}) {
+/** A service over a data folder, with a key, credits without end and no limits. @param options.node arguments of Node itself */
+export async function startService(folder, { args = [], node = [], extra = {} } = {}) {
   const env = userEnvironment(folder);
   const admin = (...words) => headcount(["service", ...words, "--data", folder], { env, capture: true });
   const { stdout } = await admin("keys", "create", "--name", "bench", "--json");
   const { key } = JSON.parse(stdout);
   await admin("credits", "add", "1000000000");
   await admin("plan", "set", "--per-minute", "1000000000", "--per-day", "1000000000");
-  const serve = [HEADCOUNT, "serve", "--port", "0", "--data", folder, "--json", "--quiet", ...args];
-  const { url, pid, stop } = await startServer(process.execPath, serve, { env });
+  const serve = [...node, HEADCOUNT, "serve", "--port", "0", "--data", folder, "--json", "--quiet", ...args];
+  const { url, pid, stop } = await startServer(process.execPath, serve, { env: { ...env, ...extra } });
   return { url, key, pid, stop, folder, env };
 }

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { monitorEventLoopDelay } from "node:perf_hooks";
 import { canonicaliser, generated } from "./datasets.mjs";
 import { closeAll, ROOT, scratch } from "./harness.mjs";
+import { watchOwnWork } from "./loop-watch.mjs";
 
 const CLIENTS = ["count", "count", "segment", "employees", "company", "count", "segment", "employees"];
 const RELOAD_MS = 5_000;
@@ -117,29 +118,4 @@ function twoVersions(from) {
     renameSync(join(folder, "CURRENT.new"), join(folder, "CURRENT"));
   };
   return { folder, point };
-}
-
-/** CPU that this thread took from one turn of the event loop to the next: what it waited for a core is not in it (Linux). */
-function watchOwnWork() {
-  const longest = [];
-  let before = ownCpu();
-  let stopped = false;
-  const look = () => {
-    const now = ownCpu();
-    longest.push(now - before);
-    longest.sort((a, b) => b - a).splice(5);
-    before = now;
-    if (!stopped) setImmediate(() => setTimeout(look, 1));
-  };
-  look();
-  return {
-    stop: () => {
-      stopped = true;
-      return longest;
-    },
-  };
-}
-
-function ownCpu() {
-  return Number(readFileSync(`/proc/self/task/${process.pid}/schedstat`, "latin1").split(" ")[0]) / 1e6;
 }

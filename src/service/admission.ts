@@ -1,10 +1,11 @@
 import type { FastifyRequest } from "fastify";
+import type { CanonicalFilters } from "../contract/filters.ts";
 import { type Credits, ZERO } from "../contract/money.ts";
 import type { Call } from "./call.ts";
 import { countOf } from "./incoming.ts";
 import { parseApiKey } from "./keys.ts";
 import type { Account, Scope, Store, StoredKey } from "./ledger/ledger.ts";
-import type { RateLimiter, RateState } from "./limits.ts";
+import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
 import { ended, Problem, suspended } from "./problem.ts";
 
 const CHALLENGE = { "www-authenticate": "Bearer" };
@@ -42,6 +43,12 @@ export class Admission {
     if (account.suspendedAt !== null) throw suspended();
     // Facets are counts of many values at once.
     if (call.name !== undefined) assertScope(key, call.name === "facets" ? "count" : call.name);
+  }
+
+  /** A free call with many values takes more of the minute (docs/service.md, Under load). */
+  weigh(call: Call, filters: CanonicalFilters): void {
+    const more = weightOf(filters) - 1;
+    if (more > 0 && call.key && call.account) call.rate = this.#limiter.weigh(call.key.id, call.account.plan, more);
   }
 
   /** The balance for an envelope; 0 where nobody is known. */

@@ -7,29 +7,30 @@ import { type Credits, ZERO } from "../contract/money.ts";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { echo } from "../contract/text.ts";
 import type { Admission } from "./admission.ts";
-import { VanishedError } from "./billing.ts";
 import { CLIENT_GONE, newCall } from "./call.ts";
 import type { Connections } from "./connections.ts";
 import type { RecentRequests } from "./console/recent.ts";
 import type { Cors } from "./cors.ts";
 import { problemOf } from "./failures.ts";
 import type { FaultPlan } from "./faults.ts";
-import { checkBodyHeaders } from "./incoming.ts";
+import { checkBodyHeaders, isLarge } from "./incoming.ts";
 import type { RateLimiter } from "./limits.ts";
 import { type ServiceLog, SILENT } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
 import type { ServiceOptions, Timeouts } from "./options.ts";
-import { Problem } from "./problem.ts";
+import { Problem, VanishedError } from "./problem.ts";
 import { refuseBytes } from "./refusal.ts";
 import { type Lifecycle, send } from "./reply.ts";
 import { API_ROUTES } from "./routes.ts";
 import type { Telemetry } from "./telemetry.ts";
 import type { TlsPair } from "./tls.ts";
+import type { Turns } from "./turns.ts";
 
 export interface AppParts {
   readonly fastify: typeof fastify;
   readonly admission: Admission;
   readonly limiter: RateLimiter;
+  readonly turns: Turns;
   readonly connections: Connections;
   readonly faults: FaultPlan;
   readonly latencyMs: number;
@@ -146,6 +147,7 @@ export class App {
       if (route === undefined) return undefined;
       request.call.name = route.name;
       await this.#enter(request);
+      if (isLarge(request.headers)) await this.#takeTurn(request, reply);
       // Who left meanwhile sends no body, and Fastify would wait for it without end.
       if (reply.raw.destroyed) throw new VanishedError("the client closed the connection");
       if (request.call.withheld) this.#askForBody(request, reply);
@@ -170,6 +172,14 @@ export class App {
       // A paid call goes on without its client until it is charged or given back.
       if (call.isAnswered || call.name === undefined || raw.writableFinished) this.lifecycle.report?.(request, reply);
     });
+  }
+
+  /** Reading and checking a large body keeps the event loop: those of one key wait for each other, unread. */
+  async #takeTurn({ call }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+    if (call.key === undefined) return;
+    const end = await this.#parts.turns.take("large", call.key.id);
+    if (raw.destroyed) end();
+    else raw.on("close", end);
   }
 
   #askForBody(request: FastifyRequest, reply: FastifyReply): void {

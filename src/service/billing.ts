@@ -11,7 +11,7 @@ import {
 import type { CostedCall } from "../contract/records.ts";
 import type { Answer, Call, Trace } from "./call.ts";
 import type { Account, Budget, HoldRequest, Settlement, Store, StoredKey } from "./ledger/ledger.ts";
-import { ended, invalid, Problem, suspended } from "./problem.ts";
+import { ended, invalid, Problem, suspended, VanishedError } from "./problem.ts";
 import type { SuppressedPeople } from "./suppressed.ts";
 
 /** What the work of a paid call brought. */
@@ -37,11 +37,6 @@ export interface Purchase {
   readonly work: () => Promise<Bought>;
   /** Whether there is nobody left to answer: then nothing is charged. */
   readonly vanished: () => boolean;
-}
-
-/** The client went away before the charge: nothing was charged and there is nobody to tell. */
-export class VanishedError extends Error {
-  override readonly name = "VanishedError";
 }
 
 /** After the charge it could not be learned whether it was committed. The stored reply decides, where there is one. */

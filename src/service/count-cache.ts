@@ -2,7 +2,6 @@ import type { LRUCache } from "lru-cache";
 import type { CanonicalFilters } from "../contract/filters.ts";
 import { COUNT_CACHE_SECONDS } from "../contract/records.ts";
 import type { Engine } from "../dataset/engine.ts";
-import { within } from "./deadline.ts";
 import { needed } from "./missing-package.ts";
 
 export interface Counted {
@@ -49,8 +48,8 @@ export class CountCache {
     return new CountCache(engine, clocks, entries);
   }
 
-  /** @param key canonical JSON of the filters @param workMs after which computing is given up with a DeadlineError */
-  async count(filters: CanonicalFilters, key: string, workMs: number): Promise<Counted> {
+  /** @param key canonical JSON of the filters. @returns what is known of the version that is served now */
+  async known(key: string): Promise<Counted | undefined> {
     await this.#engine.current?.();
     const { version } = this.#engine.info();
     if (version !== this.#version) {
@@ -58,11 +57,14 @@ export class CountCache {
       this.#running.clear();
       this.#version = version;
     }
-    const known = this.#entries.get(key);
-    return known ?? within(this.#running.get(key) ?? this.#begin(filters, key, version), workMs);
+    return this.#entries.get(key);
   }
 
-  #begin(filters: CanonicalFilters, key: string, version: string): Promise<Counted> {
+  /** @param key canonical JSON of the filters */
+  async count(filters: CanonicalFilters, key: string): Promise<Counted> {
+    const known = (await this.known(key)) ?? this.#running.get(key);
+    if (known !== undefined) return known;
+    const { version } = this.#engine.info();
     const computing = this.#compute(filters, key, version).finally(() => {
       if (this.#running.get(key) === computing) this.#running.delete(key);
     });

@@ -1,9 +1,9 @@
 import type { FastifyError } from "fastify";
 import { OutOfTimeError } from "../dataset/engine.ts";
-import { OutcomeUnknownError, VanishedError } from "./billing.ts";
+import { OutcomeUnknownError } from "./billing.ts";
 import { DeadlineError } from "./deadline.ts";
 import { bodyTooLarge, unsupportedMediaType } from "./incoming.ts";
-import { invalid, Problem } from "./problem.ts";
+import { invalid, Problem, VanishedError } from "./problem.ts";
 
 /** What a failure anywhere in a request is to the client (docs/contract.md, Errors). */
 export function problemOf(error: unknown): Problem {

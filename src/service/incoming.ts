@@ -22,6 +22,12 @@ export function queryOf({ raw }: FastifyRequest): string {
   return cut < 0 ? "" : url.slice(cut + 1).replace(/#.*$/s, "");
 }
 
+const LARGE_BODY_BYTES = 8_192;
+
+/** Whether a body takes so long to read and check that neighbours feel it, or does not say how long it is. */
+export const isLarge = (headers: IncomingHttpHeaders): boolean =>
+  headers["transfer-encoding"] !== undefined || Number(headers["content-length"] ?? 0) > LARGE_BODY_BYTES;
+
 /** Refuses by its headers a body that would not be read. Throws a 413 or 415 Problem. */
 export function checkBodyHeaders(headers: IncomingHttpHeaders): void {
   if (Number(headers["content-length"]) > MAX_BODY_BYTES) throw bodyTooLarge();

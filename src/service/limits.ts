@@ -1,3 +1,4 @@
+import type { CanonicalFilters } from "../contract/filters.ts";
 import type { DayCount, Plan, Store } from "./ledger/ledger.ts";
 
 const MINUTE_MS = 60_000;
@@ -6,6 +7,7 @@ const DAY_MS = 86_400_000;
 /** Calls a minute that the headers of a 401 speak of: the window of callers without a key, one per remote address. */
 export const ANONYMOUS_PER_MINUTE = 60;
 const MAX_ANONYMOUS_ADDRESSES = 10_000;
+const VALUES_A_CALL = 100;
 /** What another process counted is believed to be of this minute where it is known to be at most this old. */
 const RECENT_MS = 2_500;
 
@@ -75,6 +77,18 @@ export class RateLimiter {
       if (ofDay) ofDay.set(keyId, (ofDay.get(keyId) ?? 0) + 1);
       else this.#pending.set(windows.day, new Map([[keyId, 1]]));
     }
+    return this.#stateOf(windows, plan, time, allowed);
+  }
+
+  /** Takes more of the minute for a call that was let in, as far as there is more: it is never refused for its weight. */
+  weigh(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">, more: number): RateState {
+    const time = this.now();
+    const windows = this.#windows(keyId, time);
+    windows.inMinute = Math.max(windows.inMinute, Math.min(plan.perMinute, windows.inMinute + more));
+    return this.#stateOf(windows, plan, time, true);
+  }
+
+  #stateOf(windows: Windows, plan: Pick<Plan, "perMinute" | "perDay">, time: number, allowed: boolean): RateState {
     const minuteLeft = Math.max(0, plan.perMinute - windows.inMinute);
     const dayLeft = Math.max(0, plan.perDay - windows.inDay);
     return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)
@@ -184,3 +198,10 @@ export class RateLimiter {
 }
 
 const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+
+/** How much of the minute a free call takes: one for each hundred values begun. Addresses are looked up, and weigh nothing. */
+export function weightOf({ department = [], exact }: CanonicalFilters): number {
+  let values = department.length;
+  for (const [key, texts] of Object.entries(exact)) if (key !== "network_url") values += texts.length;
+  return Math.max(1, Math.ceil(values / VALUES_A_CALL));
+}

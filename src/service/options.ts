@@ -2,6 +2,7 @@ import type { Engine } from "../dataset/engine.ts";
 import type { PeopleFolders } from "../dataset/suppression.ts";
 import type { Fault } from "./faults.ts";
 import type { Store } from "./ledger/ledger.ts";
+import type { TurnBounds } from "./turns.ts";
 
 /** A `/v1` answer as it went out, for tests that hold every one of them against the published document. */
 export interface ObservedAnswer {
@@ -44,6 +45,8 @@ export interface ServiceOptions {
   readonly faults?: readonly Fault[];
   readonly latencyMs?: number;
   readonly timeouts?: Partial<Timeouts>;
+  /** How many calls the dataset works at, at once. */
+  readonly turns?: Partial<TurnBounds>;
   /** Open connections at most; for one more the longest idle one is closed. Default 4,096. */
   readonly maxConnections?: number;
   readonly observe?: (answer: ObservedAnswer) => void;
@@ -63,6 +66,8 @@ export interface Timeouts {
   readonly request: number;
   /** How often both are looked at: 1,000. */
   readonly check: number;
+  /** How long a call waits for its turn at the dataset, before a 503: 5,000. */
+  readonly turn: number;
   /** The dataset's part of one call: 30,000. */
   readonly work: number;
   /** The dataset's part of a facet, after which it is answered without values: 300. */
@@ -77,6 +82,7 @@ export const TIMEOUTS: Timeouts = {
   headers: 5_000,
   request: 10_000,
   check: 1_000,
+  turn: 5_000,
   work: 30_000,
   facet: 300,
   idle: 60_000,

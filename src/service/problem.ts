@@ -24,3 +24,8 @@ export const suspended = (): Problem =>
   new Problem(403, [
     "this account is suspended: its balance is kept, and nothing is sold until its operator resumes it",
   ]);
+
+/** The client went away before the charge: nothing was charged and there is nobody to tell. */
+export class VanishedError extends Error {
+  override readonly name = "VanishedError";
+}

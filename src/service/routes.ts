@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson } from "../contract/envelope.ts";
+import type { CanonicalFilters } from "../contract/filters.ts";
 import { creditsToNumber, ZERO } from "../contract/money.ts";
 import { type AccountResult, COSTED_CALLS, COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../contract/records.ts";
 import type { RecordPage } from "../dataset/engine.ts";
@@ -8,7 +9,6 @@ import { type Bought, type Purchase, purchase } from "./billing.ts";
 import type { Answer } from "./call.ts";
 import { segmentHash, writeCursor } from "./cursor.ts";
 import { onOneVersion, type ServedDataset } from "./datasets.ts";
-import { within } from "./deadline.ts";
 import { facetsOf } from "./facets.ts";
 import type { CallName } from "./faults.ts";
 import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
@@ -29,6 +29,7 @@ import {
 } from "./requests.ts";
 import type { SmallCounts } from "./small-counts.ts";
 import { LEFT_OUT } from "./suppressed.ts";
+import type { Turns } from "./turns.ts";
 
 export interface RouteOptions {
   readonly store: Store;
@@ -38,6 +39,7 @@ export interface RouteOptions {
   readonly maxDepth: number | undefined;
   readonly now: () => number;
   readonly timeouts: Pick<Timeouts, "work" | "facet">;
+  readonly turns: Turns;
   readonly sleep: (ms: number) => Promise<void>;
 }
 
@@ -60,8 +62,10 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
     app.route({
       url,
       method,
-      handler: async (request, reply) =>
-        send(request, reply, admitted(request).rate, await ENDPOINTS[name](request, options)),
+      handler: async (request, reply) => {
+        const answer = await ENDPOINTS[name](request, options);
+        return send(request, reply, admitted(request).rate, answer);
+      },
     });
   }
 }
@@ -106,7 +110,8 @@ async function count(request: FastifyRequest, options: RouteOptions): Promise<An
   const magic = magicOf(key, () => magicOfFilters(filters, false));
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { counts } = await options.dataset(key.mode);
-  const counted = await counts.count(filters, canonical, options.timeouts.work);
+  const counted =
+    (await counts.known(canonical)) ?? (await free(request, options, filters, () => counts.count(filters, canonical)));
   options.smallCounts.tell(key, account.plan, counted.count);
   const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
   const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
@@ -121,10 +126,12 @@ async function facets(request: FastifyRequest, options: RouteOptions): Promise<A
   if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
   const { engine } = await options.dataset(key.mode);
   const limits = { ...options.timeouts, now: options.now };
-  const { result, version } = await onOneVersion(engine, async (version) => ({
-    version,
-    result: await facetsOf(engine, { filters, question }, limits),
-  }));
+  const { result, version } = await free(request, options, filters, () =>
+    onOneVersion(engine, async (version) => ({
+      version,
+      result: await facetsOf(engine, { filters, question }, limits),
+    })),
+  );
   options.smallCounts.tell(key, account.plan, result.count);
   const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
   return { status: 200, headers: { "x-dataset-version": version }, body };
@@ -195,9 +202,23 @@ async function employees(request: FastifyRequest, options: RouteOptions): Promis
   });
 }
 
+/** Asks the dataset something that costs no credits, in the turn of the key. */
+function free<Result>(
+  request: FastifyRequest,
+  { admission, turns }: RouteOptions,
+  filters: CanonicalFilters,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { key } = admitted(request);
+  admission.weigh(request.call, filters);
+  return turns.run("free", key.id, work, () => isGone(request));
+}
+
+const isGone = ({ raw }: FastifyRequest): boolean => raw.socket.destroyed === true;
+
 function buy(
   request: FastifyRequest,
-  { sleep, store, timeouts }: RouteOptions,
+  { sleep, store, turns }: RouteOptions,
   order: Pick<Purchase, "costed" | "rows" | "idempotency" | "suppressed" | "work"> & {
     readonly magic: Magic | undefined;
   },
@@ -211,9 +232,9 @@ function buy(
     // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
     work: async () => {
       if (order.magic === "slow") await sleep(MAGIC_SLOW_MS);
-      return within(order.work(), timeouts.work);
+      return turns.run("paid", key.id, order.work, () => isGone(request));
     },
-    vanished: () => request.raw.socket.destroyed === true,
+    vanished: () => isGone(request),
   });
 }
 

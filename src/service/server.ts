@@ -21,6 +21,7 @@ import { addRoutes } from "./routes.ts";
 import { SmallCounts } from "./small-counts.ts";
 import { openTelemetry, type Telemetry } from "./telemetry.ts";
 import { followTls, readTls } from "./tls.ts";
+import { Turns } from "./turns.ts";
 
 export type { ObservedAnswer, ServiceOptions, Timeouts } from "./options.ts";
 
@@ -54,6 +55,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
   const admission = new Admission(store, limiter);
+  const turns = new Turns(options.turns ?? {}, timeouts);
   const connections = new Connections(options.maxConnections ?? 4_096);
   const watchers = await openWatchers(options);
   const smallCounts = new SmallCounts({ ...clocks, store, onAsked: watchers.metrics?.smallCount });
@@ -64,6 +66,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     fastify,
     admission,
     limiter,
+    turns,
     connections,
     faults: new FaultPlan(options.faults ?? [], options.random ?? Math.random),
     latencyMs: options.latencyMs ?? 0,
@@ -78,14 +81,24 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   });
   const { maxDepth } = options;
   const { now } = clocks;
-  addRoutes(app.http, { store, admission, smallCounts, dataset, maxDepth, now, sleep, timeouts });
+  addRoutes(app.http, { store, admission, smallCounts, dataset, maxDepth, now, sleep, timeouts, turns });
   addKeyPage(app.http, admission, store);
   addPublicPages(app.http, {
     engine: options.engine,
     store,
     notFound: (request, reply) => app.answerUnrouted(request, reply),
   });
-  const consoleParts = { ...clocks, store, engine: options.engine, dataset, limiter, smallCounts, maxDepth, sleep };
+  const consoleParts = {
+    ...clocks,
+    store,
+    engine: options.engine,
+    dataset,
+    limiter,
+    smallCounts,
+    maxDepth,
+    sleep,
+    turns,
+  };
   const browser =
     recent === undefined
       ? undefined
@@ -97,8 +110,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
               host,
               scheme,
               publicUrl: options.console?.publicUrl,
-              workTimeoutMs: timeouts.work,
-              facetTimeoutMs: timeouts.facet,
+              facetTimeouts: timeouts,
             },
             onFault: (id, error) => watchers.log.fault(id, error),
           }),

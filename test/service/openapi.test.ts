@@ -250,7 +250,9 @@ describe("every status of every path", () => {
       }),
     });
     const hasty = await startTestService({ people: 500, timeouts: { headers: 100, request: 100, check: 20 } });
-    const all = [service, faulty, poor, exhausted, suspended, held, hasty];
+    // Nobody's turn comes.
+    const busy = await startTestService({ people: 500, turns: { dataset: 0 }, timeouts: { turn: 5 } });
+    const all = [service, faulty, poor, exhausted, suspended, held, hasty, busy];
     const problems: string[] = [];
 
     async function call(at: TestService, path: string, method: string, init: object = {}): Promise<TestAnswer> {
@@ -280,6 +282,7 @@ describe("every status of every path", () => {
         await call(faulty, good, method, init);
         await call(exhausted, good, method, init);
         await call(suspended, good, method, init);
+        await call(busy, good, method, init);
         if (paid) {
           await call(poor, good, method, init);
           const headers = { "idempotency-key": `coverage-${path}` };

@@ -264,8 +264,8 @@ describe("connections", () => {
     expect(answers[0]?.headers.connection).not.toBe("close");
   });
 
-  const open = async (port: number): Promise<Socket> => {
-    const socket = connect(port, "127.0.0.1").on("error", () => undefined);
+  const open = async (port: number, localAddress = "127.0.0.1"): Promise<Socket> => {
+    const socket = connect({ port, host: "127.0.0.1", localAddress }).on("error", () => undefined);
     await once(socket, "connect");
     return socket;
   };
@@ -311,6 +311,25 @@ describe("connections", () => {
     release();
     expect((await answered)[0].toString()).toMatch(/^HTTP\/1\.1 200.*"count":300/s);
     for (const socket of [busy, third, idle[1]]) socket.destroy();
+  });
+
+  // Only Linux has the whole of 127.0.0.0/8 without being told.
+  test.runIf(process.platform === "linux")("no address crowds out another that holds fewer", async () => {
+    const small = await start({ maxConnections: 4 });
+    const ours = await open(small.port, "127.0.0.2");
+    expect(await ask(ours)).toBe("200");
+    const theirs: Socket[] = [];
+    for (let n = 0; n < 8; n += 1) {
+      const socket = await open(small.port);
+      expect(await ask(socket)).toBe("200");
+      theirs.push(socket);
+    }
+    // The longest idle of all was ours.
+    expect(await ask(ours)).toBe("200");
+    const second = await open(small.port, "127.0.0.2");
+    expect([await ask(second), await ask(ours)]).toEqual(["200", "200"]);
+    expect(theirs.filter((socket) => !socket.closed)).toHaveLength(2);
+    for (const socket of [ours, second, ...theirs]) socket.destroy();
   });
 });
 

@@ -202,6 +202,15 @@ export const RESPONSES: Readonly<Record<string, Response>> = {
   ServerError: errorResponse("A fault of the service. Never charged: retry, or report the request id.", {
     fault: failure("Server fault", ["internal error; nothing was charged"]),
   }),
+  Busy: errorResponse(
+    "The service is busy, and the call's turn among those of other keys did not come in time. Never charged: retry after `Retry-After`.",
+    {
+      busy: failure("Busy", [
+        "the service is busy: 40 free calls of this key wait for their turn; nothing was charged, retry in 5 s",
+      ]),
+    },
+    "Retry-After",
+  ),
   Malformed: errorResponse(
     "The bytes are no valid HTTP request. In the envelope as well, with the rate-limit headers of callers without a key.",
     { malformed: failure("Not HTTP", ["this is not a valid HTTP request"], 0) },

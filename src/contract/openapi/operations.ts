@@ -15,6 +15,8 @@ const EVERY_ERROR = {
   "431": "HeadersTooLarge",
   "500": "ServerError",
 } as const;
+/** Of calls that ask the dataset. */
+const BUSY = { "503": "Busy" } as const;
 const PAID_ERRORS = { "402": "PaymentRequired", "409": "Conflict" } as const;
 const BODY_ERRORS = {
   "413": "PayloadTooLarge",
@@ -141,7 +143,7 @@ const count = operation({
     examples: { count: envelope("A count", COUNT, 0) },
     headers: ["X-Dataset-Version"],
   },
-  errors: BODY_ERRORS,
+  errors: { ...BODY_ERRORS, ...BUSY },
 });
 
 const facets = operation({
@@ -166,7 +168,7 @@ const facets = operation({
     },
     headers: ["X-Dataset-Version"],
   },
-  errors: BODY_ERRORS,
+  errors: { ...BODY_ERRORS, ...BUSY },
 });
 
 const search = operation({
@@ -183,7 +185,7 @@ const search = operation({
     examples: { page: envelope("One person", [PERSON], 1), empty: envelope("Nobody matches", [], 0) },
     headers: PEOPLE_HEADERS,
   },
-  errors: { ...PAID_ERRORS, ...BODY_ERRORS },
+  errors: { ...PAID_ERRORS, ...BODY_ERRORS, ...BUSY },
 });
 
 const enrich = operation({
@@ -199,7 +201,7 @@ const enrich = operation({
     examples: { company: envelope("A match", COMPANY, 1) },
     headers: ["X-Dataset-Version"],
   },
-  errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS },
+  errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
 });
 
 const employees = operation({
@@ -215,7 +217,7 @@ const employees = operation({
     examples: { page: envelope("One person", [PERSON], 1), empty: envelope("Nobody", [], 0) },
     headers: PEOPLE_HEADERS,
   },
-  errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS },
+  errors: { ...PAID_ERRORS, ...LOOKUP_ERRORS, ...BUSY },
 });
 
 export const OPERATIONS: Readonly<Record<string, { readonly [method in HttpMethod]?: Operation }>> = {

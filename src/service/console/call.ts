@@ -1,4 +1,4 @@
-import { canonicalJson, checkFilters } from "../../contract/filters.ts";
+import { type CanonicalFilters, canonicalJson, checkFilters } from "../../contract/filters.ts";
 import { type Credits, creditsToNumber, parseCredits } from "../../contract/money.ts";
 import { COSTED_CALLS } from "../../contract/records.ts";
 import type { Engine } from "../../dataset/engine.ts";
@@ -6,8 +6,10 @@ import type { ConsoleRole } from "../console-store.ts";
 import type { ServedDataset } from "../datasets.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
 import type { KeyMode, Plan, Scope, Store, StoredKey } from "../ledger/ledger.ts";
-import type { RateLimiter } from "../limits.ts";
+import { type RateLimiter, weightOf } from "../limits.ts";
+import type { Timeouts } from "../options.ts";
 import type { SmallCounts } from "../small-counts.ts";
+import type { Turns } from "../turns.ts";
 import type { Exports } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import type { RecentRequests } from "./recent.ts";
@@ -25,9 +27,8 @@ export interface ConsoleParts {
   readonly recent: RecentRequests;
   readonly now: () => number;
   readonly monotonic: () => number;
-  readonly workTimeoutMs: number;
-  /** Milliseconds that a facet may take. */
-  readonly facetTimeoutMs: number;
+  readonly turns: Turns;
+  readonly facetTimeouts: Pick<Timeouts, "facet" | "work">;
   readonly maxDepth: number | undefined;
   /** `https://service.example` as browsers reach it. */
   readonly origin: string;
@@ -93,6 +94,17 @@ export function counted(call: ConsoleCall, mode: KeyMode, scope: Scope): StoredK
   throw new ConsoleRefusal(429, "rate_limited", `the plan's ${rate.limit} calls a ${rate.window} are used up`, {
     headers: { "retry-after": String(rate.retryAfter) },
   });
+}
+
+/** Asks the dataset what costs no credits, in the turn of the key. */
+export function inTurn<Result>(
+  { parts, visitor }: ConsoleCall,
+  { id }: StoredKey,
+  filters: CanonicalFilters,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  parts.limiter.weigh(id, visitor.account.plan, weightOf(filters) - 1);
+  return parts.turns.run("free", id, work);
 }
 
 /** @throws ConsoleRefusal 422 with what is wrong under each key */

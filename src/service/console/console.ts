@@ -3,6 +3,7 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 import { parseStrictJson } from "../../contract/strict-json.ts";
 import { addressOf } from "../address.ts";
 import { problemOf } from "../failures.ts";
+import { Problem } from "../problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { bad, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
@@ -163,7 +164,7 @@ function sendError(
   const refusal = error instanceof ConsoleRefusal ? error : undefined;
   const problem = refusal === undefined ? problemOf(error) : undefined;
   const status = refusal?.status ?? problem?.status ?? 500;
-  if (status >= 500) onFault(request.id, error);
+  if (status >= 500 && !(error instanceof Problem)) onFault(request.id, error);
   const body = {
     error: refusal?.message ?? problem?.detail.join("; ") ?? "internal error",
     code: refusal?.code ?? `status_${status}`,

@@ -12,6 +12,7 @@ import {
 } from "../ledger/ledger.ts";
 import type { RateLimiter } from "../limits.ts";
 import { Problem } from "../problem.ts";
+import type { Turns } from "../turns.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { buyPage, chargeOf, rowsOf } from "./pages.ts";
 
@@ -23,7 +24,7 @@ const WAIT_MS = 1_000;
 export interface ExportsOptions {
   readonly store: Store;
   readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
-  readonly workTimeoutMs: number;
+  readonly turns: Turns;
   readonly now: () => number;
   readonly monotonic: () => number;
   readonly limiter: Pick<RateLimiter, "take">;

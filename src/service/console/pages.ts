@@ -5,8 +5,8 @@ import { PER_PAGE_MAX } from "../../contract/records.ts";
 import { type Bought, purchase } from "../billing.ts";
 import { newCall } from "../call.ts";
 import { onOneVersion, type ServedDataset } from "../datasets.ts";
-import { within } from "../deadline.ts";
 import type { Account, Store, StoredKey, StoredReply } from "../ledger/ledger.ts";
+import type { Turns } from "../turns.ts";
 import { ConsoleRefusal } from "./guard.ts";
 
 export interface PageOrder {
@@ -25,7 +25,7 @@ export interface PageOrder {
 export interface PageOptions {
   readonly store: Store;
   readonly served: ServedDataset;
-  readonly workTimeoutMs: number;
+  readonly turns: Turns;
   readonly monotonic: () => number;
 }
 
@@ -66,7 +66,7 @@ export async function buyPage(order: PageOrder, options: PageOptions): Promise<S
     rows,
     suppressed,
     idempotency: { key: idempotencyKey, requestHash: createHash("sha256").update(identity).digest("hex") },
-    work: () => within(work(), options.workTimeoutMs),
+    work: () => options.turns.run("paid", key.id, work),
     vanished: () => false,
   });
 }

@@ -13,6 +13,7 @@ import {
   counted,
   EVERYBODY,
   filtersOf,
+  inTurn,
   MEMBERS,
   modeOf,
   OWNERS,
@@ -57,10 +58,10 @@ export const SEGMENT_ENDPOINTS: readonly ConsoleEndpoint[] = [
 
 async function countNow(call: ConsoleCall, mode: KeyMode, key: StoredKey) {
   const { canonical, filters, text } = filtersOf(call);
-  const { monotonic, workTimeoutMs } = call.parts;
+  const { monotonic } = call.parts;
   const start = monotonic();
   const { counts } = await call.parts.dataset(mode);
-  const found = await counts.count(canonical, text, workTimeoutMs);
+  const found = (await counts.known(text)) ?? (await inTurn(call, key, canonical, () => counts.count(canonical, text)));
   call.parts.smallCounts.tell(key, call.visitor.account.plan, found.count);
   return { ...found, filters, ms: Math.round((monotonic() - start) * 10) / 10 };
 }
@@ -107,8 +108,10 @@ async function facets(call: ConsoleCall) {
   const { mode: _, ...asked } = body;
   const request = readFacets(Buffer.from(JSON.stringify(asked)));
   const { engine } = await parts.dataset(mode);
-  const limits = { facet: parts.facetTimeoutMs, work: parts.workTimeoutMs, now: parts.now };
-  const told = await onOneVersion(engine, () => facetsOf(engine, request, limits));
+  const limits = { ...parts.facetTimeouts, now: parts.now };
+  const told = await inTurn(call, key, request.filters, () =>
+    onOneVersion(engine, () => facetsOf(engine, request, limits)),
+  );
   parts.smallCounts.tell(key, call.visitor.account.plan, told.count);
   return told;
 }

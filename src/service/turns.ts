@@ -1,0 +1,136 @@
+import { within } from "./deadline.ts";
+import { Problem, VanishedError } from "./problem.ts";
+
+/** Calls that are charged by what they bring, and those that never are, at the dataset; and large bodies, at the event loop. */
+export type TurnKind = "paid" | "free" | "large";
+
+export interface TurnBounds {
+  /** Calls that the dataset works at, at once: 16. */
+  readonly dataset: number;
+  /** Of one kind, of all keys: 16 paid, 3 free (one less than the least that the embedded dataset answers side by side), 2 large. */
+  readonly all: Readonly<Record<TurnKind, number>>;
+  /** Of one kind and key: 8 paid, 2 free, 1 large. */
+  readonly ofKey: Readonly<Record<TurnKind, number>>;
+  /** Calls of one key and kind that wait: 1,000. */
+  readonly waiting: number;
+}
+
+export const TURNS: TurnBounds = {
+  dataset: 16,
+  all: { paid: 16, free: 3, large: 2 },
+  ofKey: { paid: 8, free: 2, large: 1 },
+  waiting: 1_000,
+};
+
+/** The calls of one key and kind. */
+interface Lane {
+  readonly id: string;
+  readonly kind: TurnKind;
+  running: number;
+  /** What begins each of them, in the order in which they came. */
+  readonly waiting: Set<() => void>;
+}
+
+/** Who may ask the dataset next: keys take turns, so whoever asks for much waits for itself. */
+export class Turns {
+  readonly #bounds: TurnBounds;
+  readonly #patienceMs: number;
+  readonly #workMs: number;
+  /** The first of them has waited longest for its turn. */
+  readonly #lanes = new Map<string, Lane>();
+  readonly #running: Record<TurnKind, number> = { paid: 0, free: 0, large: 0 };
+
+  /** @param times.turn how long a call waits for its turn @param times.work how long the dataset may take from then on */
+  constructor(bounds: Partial<TurnBounds>, times: { readonly turn: number; readonly work: number }) {
+    this.#bounds = { ...TURNS, ...bounds };
+    this.#patienceMs = times.turn;
+    this.#workMs = times.work;
+  }
+
+  /** @param who the id of a key. @returns what ends the turn. @throws Problem 503 where it does not come in time */
+  async take(kind: TurnKind, who: string): Promise<() => void> {
+    const id = `${kind} ${who}`;
+    const lane = this.#lanes.get(id) ?? { id, kind, running: 0, waiting: new Set() };
+    this.#lanes.set(id, lane);
+    if (lane.waiting.size === 0 && this.#mayBegin(lane)) this.#begin(lane);
+    else await this.#wait(lane);
+    return () => this.#end(lane);
+  }
+
+  /**
+   * Asks the dataset in a turn, which lasts until the work has ended.
+   * @param isGone whether nobody waits for the answer any more: then nothing is begun
+   * @throws Problem 503; VanishedError; DeadlineError where the work takes too long; what the work throws
+   */
+  async run<Result>(
+    kind: "paid" | "free",
+    who: string,
+    work: () => Promise<Result>,
+    isGone: () => boolean = () => false,
+  ): Promise<Result> {
+    const end = await this.take(kind, who);
+    let working: Promise<Result>;
+    try {
+      if (isGone()) throw new VanishedError("the client closed the connection");
+      working = work();
+    } catch (error) {
+      end();
+      throw error;
+    }
+    working.then(end, end);
+    return within(working, this.#workMs);
+  }
+
+  #mayBegin({ kind, running }: Lane): boolean {
+    const { all, dataset, ofKey } = this.#bounds;
+    if (running >= ofKey[kind] || this.#running[kind] >= all[kind]) return false;
+    return kind === "large" || this.#running.paid + this.#running.free < dataset;
+  }
+
+  #begin(lane: Lane): void {
+    lane.running += 1;
+    this.#running[lane.kind] += 1;
+    this.#lanes.delete(lane.id);
+    this.#lanes.set(lane.id, lane);
+  }
+
+  #end(lane: Lane): void {
+    lane.running -= 1;
+    this.#running[lane.kind] -= 1;
+    if (lane.running === 0 && lane.waiting.size === 0) this.#lanes.delete(lane.id);
+    for (const next of this.#lanes.values()) {
+      const [first] = next.waiting;
+      if (first === undefined || !this.#mayBegin(next)) continue;
+      next.waiting.delete(first);
+      this.#begin(next);
+      first();
+      return;
+    }
+  }
+
+  #wait(lane: Lane): Promise<void> {
+    if (lane.waiting.size >= this.#bounds.waiting) throw this.#busy(lane);
+    return new Promise((resolve, reject) => {
+      const begin = (): void => {
+        clearTimeout(timer);
+        resolve();
+      };
+      const timer = setTimeout(() => {
+        reject(this.#busy(lane));
+        lane.waiting.delete(begin);
+      }, this.#patienceMs);
+      lane.waiting.add(begin);
+    });
+  }
+
+  #busy({ kind, waiting }: Lane): Problem {
+    const seconds = Math.max(1, Math.ceil(this.#patienceMs / 1_000));
+    return new Problem(
+      503,
+      [
+        `the service is busy: ${waiting.size} ${kind} calls of this key wait for their turn; nothing was charged, retry in ${seconds} s`,
+      ],
+      { "retry-after": String(seconds) },
+    );
+  }
+}
