@@ -79,39 +79,19 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
     recent,
     observe: options.observe,
   });
-  const { maxDepth } = options;
-  const { now } = clocks;
-  addRoutes(app.http, { store, admission, smallCounts, dataset, maxDepth, now, sleep, timeouts, turns });
+  const { engine, maxDepth } = options;
+  const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
+  addRoutes(app.http, { ...parts, admission, timeouts });
   addKeyPage(app.http, admission, store);
-  addPublicPages(app.http, {
-    engine: options.engine,
-    store,
-    notFound: (request, reply) => app.answerUnrouted(request, reply),
-  });
-  const consoleParts = {
-    ...clocks,
-    store,
-    engine: options.engine,
-    dataset,
-    limiter,
-    smallCounts,
-    maxDepth,
-    sleep,
-    turns,
-  };
+  addPublicPages(app.http, { engine, store, notFound: (request, reply) => app.answerUnrouted(request, reply) });
   const browser =
     recent === undefined
       ? undefined
       : await import("./console/console.ts").then(({ serveConsole }) =>
           serveConsole(app.http, {
-            ...consoleParts,
-            ...{
-              recent,
-              host,
-              scheme,
-              publicUrl: options.console?.publicUrl,
-              facetTimeouts: timeouts,
-            },
+            ...{ ...parts, engine, recent, host, scheme },
+            publicUrl: options.console?.publicUrl,
+            facetTimeouts: timeouts,
             onFault: (id, error) => watchers.log.fault(id, error),
           }),
         );
@@ -125,9 +105,9 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   }
   const unfollow =
     options.tls === undefined ? undefined : followTls(app.http.server, options.tls, clocks.now, watchers.log);
-  const parts = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
+  const closing = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
   // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
-  return running(app, addressOf(host, portOf(app), scheme), { ...parts, look });
+  return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
 }
 
 /** Who is told of every call. */
