@@ -1,6 +1,7 @@
 import { spawnSync } from "node:child_process";
 import { cpSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
+import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { parseCredits } from "../../src/contract/money.ts";
 import { suppressedName } from "../../src/contract/suppression.ts";
@@ -337,3 +338,62 @@ test("service data names what is kept, of how many people and how old", async ()
   await service.close();
   open.splice(0);
 });
+
+test("whatever is bought, asked again, forgotten, suppressed, imported and restarted: nobody who is gone comes out, and the ledger is sound", async () => {
+  const step = fc.oneof(
+    fc.record({ kind: fc.constant("buy" as const), what: fc.nat(2), order: fc.nat(3) }),
+    fc.record({
+      kind: fc.constantFrom("forget" as const, "suppress" as const),
+      what: fc.nat(9),
+      order: fc.constant(0),
+    }),
+    fc.record({
+      kind: fc.constantFrom("import" as const, "restart" as const),
+      what: fc.constant(0),
+      order: fc.constant(0),
+    }),
+  );
+  const segments = [{ department: "Sales" }, { country: "France" }, {}];
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { minLength: 4, maxLength: 8 }), async (steps) => {
+      const dir = await made();
+      let service = await serveFolder(dir);
+      const { key } = service;
+      const gone = new Set<string>();
+      const charged = new Map<string, unknown>();
+      try {
+        const ids = ["p_000000", "p_000003", "p_000006", "p_000001", CANARY.id];
+        for (const { kind, order, what } of steps) {
+          const id = ids[what % ids.length] ?? CANARY.id;
+          if (kind === "buy") {
+            const before = (await service.store.balance("default", "live")).balance;
+            const name = `${what}-${order}`;
+            const answer = await search({ ...service, key }, segments[what], name, 250);
+            expect(answer.status).toBe(200);
+            expect([...gone].filter((one) => answer.text.includes(`"${one}"`))).toEqual([]);
+            // Asked again it costs nothing, and says what it cost.
+            if (charged.has(name)) expect(answer.json.credits_used).toBe(charged.get(name));
+            const paid = Number(before - (await service.store.balance("default", "live")).balance) / 1e6;
+            expect(paid).toBe(charged.has(name) ? 0 : answer.json.credits_used);
+            charged.set(name, answer.json.credits_used);
+          } else if (kind === "forget") {
+            expect((await forget(dir, id, "--yes")).code).toBe(0);
+            gone.add(id);
+            expect(holding(dir, [`"${id}"`])).toEqual([]);
+          } else if (kind === "suppress") {
+            expect((await headcount("service", "suppress", "add", id, "--data", dir)).code).toBe(0);
+            gone.add(id);
+          } else if (kind === "import") await folderWithCanary(dir);
+          else {
+            await service.close();
+            service = await serveFolder(dir);
+          }
+        }
+        expect((await verify(dir)).out).toContain("ledger\tsound\ndataset\tsound\n");
+      } finally {
+        await service.close();
+      }
+    }),
+    { numRuns: 4, seed: 12 },
+  );
+}, 240_000);
