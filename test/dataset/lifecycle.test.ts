@@ -169,7 +169,7 @@ test("people who do not fit into memory at once are sorted in parts, to the same
   const roomy = await smallDataset(45_000, 8);
   const folder = join(await tempFolder(), "dataset");
   const resources = { threads: 1, memoryBytes: 80 * 2 ** 20 };
-  const options = { datasetDir: folder, now: Date.now, sleep, resources, peopleAtOnce: 6_000 };
+  const options = { datasetDir: folder, now: Date.now, sleep, resources, peopleAtOnce: 20_000 };
   await generateDataset({ people: 45_000, seed: 8 }, options);
   const tight = await openDataset(folder, { resources: SMALL });
   expect(await tight.verify()).toEqual([]);
