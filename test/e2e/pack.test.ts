@@ -65,6 +65,7 @@ describe("the package", () => {
         "CHANGELOG.md",
         "LICENSE",
         "README.md",
+        "SECURITY.md",
         "bin/headcount.js",
         "bin/package.json",
         "completions/_headcount",
