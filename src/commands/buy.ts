@@ -14,7 +14,7 @@ import { CliError, declined, EXIT, systemFailure, usageError } from "../errors.t
 import { formName } from "../output/formats.ts";
 import { isNarrowed, newIn } from "../purchase/owned.ts";
 import { type ExportDeps, type ExportOptions, type ExportResult, quoteJson } from "../purchase/purchase.ts";
-import type { Quote } from "../purchase/quote.ts";
+import { type Quote, rowsToBuy } from "../purchase/quote.ts";
 import type { Receipt } from "../purchase/receipt.ts";
 import { Disk, errorCode } from "../runs/disk.ts";
 import { failpoint } from "../runs/failpoint.ts";
@@ -219,7 +219,7 @@ async function askConsent(
   const fresh = isNarrowed(target) && !resuming ? newIn(quote.known) : undefined;
   const what =
     fresh === undefined
-      ? `${counted(quote.rows - quote.kept, one, many)} for ${price}`
+      ? `${counted(rowsToBuy(quote), one, many)} for ${price}`
       : `${counted(fresh, `new ${one}`, `new ${many}`)} for at most ${price}`;
   const spent = quote.kept > 0 ? "nothing more was spent" : "nothing was spent";
   if (!asks) {

@@ -1,7 +1,7 @@
 import { creditsText, formatCreditsGrouped, priceOf } from "../contract/money.ts";
 import { counted, grouped } from "../contract/text.ts";
 import { isNarrowed } from "../purchase/owned.ts";
-import type { Quote, SampleQuote } from "../purchase/quote.ts";
+import { type Quote, rowsToBuy, type SampleQuote } from "../purchase/quote.ts";
 import type { Target } from "../runs/plan.ts";
 import { duration } from "../terminal/numbers.ts";
 
@@ -34,7 +34,7 @@ export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entr
     target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
     ...ownedEntries(quote, target),
     ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
-    ["to buy", `${most}${grouped(quote.rows - quote.kept)}${BOUNDS[quote.bound]}${againText(quote, target)}`],
+    ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote, target)}`],
     ["kept in a run", whole ? quote.reuse?.text : undefined],
     ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
     ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],

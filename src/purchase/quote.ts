@@ -107,7 +107,7 @@ export function makeQuote(input: QuoteInput): Quote {
     const lossless = spent.rows + affordableRows(credits(maxCredits - spent.settled), price);
     rowsIfNothingLost = Math.max(rows, Math.min(lossless, ...others));
   }
-  const toBuy = Math.max(0, rows - spent.rows);
+  const toBuy = rowsToBuy({ rows, kept: spent.rows });
   const cost = priceOf(toBuy, price);
   const requests = requestCount(input, toBuy);
   return {
@@ -212,6 +212,9 @@ export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
   const price = formatCreditsGrouped(priceOf(overlap, unitPrice));
   return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} credits more), written once`;
 }
+
+/** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */
+export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
 
 export const quoteJson = (quote: Quote, target: Target): Record<string, unknown> => ({
   target: describeTarget(target),

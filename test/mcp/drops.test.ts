@@ -22,6 +22,12 @@ const turn: fc.Arbitrary<Turn> = fc.record({
   restart: fc.boolean(),
 });
 
+/** An interrupted run that holds more rows than are asked for next. */
+const HELD: readonly Turn[] = [
+  { country: "spain", profiles: 6, mishaps: [undefined, "402"], restart: false },
+  { country: "spain", profiles: 1, mishaps: [], restart: true },
+];
+
 async function budgetOf(agent: Agent, one: ForeignService): Promise<void> {
   const { spent, left } = (await agent.call("account")).data.budget as { spent: number; left: number };
   // By the books of the service, which nobody here can see: never less told than charged, never more charged than allowed.
@@ -48,7 +54,7 @@ async function play(turns: readonly Turn[], idempotent: boolean): Promise<void> 
       expect(quote.failed, quote.text).toBe(false);
       const bought = await agent.call("buy", { quote_id: quote.data.quote_id });
       if (bought.failed) expect(bought.text).not.toMatch(/bug in headcount|\n\s+at /);
-      else expect(bought.data).toMatchObject({ profiles: quote.data.profiles, complete: expect.any(Boolean) });
+      else expect(bought.data.profiles).toBeGreaterThanOrEqual(Number(quote.data.profiles));
       await budgetOf(agent, one);
       const again = await agent.call("buy", { quote_id: quote.data.quote_id });
       expect(again.failed).toBe(true);
@@ -72,5 +78,6 @@ test("whatever a service drops, charges and refuses, the budget holds by that se
   await fc.assert(fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 5 }), fc.boolean(), play), {
     numRuns: LONG ? 60 : 5,
     endOnFailure: true,
+    examples: [[HELD, false]],
   });
 }, 600_000);

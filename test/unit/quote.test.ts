@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { credits, priceOf } from "../../src/contract/money.ts";
-import { consentedCap, makeQuote, type QuoteInput } from "../../src/purchase/quote.ts";
+import { consentedCap, makeQuote, type QuoteInput, rowsToBuy } from "../../src/purchase/quote.ts";
 
 const input = (change: Partial<QuoteInput>): QuoteInput => ({
   target: { kind: "search", filters: {}, canonical: "{}" },
@@ -47,4 +47,9 @@ test("a quote never costs more than limit, cap and matches allow, whatever was s
       expect(quote.credits).toBe(priceOf(Math.max(0, quote.rows - rows), quote.unitPrice));
     }),
   );
+});
+
+test("an unfinished run that holds more than is wanted leaves nothing to buy, and not less", () => {
+  expect(rowsToBuy({ rows: 1, kept: 4 })).toBe(0);
+  expect(rowsToBuy({ rows: 6, kept: 4 })).toBe(2);
 });

@@ -9,6 +9,7 @@ import type {
 import { creditsText, formatCreditsGrouped } from "../../contract/money.ts";
 import { counted, harmlessLine } from "../../contract/text.ts";
 import { type CliError, declined } from "../../errors.ts";
+import { rowsToBuy } from "../../purchase/quote.ts";
 import { spokenTarget } from "../../runs/plan.ts";
 import type { HeldQuote } from "./quotes.ts";
 import { QUOTE_MS } from "./quotes.ts";
@@ -97,7 +98,7 @@ export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputR
 async function ask(held: HeldQuote, { sdk, codec, ctx, world }: Asking): Promise<InputRequiredResult> {
   const { quote, target } = held;
   const spend = `Spend ${creditsText(quote.credits)}`;
-  const rows = quote.rows - quote.kept;
+  const rows = rowsToBuy(quote);
   const what = target.kind === "enrich" ? counted(rows, "company", "companies") : counted(rows, "profile");
   const left = formatCreditsGrouped(await leftOf(world, held.isTest));
   const state = { quote: held.id, question: world.quotes.ask(held.id) };

@@ -3,6 +3,7 @@ import { CliError } from "../../errors.ts";
 import { identityOf, offerOf } from "../../purchase/offer.ts";
 import type { ExportDeps } from "../../purchase/order.ts";
 import { runExport } from "../../purchase/purchase.ts";
+import { rowsToBuy } from "../../purchase/quote.ts";
 import type { Target } from "../../runs/plan.ts";
 import { buy } from "../buy.ts";
 import type { HeldQuote } from "./quotes.ts";
@@ -52,7 +53,7 @@ export async function quoteTool(given: QuoteArguments, world: World, signal: Abo
   const why = whyNot(held, left);
   return {
     quote_id: held.id,
-    profiles: quote.rows - quote.kept,
+    profiles: rowsToBuy(quote),
     credits: creditsToNumber(quote.credits),
     balance_after: creditsOrNull(quote.balanceAfter),
     budget_left: creditsOrNull(left),
