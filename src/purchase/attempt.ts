@@ -1,4 +1,4 @@
-import { type LostReplyError, ServiceError } from "../client/errors.ts";
+import { ServiceError } from "../client/errors.ts";
 import type { Pacer } from "../client/pacing.ts";
 import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
 import { CallAttempts } from "../client/retry.ts";
@@ -6,7 +6,7 @@ import type { PageReply, ServiceClient } from "../client/types.ts";
 import { affordableRows, type Credits, credits, minCredits, ZERO } from "../contract/money.ts";
 import { grouped, whole } from "../contract/text.ts";
 import type { CliError } from "../errors.ts";
-import type { Unit } from "../runs/journal.ts";
+import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import { drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
@@ -75,6 +75,8 @@ export class Attempts {
       let reply: PageReply;
       try {
         await this.#takeTurn();
+        // A machine that slept for a day wakes in the middle of a wait.
+        if (flown.sent && hasOutlivedKey(flown.unit, this.#options.now())) return await this.#startAnew(flown);
         reply = await source.call(target, position, { idempotencyKey: key });
       } catch (error) {
         if (this.#flight.stopped && error === this.#flight.halt.reason) return this.#abandon(flown);
@@ -93,7 +95,7 @@ export class Attempts {
     if (lost === undefined && (await this.#refused(flown, error))) return false;
     if (lost?.sent === true) {
       this.#flight.markSent(flown);
-      if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost))) return false;
+      if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost.message))) return false;
     }
     const wait = attempts.after(lost ?? error);
     if (wait === undefined) throw error;
@@ -101,6 +103,11 @@ export class Attempts {
     if (await this.#pause(wait.ms, wait.reason, why)) return true;
     await this.#abandon(flown);
     return false;
+  }
+
+  /** Its reply can be had no more: what it may have cost is booked, and its rows are asked for under a key of their own. */
+  async #startAnew(flown: Flown): Promise<void> {
+    if (await this.#settleDoubt(flown, OUTLIVED)) await this.#settlement.giveUp(flown.unit, OUTLIVED);
   }
 
   async #abandon({ unit, sent }: Flown): Promise<void> {
@@ -225,8 +232,8 @@ export class Attempts {
     this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
   }
 
-  /** A reply was lost where keys may not be honoured: the free balance tells what is uncertain. @returns whether to try again */
-  async #settleDoubt(flown: Flown, lost: LostReplyError): Promise<boolean> {
+  /** A reply was lost where keys may not be honoured, or no more: the free balance tells what is uncertain. @returns whether to try again */
+  async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
     const flight = this.#flight;
     const budget = this.#budget;
     const { unit, hold } = flown;
@@ -238,7 +245,7 @@ export class Attempts {
     // Where nobody told the price the hold is a guess.
     const uncertain = budget.priceKnown ? minCredits(gone, hold) : gone;
     if (after !== undefined) budget.setBalance(after, budget.sure);
-    if (uncertain > 0n) await this.#settlement.bookUncertain(unit, uncertain, lost.message);
+    if (uncertain > 0n) await this.#settlement.bookUncertain(unit, uncertain, why);
     if (before !== undefined && after !== undefined && gone > uncertain) {
       await this.#settlement.bookForeign(credits(gone - uncertain));
     }

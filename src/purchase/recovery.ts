@@ -1,11 +1,16 @@
-import { byPosition, creditsOf, pendingUnits, type RunState, type Unit } from "../runs/journal.ts";
+import {
+  byPosition,
+  creditsOf,
+  hasOutlivedKey,
+  OUTLIVED,
+  pendingUnits,
+  type RunState,
+  type Unit,
+} from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import type { Flight } from "./flight.ts";
 import type { Remaining } from "./remaining.ts";
 import type { Settlement } from "./settle.ts";
-
-/** An idempotency key is good for 24 hours (docs/contract.md, "Idempotency"); older intents are not repeated under it. */
-const KEY_LIFE_MS = 23 * 3_600_000;
 
 export interface RecoveryParts {
   readonly flight: Flight;
@@ -28,14 +33,14 @@ export async function restore(state: RunState, parts: RecoveryParts, now: number
 /** An intent without an end: it may have been charged, or it was never sent. */
 async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts, now: number): Promise<void> {
   if (unit.intent.owned === true) return settlement.giveUp(unit, "the reply of another run was not written");
-  const tooOld = now - unit.intent.at > KEY_LIFE_MS;
+  const tooOld = hasOutlivedKey(unit, now);
   if (!tooOld && settlement.honoursKeys) {
     flight.wait(unit);
     return;
   }
   const hold = creditsOf(unit.intent.hold);
   const charged = budget.explain(hold);
-  const why = tooOld ? "its idempotency key is older than 24 hours" : "the service is not known to honour keys";
+  const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
   if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
   if (tooOld || !budget.fits(hold)) await settlement.giveUp(unit, why);
   else flight.wait(unit);

@@ -7,6 +7,7 @@ const root = resolve(import.meta.dirname, "../..");
 const [long, names] = [process.argv.includes("--long"), process.argv.slice(2).filter((word) => word !== "--long")];
 const all = [
   "test/faults",
+  "test/simulation",
   "test/service/fuzz.test.ts",
   "test/service/billing.test.ts",
   "test/dataset/exactness.test.ts",

@@ -67,6 +67,29 @@ describe("one fault in the middle of an export changes nothing", () => {
   });
 });
 
+test("a reply is lost, and the machine sleeps for longer than the service keeps its copy: what was paid twice is told", async () => {
+  proxy.decide = once(2, { kind: "drop" });
+  const clock = fakeClock(Date.now());
+  const slept = { ...clock, sleep: (ms: number, signal?: AbortSignal) => clock.sleep(ms + 25 * 3_600_000, signal) };
+  // The service lives through the same hours: it has forgotten the reply.
+  const forgetful = await startTestService({ people: 2_000, credits: CREDITS, now: clock.now, monotonic: clock.now });
+  const between = await faultProxy({ target: forgetful.url, decide: proxy.decide });
+  try {
+    const me = user(between.url, forgetful.key);
+    const ran = await me.run([...SALES, "--per-page", "40"], { clock: slept });
+    // The quote's price is the cap, and what may be gone counts against it.
+    expect(ran.code).toBe(5);
+    expect(ran.stderr).toContain("40 credits may have been charged");
+    expect(await me.run([...SALES, "--per-page", "40"], { clock: slept })).toMatchObject({ code: 0 });
+    expect(me.read("p.csv")).toBe(quiet);
+    expect(await charged(forgetful, CREDITS)).toBe(rows + 40);
+    expect(await spentBy(me)).toEqual({ settled: rows, uncertain: 40, refunded: 0, foreign: 0 });
+  } finally {
+    await between.close();
+    await forgetful.close();
+  }
+});
+
 test("a run of many pages with a third of them faulty is charged exactly once a row", async () => {
   const long = process.env.HEADCOUNT_LONG !== undefined;
   const random = seeded(20_260_115);

@@ -1,0 +1,373 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { main } from "../../src/main.ts";
+import { createKey } from "../../src/service/data-folder.ts";
+import { type Plan, STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
+import { type TestContext, tempDir, testContext } from "../support/client.ts";
+import { seeded } from "../support/export.ts";
+import { c } from "../support/store.ts";
+import { Checks } from "./checks.ts";
+import type { Line, Sold } from "./network.ts";
+import { Scheduler, type Token } from "./scheduler.ts";
+import { Life } from "./service.ts";
+import { type Mishap, type Step, type Story, USERS, type UserName } from "./story.ts";
+import { type Datasets, leaveLocks, START } from "./world.ts";
+
+/** A search, or what goes on with one, as somebody typed it. */
+export interface Typed {
+  readonly argv: readonly string[];
+  readonly file: string | undefined;
+  readonly department: string | undefined;
+  readonly cap: number | null;
+  readonly limit: number | null;
+}
+
+export interface Ended {
+  readonly user: Person;
+  readonly typed: Typed;
+  readonly code: number;
+  readonly stderr: string;
+  /** Versions of the dataset that were served meanwhile, from the first of its run on. */
+  readonly versions: ReadonlySet<string>;
+}
+
+export class Person {
+  readonly name: UserName;
+  readonly dir = tempDir("headcount-sim-");
+  readonly line: Line;
+  key = { id: "", key: "" };
+  /** The last search that did not end well. */
+  open: Typed | undefined;
+  /** Versions served since the search that is open began. */
+  versions = new Set<string>();
+  running: { readonly test: TestContext; readonly typed: Typed } | undefined;
+  readonly sold: Sold[] = [];
+  readonly avoided = new Set<string>();
+  files = 0;
+
+  constructor(name: UserName, line: Line) {
+    this.name = name;
+    this.line = line;
+  }
+}
+
+const HOUR = 3_600_000;
+const PLAN: Partial<Plan> = { ...STANDARD_PLAN, perMinute: 100_000, perDay: 10_000_000 };
+
+/** One story from its first step to its last, and what was seen on the way. */
+export class Play {
+  readonly scheduler = new Scheduler(START);
+  readonly people: readonly Person[];
+  readonly datasets: Datasets;
+  readonly story: Story;
+  readonly checks: Checks;
+  granted = 0;
+  reloads = 0;
+  /** Credits came while commands ran, and a day passed: the balance explains no longer what a lost reply cost. */
+  blurred = { granted: false, late: false };
+  #life!: Life;
+  readonly #lives: Life[] = [];
+  #isOver = false;
+  #folder = tempDir("headcount-sim-service-");
+  #zombies: { readonly test: TestContext; readonly ended: Promise<unknown> }[] = [];
+  #stuck: (() => void)[] = [];
+
+  constructor(story: Story, datasets: Datasets, lines: readonly Line[]) {
+    this.story = story;
+    this.datasets = datasets;
+    this.people = USERS.map((name, at) => new Person(name, lines[at] as Line));
+    this.checks = new Checks(this);
+  }
+
+  get store() {
+    return this.#life.store;
+  }
+
+  /** @throws what a check found */
+  async play(): Promise<void> {
+    try {
+      await this.#begin();
+      for (const step of this.story.steps) {
+        this.scheduler.say(`-- ${JSON.stringify(step)}`);
+        await this.#step(step);
+        await this.checks.all();
+      }
+      await this.#settle();
+    } finally {
+      await this.#clear();
+    }
+  }
+
+  async #begin(): Promise<void> {
+    const { people, scheduler, story } = this;
+    await this.datasets.rewind();
+    this.#folder = join(this.#folder, "life");
+    mkdirSync(this.#folder);
+    await this.#live();
+    await this.store.createAccount("default", "default");
+    await this.store.setPlan("default", PLAN);
+    await this.#grant(story.credits);
+    for (const person of people) {
+      person.line.begin({ scheduler, url: () => this.#life.url, sold: (sold) => person.sold.push(sold) });
+      await this.#newKey(person);
+    }
+  }
+
+  async #live(): Promise<void> {
+    this.#life = await Life.start(this.#folder, this.#lives.length, this.datasets.engine, this.scheduler);
+    this.#lives.push(this.#life);
+  }
+
+  async #newKey(person: Person): Promise<void> {
+    const [ada, bob] = this.people;
+    const made = await createKey(this.store, { name: person.name, mode: "live", now: () => this.scheduler.time });
+    person.key = made;
+    if (this.story.shared && ada !== undefined && bob !== undefined && (person === ada || person === bob)) {
+      ada.key = made;
+      bob.key = made;
+    }
+  }
+
+  async #grant(credits: number): Promise<void> {
+    await this.store.grant("default", "live", c(credits), "granted");
+    this.granted += credits;
+  }
+
+  async #step(step: Step): Promise<void> {
+    if (step.kind === "run") return this.#run(step);
+    if (step.kind === "hours") this.scheduler.time += step.hours * HOUR;
+    else await this.#act(step.kind, step.nth, step.kind === "cap" ? step.room : null);
+  }
+
+  async #act(what: string, nth: number, room: number | null): Promise<void> {
+    const { datasets, people, store } = this;
+    const person = people[nth] as Person;
+    if (what === "grant") await this.#grant(30 * (nth + 1));
+    if (what === "deduct") {
+      const { balance, held } = await store.money("default", "live");
+      const free = Number((balance - held) / 1_000_000n);
+      const taken = Math.min(free, 20 * (nth + 1));
+      if (taken > 0) await store.deduct("default", "live", c(taken), { note: "taken" });
+      this.granted -= taken;
+    }
+    if (what === "revoke") {
+      await store.revokeKey(person.key.id);
+      await this.#newKey(person);
+    }
+    if (what === "cap") {
+      const { budget, spent } = (await store.key(person.key.id)) ?? { budget: null, spent: 0n };
+      const used = Math.ceil(Number((budget?.spent ?? spent) + (budget?.held ?? 0n)) / 1_000_000);
+      // What calls hold that nobody counted may be above it: then the store says so.
+      await store
+        .updateKey(person.key.id, { maxCredits: room === null ? null : c(used + room) })
+        .catch((error: unknown) => {
+          if (!(error instanceof RangeError)) throw error;
+        });
+    }
+    if (what === "reload") {
+      await datasets.reload();
+      this.reloads++;
+      for (const each of people) each.versions.add(datasets.version);
+    }
+    if (what === "crash") await this.#crash();
+  }
+
+  async #crash(): Promise<void> {
+    const { scheduler } = this;
+    const next = `${this.#folder}+`;
+    this.#folder = this.#life.crash(this.#folder, next);
+    for (const token of scheduler.inOrder()) if (token.kind === "at work") scheduler.leave(token);
+    for (const { line } of this.people) line.lose();
+    await this.#live();
+  }
+
+  async #run({ commands, fullDiskAt, mishaps, mixed }: Extract<Step, { readonly kind: "run" }>): Promise<void> {
+    const { people, scheduler } = this;
+    const turns = seeded(this.story.random);
+    let isFirst = true;
+    for (const person of people) {
+      const command = commands[person.name];
+      const typed = command && this.checks.typed(person, command);
+      if (typed === undefined) continue;
+      await this.start(person, typed, isFirst ? fullDiskAt : null);
+      isFirst = false;
+    }
+    const armed = [...mishaps];
+    for (let decision = 0; scheduler.waiting.length > 0; decision++) {
+      if (decision > 4_000) throw new Error("the story does not end");
+      const due = armed.filter(({ at }) => at <= decision);
+      const struck = await this.#strike(due);
+      if (struck !== undefined) armed.splice(armed.indexOf(struck), 1);
+      else await this.#next(mixed ? Math.floor(turns() * 6) : 0);
+      await this.checks.quick();
+    }
+  }
+
+  async #next(overtaking: number): Promise<void> {
+    const tokens = this.scheduler.inOrder();
+    const token = tokens[overtaking % Math.max(1, tokens.length)];
+    if (token !== undefined) await this.scheduler.release(token);
+  }
+
+  /** The first mishap that fits here. */
+  async #strike(due: readonly Mishap[]): Promise<Mishap | undefined> {
+    for (const mishap of due) if (await this.#happens(mishap)) return mishap;
+    return undefined;
+  }
+
+  async #happens({ what, whom }: Mishap): Promise<boolean> {
+    const { people, scheduler } = this;
+    const tokens = scheduler.inOrder();
+    const one = <Thing>(of: readonly Thing[]): Thing | undefined => of[whom % Math.max(1, of.length)];
+    if (what === "overtake") {
+      if (tokens.length < 2) return false;
+      await this.#next(1 + (whom % (tokens.length - 1)));
+      return true;
+    }
+    if (what === "kill") {
+      const person = one(people.filter(({ running }) => running !== undefined));
+      if (person !== undefined) this.#kill(person);
+      return person !== undefined;
+    }
+    if (what === "line breaks")
+      return this.#breakLine(one(tokens.filter((token) => this.#lineOf(token) !== undefined)));
+    if (what === "interrupt") {
+      const token = one(tokens.filter(({ kind }) => kind === "reply"));
+      if (token === undefined) return false;
+      scheduler.say(`${token.actor} is interrupted`);
+      people.find(({ name }) => token.actor.startsWith(name))?.running?.test.interrupt();
+      await scheduler.release(token);
+      return true;
+    }
+    if (/^(revoke|grant|deduct|cap|reload|crash|hours)$/.test(what)) {
+      scheduler.say(what);
+      this.blurred.granted ||= what === "grant";
+      this.blurred.late ||= what === "hours";
+      if (what === "hours") scheduler.time += 25 * HOUR;
+      else await this.#act(what, whom, 10);
+      return true;
+    }
+    const token = one(tokens.filter(({ faults }) => what in faults));
+    if (token !== undefined) await scheduler.release(token, what);
+    return token !== undefined;
+  }
+
+  #lineOf({ actor, kind }: Token): Line | undefined {
+    const line = this.people.find(({ name }) => actor.startsWith(name))?.line;
+    return kind === "at work" && line?.isOpen(actor) ? line : undefined;
+  }
+
+  async #breakLine(token: Token | undefined): Promise<boolean> {
+    const line = token && this.#lineOf(token);
+    if (token === undefined || line === undefined) return false;
+    this.scheduler.say(`${token.actor} at work ${token.detail}: the line breaks`);
+    await this.scheduler.move(() => line.break(token.actor));
+    return true;
+  }
+
+  /** Starts a command and lets it come to its first stop. */
+  async start(person: Person, typed: Typed, fullDiskAt: number | null): Promise<void> {
+    const { scheduler } = this;
+    scheduler.say(
+      `${person.name}: headcount ${typed.argv.join(" ")}${fullDiskAt === null ? "" : ` (disk full at ${fullDiskAt})`}`,
+    );
+    scheduler.moving = person.name;
+    person.line.turn();
+    const { line, key, dir } = person;
+    const test: TestContext = testContext({
+      argv: typed.argv,
+      cwd: dir,
+      random: seeded(this.story.random + scheduler.transcript.length),
+      clock: {
+        now: () => scheduler.time,
+        sleep: (ms, signal) => this.#sleep(person, test, ms, signal),
+        sleeps: [],
+        advance: () => undefined,
+      },
+      env: {
+        HOME: dir,
+        ...{ HEADCOUNT_CONFIG_DIR: join(dir, "config"), HEADCOUNT_STATE_DIR: join(dir, "state") },
+        ...{ HEADCOUNT_BASE_URL: line.url, HEADCOUNT_API_KEY: key.key },
+        ...(fullDiskAt === null ? {} : { HEADCOUNT_FAILPOINT: `${fullDiskAt}:ENOSPC` }),
+      },
+    });
+    const running = { test, typed };
+    person.running = running;
+    await scheduler.move(() => {
+      const ended = main([...typed.argv, "--base-url", line.url], test.context).then((code) => {
+        if (person.running !== running) return;
+        person.running = undefined;
+        scheduler.say(`${person.name} ends with ${code}`);
+        this.checks.ended({ user: person, typed, code, stderr: test.stderr(), versions: person.versions });
+        scheduler.ended();
+      });
+      this.#zombies.push({ test, ended });
+    });
+  }
+
+  #sleep(person: Person, test: TestContext, ms: number, signal?: AbortSignal): Promise<void> {
+    const { scheduler } = this;
+    const until = scheduler.time + ms;
+    return new Promise((resolve, reject) => {
+      if (signal?.aborted) return reject(signal.reason);
+      if (this.#isOver) return reject(new Error("killed"));
+      const token: Token = {
+        ...{ actor: person.name, kind: "sleep", detail: `${Math.round(ms)} ms`, faults: {} },
+        go: () => {
+          signal?.removeEventListener("abort", onAbort);
+          scheduler.time = Math.max(scheduler.time, until);
+          resolve();
+        },
+      };
+      const onAbort = (): void => {
+        scheduler.leave(token);
+        reject(signal?.reason);
+      };
+      signal?.addEventListener("abort", onAbort, { once: true });
+      this.#stuck.push(() => reject(new Error("killed")));
+      if (person.running?.test === test) scheduler.arrive(token);
+    });
+  }
+
+  /** As SIGKILL: it does nothing more, its files stay as they are; the service goes on with what it was sent. */
+  #kill(person: Person): void {
+    const { scheduler } = this;
+    scheduler.say(`${person.name} is killed`);
+    person.running = undefined;
+    person.line.turn();
+    const isHis = ({ actor, kind }: Token): boolean =>
+      actor === person.name || (actor.startsWith(`${person.name}#`) && kind !== "at work");
+    for (const token of scheduler.inOrder()) if (isHis(token)) scheduler.leave(token);
+    leaveLocks(person.dir);
+  }
+
+  /** In peace everybody gets what was begun. */
+  async #settle(): Promise<void> {
+    this.scheduler.say("-- peace");
+    await this.#grant(5_000);
+    for (const person of this.people) {
+      await this.store.updateKey(person.key.id, { maxCredits: null });
+    }
+    for (const person of this.people) {
+      for (let attempt = 0; attempt < 3 && person.open !== undefined; attempt++) {
+        await this.start(person, person.open, null);
+        while (this.scheduler.waiting.length > 0) await this.#next(0);
+      }
+    }
+    await this.checks.all();
+    this.checks.peace();
+  }
+
+  /** Those who were killed come to their ends, now that nobody looks. */
+  async #clear(): Promise<void> {
+    this.#isOver = true;
+    for (const { line } of this.people) {
+      line.begin(undefined);
+      line.drop();
+    }
+    for (const { test } of this.#zombies) test.interrupt();
+    for (const free of this.#stuck) free();
+    await Promise.all(this.#zombies.map(({ ended }) => ended));
+    for (const life of this.#lives) await life.close();
+  }
+}

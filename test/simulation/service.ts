@@ -1,0 +1,136 @@
+import { cpSync, existsSync, mkdirSync } from "node:fs";
+import { syncBuiltinESMExports } from "node:module";
+import { join } from "node:path";
+import type { Engine } from "../../src/dataset/engine.ts";
+import type { Store } from "../../src/service/ledger/ledger.ts";
+import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
+import { type RunningService, startService } from "../../src/service/server.ts";
+import type { Scheduler } from "./scheduler.ts";
+
+/** Numbers that no process has: beyond the largest that Linux gives. */
+export const NOBODY = 4_200_000;
+
+/** One life of the service: from its start to its end or its crash. */
+export class Life {
+  readonly store: Store;
+  readonly #service: RunningService;
+  #dead = false;
+  #closed = false;
+  #free: (() => void)[] = [];
+
+  private constructor(store: Store, service: RunningService) {
+    this.store = store;
+    this.#service = service;
+  }
+
+  get url(): string {
+    return this.#service.url;
+  }
+
+  /** @param folder of the ledger. @param nth of the lives of this seed: each is a process of its own to those after it */
+  static async start(folder: string, nth: number, engine: Engine, scheduler: Scheduler): Promise<Life> {
+    const now = (): number => scheduler.time;
+    const opening = { path: join(folder, "ledger.db"), now, monotonic: now, groupWaitMs: 0, heartbeatMs: 86_400_000 };
+    const store = await asProcess(NOBODY + nth, () => openSqliteStore({ ...opening, synchronous: "NORMAL" }));
+    let life: Life | undefined;
+    const stop = (what: string): Promise<void> => life?.stop(scheduler, what) ?? Promise.resolve();
+    const service = await startService({
+      engine: withStops(engine, stop),
+      store: storeWithStops(store, stop),
+      now,
+      monotonic: now,
+      timeouts: { drain: 1, work: 600_000, facet: 600_000 },
+    });
+    life = new Life(store, service);
+    return life;
+  }
+
+  /** A call waits here for the scheduler; one of a dead service for ever. */
+  async stop(scheduler: Scheduler, what: string): Promise<void> {
+    if (this.#dead) return this.#hang();
+    const actor = scheduler.moving;
+    await new Promise<void>((resolve, reject) => {
+      // At the very end, when nobody looks any more.
+      this.#free.push(() => reject(new Error("the process is dead")));
+      const fail = (): void => reject(new Error("simulated failure"));
+      const faults =
+        what === "rows"
+          ? { "the dataset fails": fail, "line breaks": () => undefined }
+          : { "line breaks": () => undefined };
+      scheduler.arrive({ actor, kind: "at work", detail: what, faults, go: resolve });
+    });
+    if (this.#dead) await this.#hang();
+  }
+
+  #hang(): Promise<never> {
+    const dead = new Error("the process is dead");
+    return this.#closed ? Promise.reject(dead) : new Promise((_, reject) => this.#free.push(() => reject(dead)));
+  }
+
+  /** What a dead process leaves: its files as they are, without what is in memory. @returns the folder */
+  crash(folder: string, next: string): string {
+    this.#dead = true;
+    mkdirSync(next);
+    for (const end of ["", "-wal"]) {
+      const name = `ledger.db${end}`;
+      if (existsSync(join(folder, name))) cpSync(join(folder, name), join(next, name));
+    }
+    return next;
+  }
+
+  async close(): Promise<void> {
+    this.#dead = true;
+    this.#closed = true;
+    const closed = this.#service.close();
+    for (const free of this.#free) free();
+    await closed.catch(() => undefined);
+    await this.store.close().catch(() => undefined);
+  }
+}
+
+/** Opens something as a process of another number would. */
+async function asProcess<Result>(pid: number, work: () => Promise<Result>): Promise<Result> {
+  const own = Object.getOwnPropertyDescriptor(process, "pid") as PropertyDescriptor;
+  Object.defineProperty(process, "pid", { ...own, value: pid });
+  syncBuiltinESMExports();
+  try {
+    return await work();
+  } finally {
+    Object.defineProperty(process, "pid", own);
+    syncBuiltinESMExports();
+  }
+}
+
+type Stop = (what: string) => Promise<void>;
+
+const withStops = (engine: Engine, stop: Stop): Engine =>
+  proxied(engine, {
+    people: async (...values) => {
+      await stop("rows");
+      return engine.people(...values);
+    },
+  });
+
+const storeWithStops = (store: Store, stop: Stop): Store =>
+  proxied(store, {
+    hold: async (request) => {
+      await stop("hold");
+      return store.hold(request);
+    },
+    settle: async (settlement) => {
+      await stop("charge");
+      const settled = await store.settle(settlement);
+      await stop("charged");
+      return settled;
+    },
+  });
+
+function proxied<Thing extends object>(thing: Thing, instead: Partial<Thing>): Thing {
+  return new Proxy(thing, {
+    get: (_, name) => {
+      if (name in instead) return Reflect.get(instead, name);
+      const value = Reflect.get(thing, name) as unknown;
+      return typeof value === "function" ? value.bind(thing) : value;
+    },
+  });
+}

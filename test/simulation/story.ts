@@ -1,0 +1,116 @@
+import fc from "fast-check";
+
+export const USERS = ["ada", "bob", "cy"] as const;
+export type UserName = (typeof USERS)[number];
+
+/** Departments of the world, by falling size. */
+export type Command =
+  | {
+      readonly kind: "search";
+      readonly segment: number;
+      readonly perPage: number;
+      readonly cap: number | null;
+      readonly limit: number | null;
+    }
+  | { readonly kind: "count"; readonly segment: number }
+  /** The last search that did not end well, as it was typed. */
+  | { readonly kind: "again" }
+  | { readonly kind: "resume" }
+  | { readonly kind: "suppress" | "forget"; readonly nth: number };
+
+/** What happens while commands run. Armed at a decision of the scheduler, it strikes where it fits next. */
+export interface Mishap {
+  readonly at: number;
+  readonly what: (typeof MISHAPS)[number];
+  /** Whom it strikes, of those whom it can. */
+  readonly whom: number;
+}
+
+export const MISHAPS = [
+  ...(["lost", "cut", "reset", "error 500", "error 503", "error 429", "line breaks", "the dataset fails"] as const),
+  ...(["kill", "interrupt", "crash", "overtake", "revoke", "grant", "deduct", "cap", "reload", "hours"] as const),
+] as const;
+
+export type Step =
+  | {
+      readonly kind: "run";
+      readonly commands: Readonly<Partial<Record<UserName, Command>>>;
+      readonly mishaps: readonly Mishap[];
+      /** Whether they take turns at random; else each goes on until it waits. */
+      readonly mixed: boolean;
+      /** The disk of the first user is full from this write on. */
+      readonly fullDiskAt: number | null;
+    }
+  | { readonly kind: "revoke" | "reload" | "crash" | "grant" | "deduct"; readonly nth: number }
+  | { readonly kind: "cap"; readonly nth: number; readonly room: number | null }
+  | { readonly kind: "hours"; readonly hours: number };
+
+export interface Story {
+  /** Whether ada and bob have one key between them. */
+  readonly shared: boolean;
+  readonly credits: number;
+  readonly random: number;
+  readonly steps: readonly Step[];
+}
+
+const SEGMENTS = 6;
+const segment = fc.nat(SEGMENTS - 1);
+const search: fc.Arbitrary<Command> = fc.record({
+  kind: fc.constant("search" as const),
+  segment,
+  perPage: fc.constantFrom(25, 10, 7, 4, 3),
+  cap: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
+  limit: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
+});
+const command: fc.Arbitrary<Command> = fc.oneof(
+  { weight: 6, arbitrary: search },
+  { weight: 1, arbitrary: fc.record({ kind: fc.constant("count" as const), segment }) },
+  { weight: 4, arbitrary: fc.constant({ kind: "again" as const }) },
+  { weight: 2, arbitrary: fc.constant({ kind: "resume" as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constantFrom("suppress" as const, "forget" as const), nth: fc.nat(40) }),
+  },
+);
+const mishap: fc.Arbitrary<Mishap> = fc.record({ at: fc.nat(30), what: fc.constantFrom(...MISHAPS), whom: fc.nat(2) });
+const run: fc.Arbitrary<Step> = fc.record({
+  kind: fc.constant("run" as const),
+  commands: fc.record({ ada: command, bob: command, cy: command }, { requiredKeys: ["ada"] }),
+  mishaps: fc.array(mishap, { maxLength: 6, size: "max" }),
+  mixed: fc.boolean(),
+  fullDiskAt: fc
+    .option(fc.integer({ min: 1, max: 80 }), { freq: 1 })
+    .map((at) => (at !== null && at % 3 === 0 ? at : null)),
+});
+const nth = fc.nat(2);
+const step: fc.Arbitrary<Step> = fc.oneof(
+  { weight: 9, arbitrary: run },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      kind: fc.constantFrom(
+        "revoke" as const,
+        "reload" as const,
+        "crash" as const,
+        "grant" as const,
+        "deduct" as const,
+      ),
+      nth,
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("cap" as const), nth, room: fc.option(fc.integer({ min: 0, max: 60 })) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ kind: fc.constant("hours" as const), hours: fc.constantFrom(1, 12, 23, 25, 49) }),
+  },
+);
+
+export const story: fc.Arbitrary<Story> = fc.record({
+  shared: fc.boolean(),
+  credits: fc.constantFrom(2_000, 2_000, 150, 60),
+  random: fc.nat(1_000_000),
+  steps: fc.array(step, { minLength: 1, maxLength: 6, size: "max" }),
+});
