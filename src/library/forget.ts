@@ -1,5 +1,6 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { CliError } from "../errors.ts";
+import { rowsOf } from "./sqlite.ts";
 
 export interface Body {
   /** The person's number. */
@@ -8,7 +9,7 @@ export interface Body {
 }
 
 export const bodiesOf = (database: DatabaseSyncInstance): Iterable<Body> =>
-  database.prepare("SELECT person AS n, body FROM record ORDER BY person").iterate() as Iterable<Body>;
+  rowsOf<Body>(database, "SELECT person AS n, body FROM record ORDER BY person");
 
 /**
  * Takes people out of a library with every record, list and change of theirs. What they cost stays, as purchases of nobody: under the

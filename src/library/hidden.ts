@@ -2,6 +2,7 @@ import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { Suppression } from "../contract/suppression.ts";
 import { suppressedIn } from "../output/suppressed.ts";
 import { Page } from "../render/page.ts";
+import { rowsOf } from "./sqlite.ts";
 
 /** Rows that are looked at together. */
 const AT_ONCE = 1_000;
@@ -23,7 +24,7 @@ export class Hidden {
     this.#database.exec("DELETE FROM suppressed");
     if (!this.#suppression.isEmpty) {
       const everybody = "SELECT n, body FROM person JOIN record ON r = person.record ORDER BY n";
-      this.#hide(this.#database.prepare(everybody).iterate() as Iterable<Row>);
+      this.#hide(rowsOf<Row>(this.#database, everybody));
     }
     this.#note(this.#suppression.digest);
   }
@@ -46,7 +47,7 @@ export class Hidden {
     const named = "IN (SELECT value FROM json_each(?))";
     this.#database.prepare(`DELETE FROM suppressed WHERE person ${named}`).run(touched);
     const sql = `SELECT n, body FROM person JOIN record ON r = person.record WHERE n ${named}`;
-    this.#hide(this.#database.prepare(sql).iterate(touched) as Iterable<Row>);
+    this.#hide(rowsOf<Row>(this.#database, sql, touched));
   }
 
   #hide(people: Iterable<Row>): void {

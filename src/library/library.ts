@@ -26,7 +26,7 @@ import {
 } from "./members.ts";
 import { filterValues, PERSON_COLUMNS } from "./person.ts";
 import { FORMAT, NOT_SUPPRESSED, SCHEMA, SHOWN } from "./schema.ts";
-import { inTransaction, openToWrite } from "./sqlite.ts";
+import { inTransaction, openToWrite, rowsOf } from "./sqlite.ts";
 import { type LibraryTotals, totalsOf } from "./totals.ts";
 
 const DIALECT: SqlDialect = {
@@ -253,7 +253,7 @@ export class Library {
   *records(filters: CanonicalFilters): Generator<string> {
     const { text, values } = whereSql(conditionsOf(filters), DIALECT);
     const sql = `SELECT body FROM shown AS person JOIN record ON r = person.record${text} ORDER BY n`;
-    for (const row of this.#database.prepare(sql).iterate(...values)) yield (row as { body: string }).body;
+    for (const { body } of rowsOf<{ body: string }>(this.#database, sql, ...values)) yield body;
   }
 
   /** Those who match by what was bought. */

@@ -55,3 +55,20 @@ export function inTransaction(database: DatabaseSyncInstance, work: () => void):
     throw error;
   }
 }
+
+/**
+ * The rows of a query, one at a time. The driver's iterator does not hold its statement, and where that is collected while somebody
+ * waits between two rows the process dies of it: so the statement is used once more at the end.
+ */
+export function* rowsOf<Row>(
+  database: DatabaseSyncInstance,
+  sql: string,
+  ...values: readonly (string | number)[]
+): Generator<Row> {
+  const statement = database.prepare(sql);
+  try {
+    yield* statement.iterate(...values) as Iterable<Row>;
+  } finally {
+    statement.setReadBigInts(false);
+  }
+}
