@@ -103,7 +103,7 @@ describe("service credits and plan", () => {
     const data = await foundedFolder();
     const plan = async () =>
       JSON.parse((await headcount("service", "plan", "show", "--data", data, "--json")).out) as object;
-    const standard = { account: "default", name: "standard", per_minute: 600, per_day: 100_000 };
+    const standard = { account: "default", name: "standard", per_minute: 600, per_day: 100_000, small_counts: null };
     const costs = { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 };
     expect(await plan()).toEqual({ ...standard, costs });
     await headcount("service", "plan", "set", "--cost", "person_search=0.25", "company_enrich=2", "--data", data);
