@@ -11,25 +11,36 @@ export interface Body {
 export const bodiesOf = (database: DatabaseSyncInstance): Iterable<Body> =>
   rowsOf<Body>(database, "SELECT person AS n, body FROM record ORDER BY person");
 
+const THESE = "(SELECT value FROM json_each(?))";
+
+function peopleOf(database: DatabaseSyncInstance, is: (body: string) => boolean): string {
+  const people = new Set<number>();
+  for (const { n, body } of bodiesOf(database)) if (is(body)) people.add(n);
+  return JSON.stringify([...people]);
+}
+
+export function outputsWith(database: DatabaseSyncInstance, is: (body: string) => boolean): string[] {
+  const bought = `SELECT run FROM purchase WHERE person IN ${THESE}`;
+  const sql = `SELECT DISTINCT output FROM run WHERE output IS NOT NULL AND id IN (${bought}) ORDER BY output`;
+  return (database.prepare(sql).all(peopleOf(database, is)) as { output: string }[]).map(({ output }) => output);
+}
+
 /**
  * Takes people out of a library with every record, list and change of theirs. What they cost stays, as purchases of nobody: under the
  * negative of the number that they had.
  */
 export function forgetPeople(database: DatabaseSyncInstance, is: (body: string) => boolean): void {
-  const people = new Set<number>();
-  for (const { n, body } of bodiesOf(database)) if (is(body)) people.add(n);
-  const list = JSON.stringify([...people]);
-  const these = "(SELECT value FROM json_each(?))";
-  const named = `(SELECT identity FROM person WHERE n IN ${these})`;
+  const list = peopleOf(database, is);
+  const named = `(SELECT identity FROM person WHERE n IN ${THESE})`;
   database.exec("PRAGMA secure_delete = ON; BEGIN IMMEDIATE");
   try {
     for (const table of ["member", "changed"]) {
       database.prepare(`DELETE FROM ${table} WHERE person IN ${named}`).run(list);
     }
-    database.prepare(`UPDATE purchase SET person = -person, record = 0 WHERE person IN ${these}`).run(list);
-    database.prepare(`DELETE FROM record WHERE person IN ${these}`).run(list);
-    database.prepare(`DELETE FROM suppressed WHERE person IN ${these}`).run(list);
-    database.prepare(`DELETE FROM person WHERE n IN ${these}`).run(list);
+    database.prepare(`UPDATE purchase SET person = -person, record = 0 WHERE person IN ${THESE}`).run(list);
+    database.prepare(`DELETE FROM record WHERE person IN ${THESE}`).run(list);
+    database.prepare(`DELETE FROM suppressed WHERE person IN ${THESE}`).run(list);
+    database.prepare(`DELETE FROM person WHERE n IN ${THESE}`).run(list);
     database.exec("COMMIT");
   } catch (error) {
     database.exec("ROLLBACK");
@@ -61,11 +72,23 @@ export function keepForgotten(
   }
 }
 
-/** What a library's runs were bought by is text: those that name somebody lose it. */
+/** What a library's runs were bought by is text: those that name somebody lose it. A list of such people is no list any more. */
 export function forgetTargets(database: DatabaseSyncInstance, names: (target: string) => boolean): void {
   const rows = database.prepare("SELECT id, target FROM run").all() as { id: string; target: string }[];
   const blank = database.prepare("UPDATE run SET target = 'forgotten' WHERE id = ?");
   for (const { id, target } of rows) if (names(target)) blank.run(id);
+  const lists = database.prepare("SELECT n, filters, canonical FROM list").all() as {
+    n: number;
+    filters: string;
+    canonical: string;
+  }[];
+  for (const { n, filters, canonical } of lists) {
+    if (!names(filters) && !names(canonical)) continue;
+    for (const table of ["member", "changed", "refresh"]) {
+      database.prepare(`DELETE FROM ${table} WHERE list = ?`).run(n);
+    }
+    database.prepare("DELETE FROM list WHERE n = ?").run(n);
+  }
 }
 
 /** Overwrites what was deleted: the log beside the file and free pages of it still have it. @throws CliError exit 9 where the file is open elsewhere */

@@ -143,7 +143,7 @@ export async function runsWith(person: Person, runs: readonly Kept[], store: Run
     const { plan, service } = run;
     const rows = (await rowsOf(run, store)).filter(({ who }) => person.is(who, service)).length;
     const input = await store.input(plan.id).catch(() => "");
-    const named = person.isIn(JSON.stringify(plan.target)) || person.isIn(input);
+    const named = person.isNamedIn(JSON.stringify(plan.target)) || person.isIn(input);
     const receipt = (await store.receipt(plan.id)) as Receipt | undefined;
     found.push({ plan, service, rows, named, receipt });
   }

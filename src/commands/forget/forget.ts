@@ -14,6 +14,7 @@ import { Printer } from "../../terminal/printer.ts";
 import { sameCommand } from "../export-options.ts";
 import { BESIDE, besideName } from "../refresh/files.ts";
 import { keptOf, learn, type RunFound, runsWith } from "./find.ts";
+import { forgetHistory, type HistoryFound, historiesWith } from "./histories.ts";
 import { listFiles, type OutputFound, outputsOf, removePart, replaceOutput, writeAgain } from "./outputs.ts";
 import { Person } from "./person.ts";
 
@@ -49,6 +50,7 @@ interface Found {
   /** People in the libraries. */
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
+  readonly histories: readonly HistoryFound[];
 }
 
 async function forget(word: string, options: ForgetOptions, context: Context): Promise<void> {
@@ -66,6 +68,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   // First: from here on nobody sees the person, whatever happens. Then the runs, and last the library, which knows every name.
   await list.add([name, ...names], "forgotten");
   for (const run of found.runs) await forgetRun(run, found, store, disk, context);
+  for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
   // What a process had not deleted of a run that died while it removed it.
   await store.sweep();
   for (const path of found.libraries) await forgetIn(path, found.person, store);
@@ -97,6 +100,9 @@ async function find(word: string, name: SuppressedName, store: RunStore, context
         const files = [output, ...BESIDE.map((what) => besideName(output, what))];
         outputs.push(...(await listFiles(files, person)));
       }
+      const known = new Set(kept.runs.map(({ plan }) => plan.output));
+      const gone = library.outputsWith((body) => person.isOf(body, path)).filter((output) => !known.has(output));
+      outputs.push(...(await listFiles(gone, person)));
     } finally {
       library.close();
     }
@@ -106,7 +112,8 @@ async function find(word: string, name: SuppressedName, store: RunStore, context
   const runs = all.filter(touched);
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
   // Somebody who is on the list may be there because an earlier attempt was cut short: what it deleted is wiped.
-  if (runs.length === 0 && owned === 0 && !(await store.suppression()).hidesName(name)) {
+  const histories = await historiesWith(person, context);
+  if (runs.length === 0 && owned === 0 && histories.length === 0 && !(await store.suppression()).hidesName(name)) {
     throw new CliError({
       code: "nobody_kept",
       category: "not_found",
@@ -114,7 +121,7 @@ async function find(word: string, name: SuppressedName, store: RunStore, context
       hint: "a person is named by profile address, its last part, or id; headcount suppress add leaves somebody out who is not here yet",
     });
   }
-  return { person, runs, libraries: kept.libraries, owned, outputs: once };
+  return { person, runs, libraries: kept.libraries, owned, outputs: once, histories };
 }
 
 async function forgetRun(
@@ -153,7 +160,7 @@ async function forgetIn(path: string, person: Person, store: RunStore): Promise<
   try {
     library.forget(
       (body) => person.isOf(body, path),
-      (target) => person.isIn(target),
+      (target) => person.isNamedIn(target),
     );
   } finally {
     library.close();
@@ -169,18 +176,19 @@ async function agree(found: Found, printer: Printer, context: Context): Promise<
   throw declined("nothing was deleted");
 }
 
-function linesOf({ runs, owned, outputs }: Found): string[] {
+function linesOf({ runs, owned, outputs, histories }: Found): string[] {
   return [
     ...runs.map(({ plan, rows, named }) =>
       named ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
     ),
     `library: ${counted(owned, "person", "people")}`,
+    ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),
     ...outputs.map(({ path, how }) => (how === "again" ? `written again: ${path}` : `left, look yourself: ${path}`)),
   ];
 }
 
 function report(found: Found, verb: "forgot" | "would_forget", printer: Printer): void {
-  const { runs, owned, outputs } = found;
+  const { runs, owned, outputs, histories } = found;
   if (!printer.json) {
     printer.text(
       linesOf(found)
@@ -194,6 +202,7 @@ function report(found: Found, verb: "forgot" | "would_forget", printer: Printer)
       runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
       owned,
       outputs: outputs.map(({ path, how }) => ({ path, how })),
+      histories: histories.map(({ job, lines }) => ({ job, lines })),
     },
   });
 }

@@ -1,9 +1,9 @@
-import { createReadStream } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import type { Context } from "../../context.ts";
 import { distinctPages, kindOf } from "../../output/distinct.ts";
-import { type Form, savedForm } from "../../output/formats.ts";
+import { chooseForm, type Form, savedForm } from "../../output/formats.ts";
 import { exists, sha256Of } from "../../output/output.ts";
+import { type Packing, unpacked } from "../../output/packing.ts";
 import { templateOf, type Written, writtenAs } from "../../output/sinks/sink.ts";
 import { engineOf } from "../../output/tables/target.ts";
 import type { Page } from "../../render/page.ts";
@@ -22,19 +22,25 @@ export interface OutputFound {
   readonly run: string | undefined;
 }
 
-/** What can be read as text. Whatever else a run with the person wrote holds the person for all that anybody knows. */
-const isText = ({ format, packing }: Form): boolean =>
-  packing === undefined && !["xlsx", "parquet", "duckdb", "postgres"].includes(format);
+/** What can be read as text, once it is unpacked. Whatever else a run with the person wrote holds the person for all that anybody knows. */
+const isText = ({ format }: Form): boolean => !["xlsx", "parquet", "duckdb", "postgres"].includes(format);
 
-async function mentions(path: string, person: Person): Promise<boolean> {
+async function mentions(path: string, person: Person, packing?: Packing): Promise<boolean> {
+  const decoder = new TextDecoder();
   // Pieces overlap, so that a name at a border is found.
   let tail = "";
-  for await (const chunk of createReadStream(path, { encoding: "utf8", highWaterMark: 1 << 20 })) {
-    const text = tail + String(chunk);
-    if (person.isIn(text)) return true;
-    tail = text.slice(-4_096);
+  try {
+    for await (const chunk of unpacked(path, packing)) {
+      const text = tail + decoder.decode(chunk, { stream: true });
+      if (person.isIn(text)) return true;
+      tail = text.slice(-4_096);
+    }
+    return false;
+  } catch (error) {
+    // What cannot be unpacked may hold anybody.
+    if (packing === undefined) throw error;
+    return true;
   }
-  return false;
 }
 
 /** The outputs of a run that have the person. */
@@ -49,19 +55,29 @@ export async function outputsOf({ plan, rows, named, receipt }: RunFound, person
   const form = savedForm(plan.view.format);
   const has = rows > 0 || receipt?.forgetting !== undefined;
   if (engineOf(path) !== undefined) return has ? [...found, { path, how: "left", run: plan.id }] : found;
-  if (!(await exists(path)) || !(isText(form) ? await mentions(path, person) : has)) return found;
+  if (!(await exists(path)) || !(isText(form) ? await mentions(path, person, form.packing) : has)) return found;
   const sha256 = await sha256Of(path);
   const ours = [receipt?.output?.sha256, receipt?.replaces].includes(sha256);
   return [...found, { path, how: ours && receipt?.output?.file === path && !named ? "again" : "left", run: plan.id }];
 }
 
-/** The files of a list that have the person. They are written again by a refresh. */
+function formOfFile(path: string): Form | undefined {
+  try {
+    return chooseForm(undefined, path, false);
+  } catch {
+    return undefined;
+  }
+}
+
+/** The files of a list, or of runs that are gone, that have the person, for all that anybody knows. A refresh writes a list again. */
 export async function listFiles(paths: readonly string[], person: Person): Promise<OutputFound[]> {
   const found: OutputFound[] = [];
   for (const path of paths) {
-    if (!(await exists(path))) continue;
-    const text = !/\.(xlsx|parquet|gz|zst)$/i.test(path);
-    if (!text || (await mentions(path, person))) found.push({ path, how: "left", run: undefined });
+    const isTable = engineOf(path) !== undefined;
+    if (!isTable && !(await exists(path))) continue;
+    const form = isTable ? undefined : formOfFile(path);
+    const isRead = form !== undefined && isText(form);
+    if (!isRead || (await mentions(path, person, form.packing))) found.push({ path, how: "left", run: undefined });
   }
   return found;
 }

@@ -1,4 +1,4 @@
-import { canonicalAddress, isSlug, slugOf } from "../../contract/normalise.ts";
+import { canonicalAddress, isSlug, normalForm, slugOf } from "../../contract/normalise.ts";
 import { isNested, type JsonValue, parseExact, stringifyExact, WRAPPERS } from "../../render/values.ts";
 
 /** What a record says of who it is. */
@@ -6,6 +6,8 @@ export interface Identity {
   readonly id: string | undefined;
   /** Canonical. */
   readonly address: string | undefined;
+  /** What the person is called: tells nobody from others of the same name. */
+  readonly name?: string | undefined;
 }
 
 const textOf = (value: JsonValue | undefined): string | undefined =>
@@ -20,7 +22,8 @@ export function identityIn(value: JsonValue): Identity | undefined {
     const inner = WRAPPERS.map((name) => value[name]).find((one) => one !== undefined);
     return inner === undefined ? undefined : identityIn(inner);
   }
-  return { id, address: address === undefined ? undefined : (canonicalAddress(address) ?? address) };
+  const name = textOf(value.name);
+  return { id, address: address === undefined ? undefined : (canonicalAddress(address) ?? address), name };
 }
 
 /** Ids that are shorter are in a text by chance. */
@@ -32,6 +35,9 @@ export class Person {
   readonly #slugs = new Set<string>();
   /** By service, since another service may give the same id to somebody else; "" is every service. */
   readonly #ids = new Map<string, Set<string>>();
+
+  /** Whole ones, in normal form. */
+  readonly #called = new Set<string>();
 
   /** @param word a profile address, its last part, or an id */
   constructor(word: string) {
@@ -54,12 +60,14 @@ export class Person {
   }
 
   /** @returns whether that was new */
-  add({ id, address }: Identity, service: string): boolean {
+  add({ id, address, name }: Identity, service: string): boolean {
     const ids = this.#ids.get(service) ?? new Set<string>();
     this.#ids.set(service, ids);
     const fresh = (id !== undefined && !ids.has(id)) || (address !== undefined && !this.#addresses.has(address));
     if (id !== undefined) ids.add(id);
     if (address !== undefined) this.#addresses.add(address);
+    const called = normalForm(name ?? "");
+    if (called.length >= TELLING && called.includes(" ")) this.#called.add(called);
     return fresh;
   }
 
@@ -87,6 +95,13 @@ export class Person {
     const ids = [...this.#ids.values()].flatMap((some) => [...some]);
     const names = [...this.#addresses, ...[...this.#addresses].map(slugOf), ...this.#slugs, ...ids];
     return names.some((name) => name.length >= TELLING && lower.includes(name.toLowerCase()));
+  }
+
+  /** Whether what was asked for has one of those, or the person's whole name: filters ask for people by it. */
+  isNamedIn(question: string): boolean {
+    if (this.isIn(question)) return true;
+    const text = normalForm(question);
+    return [...this.#called].some((name) => text.includes(name));
   }
 
   /** A reply without the person's records. @returns undefined where it has none */

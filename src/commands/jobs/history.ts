@@ -23,7 +23,8 @@ const TAIL_BYTES = 1 << 18;
 
 export const jobsFolder = (context: Context): string => join(stateDir(context), "jobs");
 export const lockOf = (context: Context, name: string): string => join(jobsFolder(context), name, "lock");
-const historyFile = (context: Context, name: string): string => join(jobsFolder(context), name, "history.ndjson");
+export const historyFile = (context: Context, name: string): string =>
+  join(jobsFolder(context), name, "history.ndjson");
 
 export async function makeJobFolder(context: Context, name: string): Promise<void> {
   await mkdir(join(jobsFolder(context), name), { recursive: true, mode: FOLDER_MODE });

@@ -166,6 +166,7 @@ const found = object({
   runs: list(object({ run: text, rows: whole, removed: flag })),
   owned: whole,
   outputs: list(object({ path: text, how: text })),
+  histories: list(object({ job: text, lines: whole })),
 });
 const pruned: Described = {
   document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),

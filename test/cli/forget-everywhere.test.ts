@@ -1,0 +1,245 @@
+import { execFileSync } from "node:child_process";
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { join, relative } from "node:path";
+import { gunzipSync } from "node:zlib";
+import { decompress } from "fzstd";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { startDuckDb } from "../../src/dataset/duckdb.ts";
+import { startAgent, YES } from "../support/agent.ts";
+import { charged, readCsv, runIds, seeded, spentBy, type User, user } from "../support/export.ts";
+import { Crowd, startPeopleService } from "../support/people-service.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+// One person is bought through every door there is, and every file is searched for each of their names, before and after.
+
+const CREDITS = 1_000_000;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({ people: 400, credits: CREDITS });
+}, 60_000);
+afterAll(() => service.close());
+
+type Row = Readonly<Record<string, string | null>>;
+const rows = (text: string): Row[] =>
+  text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Row]));
+
+const ok = async (me: User, argv: readonly string[]): Promise<string> => {
+  const { code, stdout, stderr } = await me.run(argv);
+  expect(code, `${argv.join(" ")}: ${stderr}`).toBe(0);
+  return stdout;
+};
+
+async function parquetText(path: string): Promise<string> {
+  const instance = await startDuckDb({ threads: 1, memoryBytes: 2 ** 28 });
+  try {
+    const reader = await (await instance.connect()).runAndReadAll(`SELECT to_json(t)::VARCHAR FROM '${path}' t`);
+    return reader.getRowsJS().join("\n");
+  } finally {
+    instance.closeSync();
+  }
+}
+
+/** What is in a file, out of whatever it is packed in. */
+async function contents(path: string): Promise<Buffer> {
+  const bytes = readFileSync(path);
+  if (path.endsWith(".gz")) return gunzipSync(bytes);
+  if (path.endsWith(".zst")) return Buffer.from(decompress(bytes));
+  if (path.endsWith(".xlsx")) return execFileSync("unzip", ["-p", path]);
+  if (path.endsWith(".parquet")) return Buffer.from(await parquetText(path));
+  return bytes;
+}
+
+const namesOf = (row: Row): string[] =>
+  ["id", "name", "headline", "email"]
+    .flatMap((field) => row[field] ?? [])
+    .concat(row.network_url?.split("/").at(-1) ?? []);
+
+/** Files below a user's folder (state, config, outputs) in which somebody is found by any name, the file's own among them. */
+async function holding({ dir }: User, names: readonly string[]): Promise<string[]> {
+  const found: string[] = [];
+  for (const name of readdirSync(dir, { recursive: true, encoding: "utf8" })) {
+    const path = join(dir, name);
+    if (!statSync(path).isFile()) continue;
+    const bytes = await contents(path);
+    if (names.some((one) => bytes.includes(one) || name.includes(one))) found.push(relative(dir, path));
+  }
+  return found.sort();
+}
+
+const SALES = ["search", "--department", "Sales", "--yes", "--fresh"];
+const STOPPED = [...SALES.slice(0, 3), "--fresh", "--per-page", "10", "--max-credits", "30", "--require-complete"];
+
+/** The first whose names are nobody else's, and stand in every format as they are. */
+function canaryOf(all: readonly Row[]): Row {
+  const once = (field: string, row: Row): boolean =>
+    /^[^&<>"'\\]{8,}$/.test(row[field] ?? "") && all.filter((other) => other[field] === row[field]).length === 1;
+  const found = all.slice(0, 20).find((row) => once("name", row) && once("headline", row));
+  if (found === undefined) throw new Error("nobody's names are unique");
+  return found;
+}
+
+const jobsFor = (canary: Row) => ({
+  log: "jobs.log",
+  jobs: {
+    sales: { filters: { department: "Sales" }, max_credits: 900, output: "job.csv" },
+    one: { filters: { network_url: canary.network_url }, max_credits: 5, output: "job-one.csv" },
+    capped: { filters: { network_url: [canary.network_url] }, max_credits: 1, min_rows: 9, output: "job-short.csv" },
+  },
+});
+
+/** An agent of the built program buys a page of the segment, and the person by name. */
+async function buyByAgent(me: User, canary: Row): Promise<void> {
+  const agent = await startAgent(me, ["--max-credits", "50"], { answer: YES });
+  try {
+    for (const filters of [{ department: "Sales" }, { network_url: canary.network_url }]) {
+      const quote = await agent.call("quote", { kind: "people", filters, profiles: 20 });
+      const bought = await agent.call("buy", { quote_id: String(quote.data.quote_id) });
+      expect(bought.failed, bought.text).toBe(false);
+      await agent.call("read_rows", { run: bought.data.run });
+    }
+  } finally {
+    await agent.close();
+  }
+}
+
+interface Forgot {
+  readonly histories: readonly unknown[];
+  readonly outputs: readonly { readonly path: string; readonly how: string }[];
+}
+
+test("bought through every door, a person is in no file afterwards, packed ones included, and the rest is as it was", async () => {
+  const me = user(service.url, service.key);
+  const all = rows(await ok(me, [...SALES, "--format", "ndjson"]));
+  const canary = canaryOf(all);
+  const names = namesOf(canary);
+  const address = canary.network_url ?? "";
+  const packed = ["s.csv.gz", "s.ndjson.zst", "s.xlsx", "s.parquet", "s.tsv"];
+  for (const file of packed) await ok(me, [...SALES, "-o", file]);
+  await ok(me, ["search", "--network-url", address, "--yes", "-o", "one.csv", "--receipt", "one.json"]);
+  await ok(me, ["count", "--network-url", address]);
+  await ok(me, ["count", "--department", "Sales", "--by", "country"]);
+  await ok(me, ["owned"]);
+  writeFileSync(me.file("jobs.jsonc"), JSON.stringify(jobsFor(canary)));
+  for (const [job, code] of [
+    ["sales", 0],
+    ["one", 0],
+    ["capped", 5],
+  ] as const) {
+    const ran = await me.run(["jobs", "run", job, "--file", "jobs.jsonc"]);
+    expect([job, ran.code, ran.stderr]).toEqual([job, code, expect.anything()]);
+  }
+  await buyByAgent(me, canary);
+  await ok(me, ["refresh", "--department", "Sales", "-o", "list.csv.gz", "--yes"]);
+  expect((await me.run([...STOPPED, "-o", "stopped.ndjson"])).code).not.toBe(0);
+  const [stopped = ""] = JSON.parse(await ok(me, ["runs", "--json"])).map(({ id }: { id: string }) => id);
+
+  const spentBefore = await spentBy(me);
+  const before = await holding(me, names);
+  expect(before).toEqual(
+    expect.arrayContaining([...packed, "one.csv", "one.json", "job.csv", "job-one.csv", "list.csv.gz"]),
+  );
+  expect(before).toEqual(
+    expect.arrayContaining(["state/jobs/one/history.ndjson", `state/runs/${stopped}/journal.ndjson`]),
+  );
+  expect(before.filter((path) => path.startsWith("state/library/"))).not.toEqual([]);
+  const whole = runIds(me);
+  expect(whole.every((id) => before.includes(`state/runs/${id}/journal.ndjson`))).toBe(true);
+
+  const forgot = await me.run(["forget", canary.id ?? "", "--yes", "--json"]);
+  expect([forgot.code, forgot.stderr]).toEqual([5, expect.stringContaining("list.csv.gz")]);
+  expect(await spentBy(me)).toEqual(spentBefore);
+  const { histories, outputs } = (JSON.parse(forgot.stdout) as { forgot: Forgot }).forgot;
+  expect(histories).toEqual([{ job: "one", lines: 1 }]);
+  const left = outputs.filter(({ how }) => how === "left").map(({ path }) => relative(me.dir, path));
+  expect(left.sort()).toEqual(["job-one.csv", "list.csv.gz", "one.csv", "one.json"]);
+  // What nobody but its owner may change: named, or, jobs and their log, written by hand or to a place of the owner's.
+  for (const file of ["job-one.csv", "one.csv", "one.json"]) rmSync(me.file(file));
+  // The service still has the person: writing the list again may buy the row once more, which is forgotten as before.
+  await ok(me, ["refresh", "list.csv.gz", "--yes", "--max-credits", "1"]);
+  const spend = await spentBy(me);
+  await ok(me, ["forget", canary.id ?? "", "--yes"]);
+  expect(await holding(me, names)).toEqual(["jobs.jsonc", "jobs.log"]);
+
+  const others = all.filter(({ id }) => id !== canary.id);
+  for (const file of packed) {
+    const text = (await contents(me.file(file))).toString("utf8");
+    expect([file, others.filter(({ id }) => !text.includes(id ?? ""))]).toEqual([file, []]);
+  }
+  expect(await spentBy(me)).toEqual(spend);
+  const last = JSON.parse(me.read("state/jobs/one/history.ndjson")) as Record<string, unknown>;
+  expect(last).toMatchObject({ job: "one", status: "done", rows: 1, credits: 1, receipt: null });
+  await ok(me, ["jobs", "status", "--file", "jobs.jsonc"]);
+
+  // The run that was cut short goes on: nobody is bought twice, and its file lacks the person.
+  const paid = await charged(service, CREDITS);
+  await ok(me, ["resume", stopped, "--max-credits", String(all.length), "--yes"]);
+  expect((await charged(service, CREDITS)) - paid).toBe(all.length - 30);
+  expect(rows(me.read("stopped.ndjson"))).toEqual(others);
+  for (const { id } of JSON.parse(await ok(me, ["runs", "--json"])) as { id: string }[]) {
+    const text = await ok(me, ["runs", "export", id, "--format", "ndjson"]);
+    expect(names.filter((name) => text.includes(name))).toEqual([]);
+  }
+  expect(await holding(me, names)).toEqual(["jobs.jsonc", "jobs.log"]);
+}, 120_000);
+
+test("outputs of a run that was removed since are named, and what was asked by name goes with the person", async () => {
+  const me = user(service.url, service.key);
+  const all = rows(await ok(me, [...SALES, "--format", "ndjson"]));
+  const canary = canaryOf(all);
+  const name = canary.name ?? "";
+  for (const file of ["s.csv.gz", "s.xlsx", "s.csv"]) await ok(me, [...SALES, "-o", file]);
+  await ok(me, ["search", "--name", name.toUpperCase(), "--yes", "--format", "ndjson"]);
+  await ok(me, ["refresh", "--name", name, "-o", "named.csv", "--yes"]);
+  expect(readCsv(me.read("named.csv"))).toHaveLength(1);
+  const [byName = ""] = JSON.parse(await ok(me, ["runs", "--json"])).map(({ id }: { id: string }) => id);
+  const pruned = runIds(me).filter((id) => id !== byName);
+  for (const id of pruned) await ok(me, ["runs", "remove", id, "--yes"]);
+  const spend = await spentBy(me);
+  const { code, stderr } = await me.run(["forget", canary.network_url ?? "", "--yes"]);
+  expect(code).toBe(5);
+  for (const file of ["s.csv.gz", "s.xlsx", "s.csv", "named.csv"]) expect(stderr).toContain(me.file(file));
+  expect(runIds(me)).toEqual([]);
+  expect(await spentBy(me)).toEqual(spend);
+  const found = await holding(me, [...namesOf(canary), name.toLowerCase(), name.toUpperCase()]);
+  expect(found).toEqual(["named.csv", "s.csv", "s.csv.gz", "s.xlsx"]);
+}, 120_000);
+
+test("the packed files beside a list, and its history", async () => {
+  const crowd = new Crowd(seeded(4));
+  const people = Array.from({ length: 60 }, () => crowd.born({ department: "Sales" }));
+  const address = "https://www.people.example/in/zenobia-quillfeather";
+  const more = { headline: "Keeper of unlikely lighthouses", email: "zenobia@quillfeather.example" };
+  const canary = { ...crowd.born({ department: "Sales", id: "canary-000042", network_url: address }), ...more };
+  const named = { ...canary, name: "Zenobia Quillfeather" };
+  const names = namesOf(named as unknown as Row);
+  const other = await startPeopleService({ people });
+  try {
+    const me = user(other.url, other.key);
+    const list = ["refresh", "list.ndjson.zst", "--yes"];
+    await ok(me, ["refresh", "--department", "Sales", "-o", "list.ndjson.zst", "--yes"]);
+    other.options.people = [...people, named];
+    await ok(me, list);
+    expect(await holding(me, names)).toContain("list.added.ndjson.zst");
+    const moved = { ...named, title: "somebody else by now" };
+    other.options.people = [...people, moved];
+    await ok(me, list);
+    other.options.people = people;
+    await ok(me, list);
+    expect(await holding(me, names)).toContain("list.removed.ndjson.zst");
+    const { code, stderr } = await me.run(["forget", address, "--yes"]);
+    expect([code, stderr]).toEqual([5, expect.stringContaining("list.removed.ndjson.zst")]);
+    expect(await holding(me, names)).toEqual(["list.removed.ndjson.zst"]);
+    other.options.people = [...people, moved];
+    await ok(me, [...list, "--max-credits", "5"]);
+    await ok(me, [...list, "--max-credits", "5"]);
+    expect(await holding(me, names)).toEqual([
+      expect.stringContaining("state/library/"),
+      expect.stringContaining("state/runs/"),
+    ]);
+    await ok(me, ["forget", address, "--yes"]);
+    expect(await holding(me, names)).toEqual([]);
+    expect(JSON.parse(await ok(me, ["owned", "--json"]))).toMatchObject({ people: people.length });
+  } finally {
+    await other.close();
+  }
+}, 120_000);
