@@ -471,13 +471,13 @@ __headcount_tree() {
     many='' ;;
   'service suppress add')
     commands=''
-    flags='--kind --note --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind --note --data -c --connection --base-url --paging --jq --max-wait'
+    flags='--kind --note --data --dataset -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note --data --dataset -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress import')
     commands=''
-    flags='--kind --note --data -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--kind --note --data -c --connection --base-url --paging --jq --max-wait'
+    flags='--kind --note --data --dataset -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--kind --note --data --dataset -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service suppress list')
     commands=''
@@ -491,8 +491,8 @@ __headcount_tree() {
     many='' ;;
   'service forget')
     commands=''
-    flags='--data --store --dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --dataset --dry-run -y --yes -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --dataset -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service data')
     commands=''

@@ -1678,6 +1678,7 @@ $headcountTree = @{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
       '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--dataset' = @{ Text = 'leave them out of the dataset in clickhouse://... too'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -1692,6 +1693,7 @@ $headcountTree = @{
       '--kind' = @{ Text = 'what the words are (default: as they look)'; Value = @{ Kind = 'list'; Values = @('address', 'id', 'domain') } }
       '--note' = @{ Text = 'why, kept with each entry as it is: name nobody in it'; Value = @{ Kind = 'text' } }
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--dataset' = @{ Text = 'leave them out of the dataset in clickhouse://... too'; Value = @{ Kind = 'text' } }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }
     }
@@ -1730,6 +1732,7 @@ $headcountTree = @{
     Flags = [ordered]@{
       '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
       '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--dataset' = @{ Text = 'leave them out of the dataset in clickhouse://... too'; Value = @{ Kind = 'text' } }
       '--dry-run' = @{ Text = 'only list what would be deleted'; Value = $null }
       '-y' = @{ Text = 'do not ask'; Value = $null }
       '--yes' = @{ Text = 'do not ask'; Value = $null }

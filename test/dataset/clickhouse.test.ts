@@ -1,10 +1,13 @@
 import { createClient } from "@clickhouse/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from "../../src/contract/filters.ts";
+import { canonicalAddress, canonicalDomain, slugOf } from "../../src/contract/normalise.ts";
 import type { Person } from "../../src/contract/records.ts";
+import { suppressedName } from "../../src/contract/suppression.ts";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
+import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
@@ -215,6 +218,39 @@ describe.skipIf(chdb === undefined)("chDB, a modern ClickHouse", () => {
     });
     await sameWhole(other, derived);
     await derived.embedded.close();
+  });
+
+  test("chDB: people are left out of what is served, and their rows deleted, by id, slug and domain", async () => {
+    const { clients, dialect, topology } = servers;
+    const open = () => ClickHouseEngine.open({ client: clients[0], topology, dialect });
+    const everybody = { offset: 0, limit: 10_000 };
+    const before = (await (await open()).people(canonical({}), everybody)).records.map(
+      (record) => JSON.parse(record) as Person,
+    );
+    const [one, two] = before.filter(({ network_url }) => network_url?.includes("/in/"));
+    const domain = canonicalDomain(before.find(({ company_domain }) => company_domain !== null)?.company_domain ?? "");
+    const words = [one?.id, two?.network_url?.split("/").at(-1), domain].map((word) => word ?? "");
+    const names = words.flatMap((word) => suppressedName(word) ?? []);
+    expect(names).toHaveLength(3);
+    const lastOf = (url: string | null | undefined): string => slugOf(canonicalAddress(url ?? "") ?? "");
+    const isNamed = (person: Person): boolean =>
+      person === one ||
+      words.slice(0, 2).includes(lastOf(person.network_url)) ||
+      `.${canonicalDomain(person.company_domain ?? "")}`.endsWith(`.${domain}`);
+    const left = before.filter((person) => !isNamed(person));
+    const people = new ServedPeople(servers, async () => undefined);
+    for (const removed of [before.length - left.length, 0]) {
+      expect(await people.leaveOut(names)).toMatchObject({ removed });
+      const engine = await open();
+      const { records, total } = await engine.people(canonical({}), everybody);
+      expect(total).toBe(left.length);
+      expect(records.map((record) => (JSON.parse(record) as Person).id)).toEqual(left.map(({ id }) => id));
+      expect(await engine.count(canonical({ name_prefix: one?.name?.slice(0, 3) ?? "a" }))).toBeLessThan(total);
+      expect(await engine.verify()).toEqual([]);
+      await people.erase(names);
+      expect(await people.records(names)).toEqual([]);
+      expect(await engine.verify()).toEqual([]);
+    }
   });
 });
 

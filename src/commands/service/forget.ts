@@ -8,14 +8,15 @@ import { sameCommand } from "../export-options.ts";
 import { withBuild } from "./build.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags } from "./folder.ts";
 import { findInFolder, type InFolder, openKept, purge } from "./purge.ts";
+import { addServersOption, type ServersOptions, servedPeople, serversFlag } from "./servers.ts";
 
-interface ForgetOptions extends FolderOptions {
+interface ForgetOptions extends FolderOptions, ServersOptions {
   readonly yes?: boolean;
   readonly dryRun?: boolean;
 }
 
 export function register(service: Command, context: Context): void {
-  addFolderOptions(service.command("forget <person>"))
+  addServersOption(addFolderOptions(service.command("forget <person>")))
     .summary("delete a person from the dataset, stored replies and the console")
     .description(
       "Delete a person, named by profile address, its last part or id, from all that the service keeps: dataset, stored replies, and exports that the console bought. Credits and entries stay, and no import brings the person back. Lists what it finds, and asks first. A service may run meanwhile.",
@@ -26,6 +27,7 @@ export function register(service: Command, context: Context): void {
   $ headcount service forget p_0000000042 --data ./demo --dry-run
   $ headcount service forget p_0000000042 --data ./demo --yes
 
+--dataset names a dataset in ClickHouse, as in "headcount serve".
 A reply that was bought is given again without the person, for nothing.
 Exit 5 names files that headcount did not write; exit 9: a file is in use.
 See also: headcount service suppress`)
@@ -44,7 +46,11 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   const dir = await folderOf(options, context);
   const printer = new Printer(context, options);
   await withBuild(options, context, async (setup) => {
-    const kept = await openKept(dir, options, context);
+    const servers = await servedPeople(options, context);
+    const kept = await openKept(dir, options, context, servers).catch(async (error: unknown) => {
+      await servers?.close();
+      throw error;
+    });
     try {
       const found = await findInFolder(word, kept, setup);
       if (!found.anything && !(await kept.hides(name))) throw nobody(word, options);
@@ -59,13 +65,13 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   });
 }
 
-const nobody = (word: string, options: FolderOptions): CliError =>
+const nobody = (word: string, options: ForgetOptions): CliError =>
   new CliError({
     code: "nobody_kept",
     category: "not_found",
     exitCode: EXIT.notFound,
     message: `nobody in this data folder is "${echo(word)}"`,
-    hint: `headcount service suppress add '${echo(word)}'${placeFlags(options)} leaves somebody out who is not here yet`,
+    hint: `headcount service suppress add '${echo(word)}'${placeFlags(options)}${serversFlag(options)} leaves somebody out who is not here yet`,
   });
 
 /** What could not be deleted is never passed over in silence. */

@@ -4,6 +4,7 @@ import { join, relative } from "node:path";
 import type { Context } from "../../context.ts";
 import { canonicalAddress } from "../../contract/normalise.ts";
 import { type Named, type SuppressedName, suppressedName } from "../../contract/suppression.ts";
+import type { ServedPeople } from "../../dataset/clickhouse/left-out.ts";
 import type { PeopleFolders } from "../../dataset/suppression.ts";
 import { parseExact } from "../../render/values.ts";
 import { Disk } from "../../runs/disk.ts";
@@ -22,6 +23,8 @@ export interface KeptPeople {
   readonly folders: PeopleFolders;
   /** Undefined where the folder has no accounts yet. */
   readonly store: Store | undefined;
+  /** Where the dataset is in ClickHouse. */
+  readonly servers: ServedPeople | undefined;
   hides(name: SuppressedName): Promise<boolean>;
   close(): Promise<void>;
 }
@@ -39,7 +42,12 @@ export interface InFolder {
 }
 
 /** @throws NoLedgerError never: a folder without accounts is one */
-export async function openKept(dir: string, options: FolderOptions, context: Context): Promise<KeptPeople> {
+export async function openKept(
+  dir: string,
+  options: FolderOptions,
+  context: Context,
+  servers?: ServedPeople,
+): Promise<KeptPeople> {
   const { openStore, peopleFolders } = await import("../../service/data-folder.ts");
   const place = await storeOf(options, context);
   const shared = { now: context.now, create: false, actor: actor(context) };
@@ -54,17 +62,24 @@ export async function openKept(dir: string, options: FolderOptions, context: Con
     dir,
     folders,
     store,
+    servers,
     hides: async (name) => {
       const { readSuppression } = await import("../../dataset/suppression.ts");
       return (await readSuppression(folders.suppression)).hidesName(name);
     },
-    close: async () => store?.close(),
+    close: async () => {
+      await store?.close();
+      await servers?.close();
+    },
   };
 }
 
 /** Ids mean somebody within a dataset: that of live keys, or the invented one of test keys. */
 const LIVE = "live";
 const PAGE_OF_EXPORT = /^console-([0-9a-f]+)-\d+$/;
+
+const namesOf = (person: Person): SuppressedName[] =>
+  person.words.flatMap(({ kind, word }) => suppressedName(word, kind) ?? []);
 
 const identityOf = ({ address, id }: Named): Identity => ({
   id,
@@ -84,6 +99,10 @@ export async function findInFolder(word: string, kept: KeptPeople, setup: BuildS
   for (let pass = 0, fresh = true; fresh; pass++) {
     const found: Identity[] = [];
     for await (const record of currentPeople(kept.folders.dataset, setup)) {
+      const who = identityIn(parseExact(record));
+      if (who !== undefined && person.is(who, LIVE)) found.push(who);
+    }
+    for (const record of (await kept.servers?.records(namesOf(person))) ?? []) {
       const who = identityIn(parseExact(record));
       if (who !== undefined && person.is(who, LIVE)) found.push(who);
     }
@@ -147,10 +166,8 @@ export async function purge(
   const { folders, store } = kept;
   const { now, sleep, interrupted: signal } = context;
   const list = new SuppressionList(folders.suppression, new Disk(step), { now, sleep, signal });
-  await list.add(
-    person.words.flatMap(({ kind, word }) => suppressedName(word, kind) ?? []),
-    "forgotten",
-  );
+  const names = namesOf(person);
+  await list.add(names, "forgotten");
   step?.("listed", "written");
   const removed = await purgeLedger(person, kept);
   step?.("replies", "written");
@@ -158,6 +175,8 @@ export async function purge(
     await rebuildDataset({ ...setup, datasetDir, suppression: folders.suppression });
     step?.("dataset", "written");
   }
+  await kept.servers?.leaveOut(names);
+  await kept.servers?.erase(names);
   // A call that had read its rows before the list was written may have been charged since.
   await purgeLedger(person, kept);
   if (records + replies > 0) await store?.people.note({ records, replies, exports, filters: removed }, actor(context));

@@ -26,8 +26,10 @@ export interface ListPlace<Options extends SuppressOptions> {
   readonly name: string;
   readonly folder: (options: Options, context: Context) => Promise<string>;
   /** What is done for those who were added before it is reported. */
-  readonly added?: (options: Options, context: Context) => Promise<void>;
+  readonly added?: (names: readonly SuppressedName[], options: Options, context: Context) => Promise<void>;
   readonly options?: (command: Command) => Command;
+  /** More of `add` and `import`. */
+  readonly addOptions?: (command: Command) => Command;
 }
 
 const MAX_BYTES = 1 << 26;
@@ -48,7 +50,8 @@ export function addListCommands<Options extends SuppressOptions>(
     );
   const note = (command: Command): Command =>
     command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
-  own(note(kind(parent.command("add <who...>"))))
+  const adding = (command: Command): Command => (place.addOptions ?? ((it) => it))(own(note(kind(command))));
+  adding(parent.command("add <who...>"))
     .description("leave people out: by profile address, id or domain")
     .does((options: Options, words: readonly string[]) =>
       add(
@@ -58,7 +61,7 @@ export function addListCommands<Options extends SuppressOptions>(
         place,
       ),
     );
-  own(note(kind(parent.command("import <file>"))))
+  adding(parent.command("import <file>"))
     .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
     .does(async (options: Options, file: string) => {
       const text = await readInput(context, file, "suppression", MAX_BYTES);
@@ -123,7 +126,7 @@ async function add<Options extends SuppressOptions>(
   const suppression = await open(options, context, place);
   const added = await suppression.add(names, note ?? null);
   // Also where all were there before: the process that added them may have died here.
-  await place.added?.(options, context);
+  await place.added?.(names, options, context);
   const { length: entries } = await suppression.entries();
   const printer = new Printer(context, options);
   if (printer.json) printer.document({ added, known: names.length - added, entries });

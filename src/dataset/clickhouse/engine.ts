@@ -16,19 +16,11 @@ import {
 import { withOthers } from "../facet.ts";
 import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
+import { type Active, activeDataset, EXACT } from "./active.ts";
 import { Cursors } from "./cursors.ts";
 import { type Dialect, type Query, rendered } from "./dialect.ts";
-import { pointerTable, type Topology, tablesOf } from "./schema.ts";
-import { whereOf } from "./where.ts";
-
-/** Settings that keep every answer exact: with `skip_unavailable_shards` a shard that is down would make a count smaller. */
-const EXACT = {
-  skip_unavailable_shards: 0,
-  fallback_to_stale_replicas_for_distributed_queries: 0,
-  output_format_json_quote_64bit_integers: 0,
-  max_execution_time: 30,
-  connect_timeout: 5,
-} as const;
+import { type Topology, tablesOf } from "./schema.ts";
+import { and, whereOf } from "./where.ts";
 
 /** A check reads every row. */
 const VERIFY_MS = 3_600_000;
@@ -53,17 +45,23 @@ export class ClickHouseEngine implements Engine {
   readonly #client: ClickHouseClient;
   readonly #dialect: Dialect;
   readonly #info: DatasetInfo;
+  /** Row numbers are below it; those who are left out have some. */
+  readonly #stored: number;
+  readonly #shown: string;
   readonly #people: string;
   readonly #companies: string;
   readonly #segmentBytes: number;
   readonly #segments: SegmentCache<Float64Array>;
   readonly #cursors = new Cursors();
 
-  private constructor({ client, topology, dialect, segmentCacheBytes }: ClickHouseEngineOptions, info: DatasetInfo) {
-    const tables = tablesOf(info.version);
+  private constructor({ client, topology, dialect, segmentCacheBytes }: ClickHouseEngineOptions, active: Active) {
+    const { info, stored, version, shown } = active;
+    const tables = tablesOf(version);
     this.#client = client;
     this.#dialect = dialect;
     this.#info = info;
+    this.#stored = stored;
+    this.#shown = shown;
     this.#people = `${topology.database}.${tables.people}`;
     this.#companies = `${topology.database}.${tables.companies}`;
     this.#segmentBytes = segmentCacheBytes ?? SEGMENT_BYTES;
@@ -72,9 +70,9 @@ export class ClickHouseEngine implements Engine {
 
   /** @throws Error where the server cannot be reached, NoDatasetError where it holds no dataset */
   static async open(options: ClickHouseEngineOptions): Promise<ClickHouseEngine> {
-    const info = await activeDataset(options.client, options.topology);
-    if (info === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
-    return new ClickHouseEngine(options, info);
+    const active = await activeDataset(options.client, options.topology);
+    if (active === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
+    return new ClickHouseEngine(options, active);
   }
 
   info(): DatasetInfo {
@@ -82,12 +80,12 @@ export class ClickHouseEngine implements Engine {
   }
 
   count(filters: CanonicalFilters): Promise<number> {
-    return this.#count(whereOf(filters));
+    return this.#count(this.#where(filters));
   }
 
   async facet(filters: CanonicalFilters, question: FacetQuestion, limitMs: number): Promise<Facet> {
     const { key, least, limit, prefix } = question;
-    const where = whereOf(filters);
+    const where = this.#where(filters);
     const groups = `SELECT ${key} AS value, count() AS n FROM ${this.#people}${where.sql} GROUP BY ${key}`;
     const params = { ...where.params, prefix, least, limit };
     // Missing text is ''.
@@ -105,7 +103,7 @@ export class ClickHouseEngine implements Engine {
   }
 
   people(filters: CanonicalFilters, slice: Slice): Promise<RecordPage> {
-    return this.#page(canonicalJson(filters), whereOf(filters), slice);
+    return this.#page(canonicalJson(filters), this.#where(filters), slice);
   }
 
   async company(lookup: CompanyLookup): Promise<FoundCompany | undefined> {
@@ -135,21 +133,24 @@ export class ClickHouseEngine implements Engine {
     const address = String(found[1]);
     if (address !== "") return this.people(ofCompany(address), slice);
     const where = { sql: " WHERE company = {company:Int64}", params: { company: Number(found[0]) } };
-    return this.#page(`company:${companyId}`, where, slice);
+    return this.#page(`company:${companyId}`, and(where, this.#shown), slice);
   }
 
   async verify(): Promise<readonly string[]> {
     const breaches: string[] = [];
     // A bitmap of hundreds of millions of row numbers is small, a set of them is not.
     const distinct = this.#dialect.parameters ? "groupBitmap(rid)" : "uniqExact(rid)";
-    const people = `SELECT count(), ${distinct}, max(rid) FROM ${this.#people}`;
+    const people = `SELECT count(), ${distinct}, max(rid) FROM ${this.#people}${and({ sql: "", params: {} }, this.#shown).sql}`;
     const [row = []] = await this.#rows({ sql: people, params: {} }, VERIFY_MS);
     const [count = 0, rids = 0, last = 0] = row.map(Number);
-    if (count !== this.#info.people) breaches.push(`${count} people are stored, ${this.#info.people} were imported`);
+    if (count !== this.#info.people)
+      breaches.push(`${count} people are stored, ${this.#info.people} were imported and not left out since`);
     if (rids !== count) breaches.push(`${count - rids} row numbers are not distinct`);
     const twins = await this.#twins();
     if (twins > 0) breaches.push(`${twins} ids are not distinct`);
-    if (count > 0 && last !== count - 1) breaches.push(`row numbers end at ${last}, not at ${count - 1}`);
+    // Those who are left out leave holes, and the last one may be one.
+    const isPast = this.#shown === "" ? last !== count - 1 : last >= this.#stored;
+    if (count > 0 && isPast) breaches.push(`row numbers end at ${last}, not at ${this.#stored - 1}`);
     const [companies] = await this.#rows({ sql: `SELECT count() FROM ${this.#companies}`, params: {} });
     const stored = Number(companies?.[0]);
     if (stored !== this.#info.companies) {
@@ -167,6 +168,10 @@ export class ClickHouseEngine implements Engine {
 
   close(): Promise<void> {
     return this.#client.close();
+  }
+
+  #where(filters: CanonicalFilters): Query {
+    return and(whereOf(filters), this.#shown);
   }
 
   /** @throws OutOfTimeError where it takes longer than `limitMs`; the server stops at it too */
@@ -241,13 +246,13 @@ export class ClickHouseEngine implements Engine {
 
   /** Looks where the next rows should be, were the segment spread evenly, and in four times as much each time that it is not enough. */
   async #ridsAfter(where: Query, after: number, wanted: number, total: number): Promise<readonly number[]> {
-    const { people } = this.#info;
+    const people = this.#stored;
     const rids: number[] = [];
     let span = Math.ceil((2 * wanted * people) / total);
     for (let from = after; rids.length < wanted && from < people; from += span, span *= 4) {
       const within = "rid > {from:Int64} AND rid <= {to:Int64} ORDER BY rid LIMIT {limit:UInt32}";
       const rows = await this.#rows({
-        sql: `SELECT rid FROM ${this.#people}${where.sql === "" ? " WHERE" : `${where.sql} AND`} ${within}`,
+        sql: `SELECT rid FROM ${this.#people}${and(where, within).sql}`,
         params: { ...where.params, from, to: from + span, limit: wanted - rids.length },
       });
       for (const [rid] of rows) rids.push(Number(rid));
@@ -268,17 +273,4 @@ export class ClickHouseEngine implements Engine {
       return record;
     });
   }
-}
-
-/** The dataset version that was activated last on this server; undefined where there never was one. */
-export async function activeDataset(client: ClickHouseClient, topology: Topology): Promise<DatasetInfo | undefined> {
-  await client.command({ query: pointerTable(topology) });
-  const answer = await client.query({
-    query: `SELECT version, people, companies FROM ${topology.database}.headcount_datasets ORDER BY activated DESC LIMIT 1`,
-    format: "JSONCompact",
-    clickhouse_settings: { ...EXACT },
-  });
-  const active = (await answer.json<readonly unknown[]>()).data[0];
-  if (active === undefined) return undefined;
-  return { version: String(active[0]), people: Number(active[1]), companies: Number(active[2]) };
 }

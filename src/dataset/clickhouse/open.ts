@@ -2,9 +2,10 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import { ReloadingEngine, type ReloadOptions } from "../embedded/reloading-engine.ts";
 import type { Engine } from "../engine.ts";
 import { NoDatasetError } from "../layout.ts";
+import { activeDataset } from "./active.ts";
 import { parseClickHouseAddress } from "./address.ts";
 import { type Dialect, LITERAL_TEST, MODERN } from "./dialect.ts";
-import { activeDataset, ClickHouseEngine } from "./engine.ts";
+import { ClickHouseEngine } from "./engine.ts";
 import type { Topology } from "./schema.ts";
 
 /** No server of the address answers, or one failed on the way. */
@@ -91,12 +92,11 @@ function closingAlso<Kind extends Engine>(engine: Kind, also: () => Promise<void
   return engine;
 }
 
-const LOOK_EVERY_MS = 10_000;
-
-/** An engine that goes over to the next dataset version within ten seconds of its activation. */
+/** An engine that goes over to the next dataset version, or one without somebody, at the first call a second later. */
 export async function followClickHouse(address: string, password: string, options: ReloadOptions): Promise<Engine> {
   const watch = await connectClickHouse(address, password);
-  const stamp = async (): Promise<string> => (await activeDataset(watch.clients[0], watch.topology))?.version ?? "";
+  const stamp = async (): Promise<string> =>
+    (await activeDataset(watch.clients[0], watch.topology))?.info.version ?? "";
   const version = async (): Promise<string> => {
     const active = await stamp();
     if (active === "") throw new NoDatasetError("this ClickHouse has lost its dataset; the one that is open goes on");
@@ -105,7 +105,7 @@ export async function followClickHouse(address: string, password: string, option
   const stop = (): Promise<void> => closeAll(watch.clients);
   try {
     const place = { stamp, version, open: () => openClickHouse(address, password) };
-    return closingAlso(await ReloadingEngine.follow(place, { everyMs: LOOK_EVERY_MS, ...options }), stop);
+    return closingAlso(await ReloadingEngine.follow(place, options), stop);
   } catch (error) {
     await stop();
     throw error;

@@ -20,6 +20,14 @@ export const pointerTable = (topology: Topology): string =>
   `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_datasets
   (version String, activated UInt64, people UInt64, companies UInt64) ENGINE = MergeTree() ORDER BY activated`;
 
+/**
+ * Whom a version is served without, by row number: nobody is named. Each step has them all, and counts once a pointer has its number as `activated`.
+ * Kept whole on every server.
+ */
+export const leftOutTable = (topology: Topology): string =>
+  `CREATE TABLE IF NOT EXISTS ${topology.database}.headcount_left_out
+  (version String, step UInt64, rid UInt64) ENGINE = MergeTree() ORDER BY (version, step, rid)`;
+
 /** Text columns of few values. */
 export const LOW = [...SORT_KEYS, "seniority_level", "functional_area", "state"];
 const HIGH = [

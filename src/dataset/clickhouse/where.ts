@@ -13,6 +13,10 @@ const MARKS: SqlDialect = {
 /** `WHERE ...` of a segment over the columns of a people table, with one typed parameter for each value. */
 export const whereOf = (filters: CanonicalFilters): Query => numbered(whereSql(conditionsOf(filters), MARKS));
 
+/** The rows of a query of which a condition holds too. @param condition "" is always true */
+export const and = ({ sql, params }: Query, condition: string): Query =>
+  condition === "" ? { sql, params } : { sql: `${sql === "" ? " WHERE" : `${sql} AND`} ${condition}`, params };
+
 /** Gives the placeholders names in order: values are never part of the text, so a mark is always a placeholder. */
 function numbered(sql: Sql): Query {
   const params: Record<string, Param> = {};

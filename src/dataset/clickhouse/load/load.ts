@@ -283,11 +283,13 @@ export class Load {
     const row = { version, activated: this.#options.now(), people, companies };
     for (const client of servers.clients) {
       const isTold = await servers.number(`SELECT count() FROM ${pointers} WHERE version = '${version}'`, client);
-      if (isTold === 0) await servers.insert("headcount_datasets", row, client);
+      if (isTold === 0) await servers.insert("headcount_datasets", [row], client);
     }
     await servers.onAll(dropStage(version, servers.topology));
     // The version before the new one stays for services that have not noticed yet.
-    const versions = await servers.rows(`SELECT version FROM ${pointers} ORDER BY activated DESC`);
+    const versions = await servers.rows(
+      `SELECT version FROM ${pointers} GROUP BY version ORDER BY max(activated) DESC`,
+    );
     const old = versions.map(([name]) => String(name)).slice(2);
     for (const name of old) if (name !== version) await servers.onAll(dropTables(name, servers.topology));
   }

@@ -119,8 +119,12 @@ export class LoadServers {
     );
   }
 
-  async insert(table: string, row: Readonly<Record<string, unknown>>, client: ClickHouseClient): Promise<void> {
-    await this.#reaching(client.insert({ table: this.named(table), values: [row], format: "JSONEachRow" }));
+  async insert(
+    table: string,
+    rows: readonly Readonly<Record<string, unknown>>[],
+    client: ClickHouseClient,
+  ): Promise<void> {
+    await this.#reaching(client.insert({ table: this.named(table), values: rows, format: "JSONEachRow" }));
   }
 
   /** Takes rows of a table away on every server, and waits until they are gone. */

@@ -1,0 +1,186 @@
+import { randomBytes } from "node:crypto";
+import type { ClickHouseClient } from "@clickhouse/client";
+import { slugOf } from "../../contract/normalise.ts";
+import { marksOf, type SuppressedName, Suppression } from "../../contract/suppression.ts";
+import { NoDatasetError } from "../layout.ts";
+import { InputError } from "../text/input-file.ts";
+import { parseClickHouseAddress } from "./address.ts";
+import { LoadServers } from "./load/servers.ts";
+import { type ClickHouseServers, connectClickHouse } from "./open.ts";
+import { dropTables, leftOutTable, tablesOf } from "./schema.ts";
+
+/** A statement that looks through everybody, or takes rows away. */
+const STATEMENT_MS = 3_600_000;
+const NAMES_AT_ONCE = 200;
+const ROWS_AT_ONCE = 10_000;
+/** A running service looks for a new step once a second. */
+const NOTICED_MS = 1_100;
+
+interface Pointer {
+  readonly version: string;
+  readonly activated: number;
+  readonly people: number;
+  readonly companies: number;
+}
+
+/** The people of the version that servers serve, to leave some of them out. Done again, or cut off and done again, it is the same. */
+export class ServedPeople {
+  readonly #servers: LoadServers;
+  readonly #sleep: (ms: number) => Promise<void>;
+
+  constructor(servers: ClickHouseServers, sleep: (ms: number) => Promise<void>, signal?: AbortSignal) {
+    this.#servers = new LoadServers(servers, "left_out", signal);
+    this.#sleep = sleep;
+  }
+
+  /** @throws InputError for a bad address, DatasetUnavailableError where no server answers */
+  static async open(
+    address: string,
+    password: string,
+    { sleep, signal }: { readonly sleep: (ms: number) => Promise<void>; readonly signal?: AbortSignal },
+  ): Promise<ServedPeople> {
+    try {
+      parseClickHouseAddress(address, password);
+    } catch (error) {
+      throw new InputError(error instanceof Error ? error.message : String(error));
+    }
+    return new ServedPeople(await connectClickHouse(address, password, STATEMENT_MS), sleep, signal);
+  }
+
+  /** The records of everybody who is stored under one of the names, left out already or not. @throws NoDatasetError where nothing is stored */
+  async records(names: readonly SuppressedName[]): Promise<readonly string[]> {
+    return [...(await this.#find((await this.#latest()).version, names)).values()];
+  }
+
+  /**
+   * Leaves them out of every answer from its end on. @returns how many were not left out before, and the version then
+   * @throws NoDatasetError where nothing is stored, DatasetUnavailableError where a server fails
+   */
+  async leaveOut(names: readonly SuppressedName[]): Promise<{ readonly removed: number; readonly version: string }> {
+    const servers = this.#servers;
+    await servers.onAll([leftOutTable(servers.topology)]);
+    for (;;) {
+      const pointer = await this.#latest();
+      const { version, activated } = pointer;
+      const before = await this.#step(version, activated);
+      // What another that was cut off has written for the step that comes now.
+      const next = await this.#step(version, activated + 1);
+      for (const rid of (await this.#find(version, names)).keys()) next.add(rid);
+      const all = new Set([...before, ...next]);
+      const step = all.size === before.size ? activated : activated + 1;
+      await this.#fill(version, step, all);
+      // An import that became active in between has a later pointer, which this must not go behind.
+      for (const client of servers.clients) await this.#point({ ...pointer, activated: step }, client);
+      if ((await this.#latest()).version !== version) continue;
+      await this.#sleep(NOTICED_MS);
+      return { removed: all.size - before.size, version: all.size === 0 ? version : `${version}_${all.size}` };
+    }
+  }
+
+  /** Takes the rows of people who are left out off the servers' tables, and every version before. @param names of them */
+  async erase(names: readonly SuppressedName[]): Promise<void> {
+    const servers = this.#servers;
+    const { version } = await this.#latest();
+    const rids = [...(await this.#find(version, names)).keys()];
+    if (rids.length > 0) await servers.remove(tablesOf(version).people, `rid IN (${rids.join(", ")})`);
+    const served = await servers.rows(`SELECT DISTINCT version FROM ${servers.named("headcount_datasets")}`);
+    for (const [name] of served) {
+      if (String(name) !== version) await servers.onAll(dropTables(String(name), servers.topology));
+    }
+  }
+
+  async close(): Promise<void> {
+    for (const client of this.#servers.clients) await client.close();
+  }
+
+  /** The pointer that was written last on any server: one that was cut off has told only some. */
+  async #latest(): Promise<Pointer> {
+    const servers = this.#servers;
+    let latest: Pointer | undefined;
+    for (const client of servers.clients) {
+      const table = servers.named("headcount_datasets");
+      if ((await servers.number(`EXISTS TABLE ${table}`, client)) !== 1) continue;
+      const [row] = await servers.rows(
+        `SELECT version, activated, people, companies FROM ${table} ORDER BY activated DESC LIMIT 1`,
+        client,
+      );
+      if (row === undefined || Number(row[1]) <= (latest?.activated ?? -1)) continue;
+      const [activated = 0, people = 0, companies = 0] = row.slice(1).map(Number);
+      latest = { version: String(row[0]), activated, people, companies };
+    }
+    if (latest === undefined) throw new NoDatasetError("this ClickHouse holds no dataset yet");
+    return latest;
+  }
+
+  /** Row numbers and records. */
+  async #find(version: string, names: readonly SuppressedName[]): Promise<ReadonlyMap<number, string>> {
+    const found = new Map<number, string>();
+    const key = randomBytes(32);
+    const entries = names.map((name) => ({ marks: marksOf(key, name), kind: name.kind, at: "", note: null }));
+    const list = new Suppression(key, entries);
+    const forms = [...new Set(names.flatMap((name) => name.names))];
+    for (let at = 0; at < forms.length; at += NAMES_AT_ONCE) {
+      const some = forms.slice(at, at + NAMES_AT_ONCE);
+      const of = (kind: string): string[] =>
+        some.filter((form) => form.startsWith(`${kind}:`)).map((form) => form.slice(kind.length + 1));
+      const domains = of("domain");
+      const params = {
+        ids: of("id"),
+        slugs: [...of("slug"), ...of("address").map(slugOf)],
+        ...Object.fromEntries(domains.map((domain, index) => [`d${index}`, domain])),
+      };
+      const conditions = [
+        ...(params.ids.length > 0 ? ["id IN {ids:Array(String)}"] : []),
+        ...(params.slugs.length > 0 ? ["network_slug IN {slugs:Array(String)}"] : []),
+        // No column has it. What is escaped or not plain ASCII may be the same domain in other characters, and is looked at here.
+        ...domains.map((_, index) => `positionCaseInsensitive(record, {d${index}:String}) > 0`),
+        ...(domains.length > 0 ? [`match(record, '(?i)"company_domain":"[^"]*([^"!-~]|%|xn--)')`] : []),
+      ];
+      const people = this.#servers.named(tablesOf(version).people);
+      const sql = `SELECT rid, record FROM ${people} WHERE ${conditions.join(" OR ")}`;
+      for (const [rid, text] of await this.#servers.rows({ sql, params })) {
+        const record = String(text);
+        const {
+          id,
+          network_url: address,
+          company_domain: domain,
+        } = JSON.parse(record) as Record<string, string | null>;
+        const who = { id: id ?? undefined, address: address ?? undefined, domain: domain ?? undefined };
+        if (list.hides(who)) found.set(Number(rid), record);
+      }
+    }
+    return found;
+  }
+
+  /** Whom any server leaves out at a step. */
+  async #step(version: string, step: number): Promise<Set<number>> {
+    const all = new Set<number>();
+    for (const client of this.#servers.clients) for (const rid of await this.#held(version, step, client)) all.add(rid);
+    return all;
+  }
+
+  async #held(version: string, step: number, client: ClickHouseClient): Promise<readonly number[]> {
+    const sql = `SELECT rid FROM ${this.#servers.named("headcount_left_out")} WHERE version = '${version}' AND step = ${step}`;
+    return (await this.#servers.rows(sql, client)).map(([rid]) => Number(rid));
+  }
+
+  async #fill(version: string, step: number, all: ReadonlySet<number>): Promise<void> {
+    for (const client of this.#servers.clients) {
+      const held = new Set(await this.#held(version, step, client));
+      const missing = [...all].filter((rid) => !held.has(rid));
+      for (let at = 0; at < missing.length; at += ROWS_AT_ONCE) {
+        const rows = missing.slice(at, at + ROWS_AT_ONCE).map((rid) => ({ version, step, rid }));
+        await this.#servers.insert("headcount_left_out", rows, client);
+      }
+    }
+  }
+
+  async #point(pointer: Pointer, client: ClickHouseClient): Promise<void> {
+    const { activated, version } = pointer;
+    const table = this.#servers.named("headcount_datasets");
+    const isTold = `SELECT count() FROM ${table} WHERE version = '${version}' AND activated = ${activated}`;
+    if ((await this.#servers.number(isTold, client)) === 0) {
+      await this.#servers.insert("headcount_datasets", [{ ...pointer }], client);
+    }
+  }
+}
