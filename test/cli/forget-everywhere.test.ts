@@ -6,7 +6,7 @@ import { decompress } from "fzstd";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
-import { charged, readCsv, runIds, seeded, spentBy, type User, user } from "../support/export.ts";
+import { charged, readCsv, runIds, seeded, spawnUser, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -242,4 +242,28 @@ test("the packed files beside a list, and its history", async () => {
   } finally {
     await other.close();
   }
+}, 120_000);
+
+test("what a run had beside its file when it was killed goes too, and the run ends without the person", async () => {
+  const me = user(service.url, service.key);
+  const all = rows(await ok(user(service.url, service.key), [...SALES, "--format", "ndjson"]));
+  const canary = canaryOf(all);
+  const names = namesOf(canary);
+  const paid = await charged(service, CREDITS);
+  const argv = [...SALES, "--per-page", "10", "--max-credits", "900", "-o", "killed.ndjson"];
+  await spawnUser(me, argv, { HEADCOUNT_FAILPOINT: "40" });
+  let killed: string[] = [];
+  // It goes on and is killed again, until its draft is written but not yet in its place.
+  for (let step = 6; !killed.some((path) => path.endsWith(".part")); step++) {
+    expect(step).toBeLessThan(40);
+    await spawnUser(me, ["resume", "last", "--yes"], { HEADCOUNT_FAILPOINT: String(step) });
+    killed = await holding(me, names);
+  }
+  expect(killed).not.toContain("killed.ndjson");
+  await ok(me, ["forget", canary.id ?? "", "--yes"]);
+  expect(await holding(me, names)).toEqual([]);
+  await ok(me, ["resume", "last", "--max-credits", "900", "--yes"]);
+  expect(rows(me.read("killed.ndjson"))).toEqual(all.filter(({ id }) => id !== canary.id));
+  expect((await charged(service, CREDITS)) - paid).toBe(all.length);
+  expect(await holding(me, names)).toEqual([]);
 }, 120_000);
