@@ -221,8 +221,13 @@ test("a damaged dataset and a ClickHouse that is down are no bugs of the program
     (await readFile(counts)).map((byte, at) => (at === 500 ? byte ^ 8 : byte)),
   );
   const unreadable = await run(["service", "verify", "--data", "demo", "--json"]);
-  expect(unreadable).toMatchObject({ code: 1, stderr: expect.stringContaining("1 breach found in") });
-  expect(JSON.parse(unreadable.stdout)).toMatchObject({ sound: false, ledger: [], dataset: [expect.any(String)] });
+  expect(unreadable).toMatchObject({ code: 1, stderr: expect.stringContaining("3 breaches found in") });
+  const told = JSON.parse(unreadable.stdout) as { readonly sound: boolean; readonly dataset: readonly string[] };
+  expect(told).toMatchObject({ sound: false, ledger: [] });
+  // Each file that was hurt, by its name.
+  for (const file of ["counts.bin", "lookups.duckdb", "people.duckdb"]) {
+    expect(told.dataset.filter((one) => one.includes(`${file} is not what was written`))).toHaveLength(1);
+  }
   const served = await run(["serve", "--data", "demo", "--dataset", "clickhouse://127.0.0.1:9/default", "--port", "0"]);
   expect(served).toMatchObject({ code: 8, stderr: expect.stringMatching(/no ClickHouse server answers/) });
 });
