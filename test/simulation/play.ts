@@ -239,8 +239,8 @@ export class Play {
       await scheduler.release(token);
       return true;
     }
-    // Nothing stays on the way for a day: what a client sends arrives at once, or its line breaks.
-    if (what === "hours" && tokens.some(({ kind }) => kind === "request")) return false;
+    // A machine that sleeps for a day loses its lines: it does so here while its client waits for its next attempt.
+    if (what === "hours" && !tokens.every(({ kind }) => kind === "sleep")) return false;
     if (/^(revoke|grant|deduct|cap|reload|crash|hours)$/.test(what)) {
       scheduler.say(what);
       this.blurred.granted ||= what === "grant";
