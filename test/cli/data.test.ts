@@ -42,7 +42,11 @@ test("what is kept where, of how many people, and how old", async () => {
   const of = (what: string) => all.filter((one) => one.what === what);
   expect(of("runs")).toMatchObject([{ items: 2, rows: count + 3, people: null, oldest: "2026-01-15T12:00:00.000Z" }]);
   expect(of("library")).toMatchObject([{ people: count, rows: count + 3 }]);
-  expect(of("output").map(({ rows }) => rows).sort((a, b) => Number(a) - Number(b))).toEqual([3, count]);
+  expect(
+    of("output")
+      .map(({ rows }) => rows)
+      .sort((a, b) => Number(a) - Number(b)),
+  ).toEqual([3, count]);
   expect(of("suppression list")).toMatchObject([{ items: 1, people: null }]);
   expect(of("segments")).toMatchObject([{ items: 1 }]);
   expect((await me.run(["data"], { tty: true, columns: 160 })).stdout).toContain("library");
