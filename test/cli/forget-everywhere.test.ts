@@ -59,7 +59,8 @@ async function holding({ dir }: User, names: readonly string[]): Promise<string[
   const found: string[] = [];
   for (const name of readdirSync(dir, { recursive: true, encoding: "utf8" })) {
     const path = join(dir, name);
-    if (!statSync(path).isFile()) continue;
+    // A database that is closed meanwhile takes its shared memory with it.
+    if (statSync(path, { throwIfNoEntry: false })?.isFile() !== true) continue;
     const bytes = await contents(path);
     if (names.some((one) => bytes.includes(one) || name.includes(one))) found.push(relative(dir, path));
   }
