@@ -6,7 +6,7 @@ import { usageError } from "../../errors.ts";
 import { Argument, type Command, type GlobalOptions } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { keptRuns } from "../runs/retention.ts";
-import { List } from "../service/list.ts";
+import { documentsOf, List } from "../service/list.ts";
 import { COLUMNS } from "./columns.ts";
 import { keptHere } from "./kept.ts";
 
@@ -74,8 +74,7 @@ async function show(options: GlobalOptions, context: Context): Promise<void> {
   const printer = new Printer(context, options);
   const policy = keptRuns(context) ?? null;
   if (printer.json) {
-    const documents = kept.map((one) => Object.fromEntries(COLUMNS.map(({ name, value }) => [name, value(one)])));
-    return printer.document({ retention: { runs: policy }, kept: documents });
+    return printer.document({ retention: { runs: policy }, kept: documentsOf(COLUMNS, kept) });
   }
   await new List(COLUMNS, printer).print(kept, context, "nothing is kept yet");
   const runs = kept.find(({ what }) => what === "runs")?.items ?? 0;

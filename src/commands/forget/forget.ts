@@ -1,8 +1,8 @@
 import { stateDir } from "../../connections/paths.ts";
-import { type Context, canPrompt } from "../../context.ts";
+import type { Context } from "../../context.ts";
 import { type SuppressedName, suppressedName } from "../../contract/suppression.ts";
 import { counted, echo } from "../../contract/text.ts";
-import { CliError, declined, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import { Library } from "../../library/library.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import { sha256Of } from "../../output/output.ts";
@@ -11,8 +11,8 @@ import { failpoint } from "../../runs/failpoint.ts";
 import { RunStore } from "../../runs/run-store.ts";
 import { SuppressionList, suppressionFolder } from "../../runs/suppression.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { sameCommand } from "../export-options.ts";
 import { BESIDE, besideName } from "../refresh/files.ts";
+import { agreeToForget, reportForgotten } from "./consent.ts";
 import { keptOf, learn, type RunFound, runsWith } from "./find.ts";
 import { forgetHistory, type HistoryFound, historiesWith } from "./histories.ts";
 import { listFiles, type OutputFound, outputsOf, removePart, replaceOutput, writeAgain } from "./outputs.ts";
@@ -61,7 +61,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   const found = await find(word, name, store, context);
   const printer = new Printer(context, options);
   if (options.dryRun === true) return report(found, "would_forget", printer);
-  if (options.yes !== true) await agree(found, printer, context);
+  if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
   const { now, sleep, interrupted: signal } = context;
   const list = new SuppressionList(suppressionFolder(stateDir(context)), disk, { now, sleep, signal });
   const names = found.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
@@ -167,15 +167,6 @@ async function forgetIn(path: string, person: Person, store: RunStore): Promise<
   }
 }
 
-async function agree(found: Found, printer: Printer, context: Context): Promise<void> {
-  if (!canPrompt(context)) {
-    throw usageError("forgetting somebody needs --yes where nobody can be asked", sameCommand(context, "--yes"));
-  }
-  for (const line of linesOf(found)) printer.say(line);
-  if (await context.confirm("Delete the person from all of this? It cannot be taken back [y/N]")) return;
-  throw declined("nothing was deleted");
-}
-
 function linesOf({ runs, owned, outputs, histories }: Found): string[] {
   return [
     ...runs.map(({ plan, rows, named }) =>
@@ -189,20 +180,11 @@ function linesOf({ runs, owned, outputs, histories }: Found): string[] {
 
 function report(found: Found, verb: "forgot" | "would_forget", printer: Printer): void {
   const { runs, owned, outputs, histories } = found;
-  if (!printer.json) {
-    printer.text(
-      linesOf(found)
-        .map((line) => `${line}\n`)
-        .join(""),
-    );
-    return;
-  }
-  printer.document({
-    [verb]: {
-      runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
-      owned,
-      outputs: outputs.map(({ path, how }) => ({ path, how })),
-      histories: histories.map(({ job, lines }) => ({ job, lines })),
-    },
-  });
+  const document = {
+    runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
+    owned,
+    outputs: outputs.map(({ path, how }) => ({ path, how })),
+    histories: histories.map(({ job, lines }) => ({ job, lines })),
+  };
+  reportForgotten(verb, linesOf(found), document, printer);
 }

@@ -25,7 +25,8 @@ export interface OutputFound {
 /** What can be read as text, once it is unpacked. Whatever else a run with the person wrote holds the person for all that anybody knows. */
 const isText = ({ format }: Form): boolean => !["xlsx", "parquet", "duckdb", "postgres"].includes(format);
 
-async function mentions(path: string, person: Person, packing?: Packing): Promise<boolean> {
+/** Whether a file, unpacked, has one of the person's names. */
+export async function mentions(path: string, person: Person, packing?: Packing): Promise<boolean> {
   const decoder = new TextDecoder();
   // Pieces overlap, so that a name at a border is found.
   let tail = "";

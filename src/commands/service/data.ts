@@ -7,7 +7,7 @@ import { Printer } from "../../terminal/printer.ts";
 import { COLUMNS } from "../data/columns.ts";
 import { filesAt, type Kept } from "../data/kept.ts";
 import { addFolderOptions, type FolderOptions, folderOf, serviceError } from "./folder.ts";
-import { List } from "./list.ts";
+import { documentsOf, List } from "./list.ts";
 import { type KeptPeople, openKept } from "./purge.ts";
 
 export function register(service: Command, context: Context): void {
@@ -36,10 +36,7 @@ async function show(options: FolderOptions, context: Context): Promise<void> {
   } finally {
     await kept.close();
   }
-  if (printer.json) {
-    const documents = found.map((one) => Object.fromEntries(COLUMNS.map(({ name, value }) => [name, value(one)])));
-    return printer.document({ kept: documents });
-  }
+  if (printer.json) return printer.document({ kept: documentsOf(COLUMNS, found) });
   await new List(COLUMNS, printer).print(found, context, "nothing is kept in this folder yet");
   const { bytes } = await filesAt(dir);
   if (printer.terminal) printer.note(`${grouped(found.length)} kinds, ${bytesText(bytes)} in ${dir}`);

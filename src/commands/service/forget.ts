@@ -1,10 +1,10 @@
-import { type Context, canPrompt } from "../../context.ts";
+import type { Context } from "../../context.ts";
 import { suppressedName } from "../../contract/suppression.ts";
 import { counted, echo } from "../../contract/text.ts";
-import { CliError, EXIT, usageError } from "../../errors.ts";
+import { CliError, usageError } from "../../errors.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { sameCommand } from "../export-options.ts";
+import { agreeToForget, reportForgotten } from "../forget/consent.ts";
 import { withBuild } from "./build.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags } from "./folder.ts";
 import { findInFolder, type InFolder, openKept, purge } from "./purge.ts";
@@ -55,7 +55,7 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
       const found = await findInFolder(word, kept, setup);
       if (!found.anything && !(await kept.hides(name))) throw nobody(word, options);
       if (options.dryRun === true) return report(found, "would_forget", printer);
-      if (options.yes !== true) await agree(found, printer, context);
+      if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
       const left = await purge(found, kept, setup, context);
       report(found, "forgot", printer);
       complain(left);
@@ -69,7 +69,6 @@ const nobody = (word: string, options: ForgetOptions): CliError =>
   new CliError({
     code: "nobody_kept",
     category: "not_found",
-    exitCode: EXIT.notFound,
     message: `nobody in this data folder is "${echo(word)}"`,
     hint: `headcount service suppress add '${echo(word)}'${placeFlags(options)}${serversFlag(options)} leaves somebody out who is not here yet`,
   });
@@ -80,7 +79,6 @@ function complain({ files, inUse }: { readonly files: readonly string[]; readonl
     throw new CliError({
       code: "in_use",
       category: "locked",
-      exitCode: EXIT.locked,
       message: "nobody sees the person any more, and these still hold bytes of it: another process has them open",
       details: inUse,
       hint: "the same command again, once a running service has gone over to the new dataset or has ended",
@@ -90,24 +88,9 @@ function complain({ files, inUse }: { readonly files: readonly string[]; readonl
   throw new CliError({
     code: "files_left",
     category: "incomplete",
-    exitCode: EXIT.incomplete,
     message: `${counted(files.length, "file")} of the folder still ${files.length === 1 ? "has" : "have"} the person, and headcount did not write ${files.length === 1 ? "it" : "them"}`,
     details: files,
     hint: "delete or edit them",
-  });
-}
-
-async function agree(found: InFolder, printer: Printer, context: Context): Promise<void> {
-  if (!canPrompt(context)) {
-    throw usageError("forgetting somebody needs --yes where nobody can be asked", sameCommand(context, "--yes"));
-  }
-  for (const line of linesOf(found)) printer.say(line);
-  if (await context.confirm("Delete the person from all of this? It cannot be taken back [y/N]")) return;
-  throw new CliError({
-    code: "declined",
-    category: "declined",
-    exitCode: EXIT.declined,
-    message: "nothing was deleted",
   });
 }
 
@@ -120,14 +103,7 @@ const linesOf = ({ exports, filters, records, replies, test }: InFolder): string
 
 function report(found: InFolder, verb: "forgot" | "would_forget", printer: Printer): void {
   const { exports, filters, records, replies, test } = found;
-  if (!printer.json) {
-    printer.text(
-      linesOf(found)
-        .map((line) => `${line}\n`)
-        .join(""),
-    );
-    return;
-  }
   const named = filters.map(({ accountId, id, kind }) => ({ kind, account: accountId, id }));
-  printer.document({ [verb]: { records, test_records: test, replies, exports, filters: named } });
+  const document = { records, test_records: test, replies, exports, filters: named };
+  reportForgotten(verb, linesOf(found), document, printer);
 }

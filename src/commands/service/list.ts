@@ -40,9 +40,7 @@ export class List<Row> {
   async print(rows: readonly Row[], context: Context, none: string): Promise<void> {
     const columns = this.#columns;
     if (this.#printer.json) {
-      this.#printer.document(
-        rows.map((row) => Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)]))),
-      );
+      this.#printer.document(documentsOf(columns, rows));
     } else if (!this.#printer.terminal) {
       const text = csvDocument(
         columns.map(({ name }) => name),
@@ -65,6 +63,10 @@ export class List<Row> {
     }
   }
 }
+
+/** Rows as `--json` has them. */
+export const documentsOf = <Row>(columns: readonly Listed<Row>[], rows: readonly Row[]): Record<string, unknown>[] =>
+  rows.map((row) => Object.fromEntries(columns.map(({ json, name, value }) => [name, (json ?? value)(row)])));
 
 /** One line a row, whatever a name holds that was made otherwise. */
 const cleaned = (value: Json): Json => (typeof value === "string" ? harmless(value) : value);

@@ -1,4 +1,3 @@
-import { createReadStream } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join, relative } from "node:path";
 import type { Context } from "../../context.ts";
@@ -13,6 +12,7 @@ import { SuppressionList } from "../../runs/suppression.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 import type { KeptFilters } from "../../service/people-store.ts";
 import { requireOne } from "../forget/find.ts";
+import { mentions } from "../forget/outputs.ts";
 import { type Identity, identityIn, Person } from "../forget/person.ts";
 import type { BuildSetup } from "./build.ts";
 import { actor, type FolderOptions, storeOf } from "./folder.ts";
@@ -211,17 +211,7 @@ async function strangers(person: Person, { dir }: KeptPeople): Promise<readonly 
   for (const entry of await readdir(dir, { recursive: true, withFileTypes: true })) {
     const path = join(entry.parentPath, entry.name);
     const own = /^(?:test-)?dataset[\\/](?:v-|build-|suppression)|^ledger\.db/.test(relative(dir, path));
-    if (!entry.isFile() || own) continue;
-    let tail = "";
-    for await (const chunk of createReadStream(path, { encoding: "latin1", highWaterMark: 1 << 20 })) {
-      const text = tail + String(chunk);
-      if (person.isIn(text)) {
-        found.push(path);
-        break;
-      }
-      // Pieces overlap, so that a name at a border is found.
-      tail = text.slice(-4_096);
-    }
+    if (entry.isFile() && !own && (await mentions(path, person))) found.push(path);
   }
   return found;
 }
