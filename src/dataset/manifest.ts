@@ -7,7 +7,8 @@ import { pipeline } from "node:stream/promises";
 /** In the form of sha256sum, so that it can be checked without us. */
 export const MANIFEST = "manifest.sha256";
 
-async function digestOf(path: string): Promise<string> {
+/** SHA-256 of a file, in hexadecimal digits. */
+export async function digestOf(path: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash);
   return hash.digest("hex");

@@ -1,8 +1,8 @@
-import { createHash } from "node:crypto";
-import { constants, createReadStream } from "node:fs";
-import { copyFile, link, mkdir, open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { constants } from "node:fs";
+import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
-import { FILES, markInUse, type Pointer, readPointer } from "../dataset/layout.ts";
+import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../dataset/layout.ts";
+import { digestOf } from "../dataset/manifest.ts";
 import { suppressionDir } from "../dataset/suppression.ts";
 import { datasetDir } from "./data-folder.ts";
 import { noteRestored, snapshotLedger } from "./ledger/snapshot.ts";
@@ -270,13 +270,8 @@ async function filesOf(folder: string): Promise<readonly string[]> {
 async function hashed(folder: string, paths: readonly string[]): Promise<readonly BackedFile[]> {
   const files: BackedFile[] = [];
   for (const path of paths) {
-    const hash = createHash("sha256");
-    let bytes = 0;
-    for await (const chunk of createReadStream(join(folder, path), { highWaterMark: 1 << 20 })) {
-      hash.update(chunk as Buffer);
-      bytes += (chunk as Buffer).length;
-    }
-    files.push({ path, bytes, sha256: hash.digest("hex") });
+    const file = join(folder, path);
+    files.push({ path, bytes: (await stat(file)).size, sha256: await digestOf(file) });
   }
   return files;
 }
@@ -286,16 +281,4 @@ async function syncAll(folder: string): Promise<void> {
     if (!entry.name.startsWith(LOCK)) await syncPath(join(entry.parentPath, entry.name));
   }
   await syncPath(folder);
-}
-
-async function syncPath(path: string): Promise<void> {
-  const handle = await open(path, "r");
-  try {
-    await handle.sync();
-  } catch (error) {
-    // Windows cannot flush folders, nor files opened for reading.
-    if (!["EPERM", "EISDIR"].includes((error as NodeJS.ErrnoException).code ?? "")) throw error;
-  } finally {
-    await handle.close();
-  }
 }

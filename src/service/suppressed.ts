@@ -1,7 +1,7 @@
-import { statSync } from "node:fs";
 import { join } from "node:path";
 import { type Named, NOBODY_SUPPRESSED, SUPPRESSION_FILES, type Suppression } from "../contract/suppression.ts";
 import type { Engine, RecordPage } from "../dataset/engine.ts";
+import { fileStamp } from "../dataset/layout.ts";
 import { readLeftOut, readSuppression } from "../dataset/suppression.ts";
 import { isNested, type JsonValue, parseExact, stringifyExact } from "../render/values.ts";
 import type { StoredReply } from "./basics.ts";
@@ -58,7 +58,7 @@ export class SuppressedPeople {
   /** @throws InputError where the list is damaged: nobody is shown then rather than too many */
   async list(): Promise<Suppression> {
     if (this.#folder === undefined) return NOBODY_SUPPRESSED;
-    const stamp = stampOf(join(this.#folder, SUPPRESSION_FILES.list));
+    const stamp = fileStamp(join(this.#folder, SUPPRESSION_FILES.list));
     if (stamp !== this.#stamp) {
       this.#stamp = stamp;
       this.#read = readSuppression(this.#folder);
@@ -109,10 +109,4 @@ export class SuppressedPeople {
       close: () => engine.close(),
     };
   }
-}
-
-/** Asked at every page: through the thread pool it would cost twenty times as much. */
-function stampOf(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found === undefined ? "" : `${found.ino}:${found.size}:${found.mtimeMs}`;
 }

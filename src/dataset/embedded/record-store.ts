@@ -49,7 +49,7 @@ export class RecordStore {
   readonly #path: string;
   readonly #dictionaries: ReadonlyMap<string, Buffer>;
   readonly #sizes: ReadonlyMap<string, number>;
-  readonly #kept = new LRUCache<string, Buffer>({ maxSize: KEPT_BYTES, sizeCalculation: (data) => data.length + 1 });
+  readonly #kept = new LRUCache<string, Block>({ maxSize: KEPT_BYTES, sizeCalculation: ({ data }) => data.length + 1 });
 
   /** @throws DatasetDamagedError */
   constructor(folder: string, options: RowReaderOptions = {}) {
@@ -84,12 +84,13 @@ export class RecordStore {
       const number = Math.floor(rid / RECORDS_A_BLOCK);
       if (blocks.has(number) || missing.has(number)) continue;
       const kept = this.#kept.get(`${table} ${number}`);
-      if (kept) blocks.set(number, blockOf(kept));
+      if (kept) blocks.set(number, kept);
       else missing.add(number);
     }
     for (const [number, data] of await this.#blocks(table, [...missing])) {
-      this.#kept.set(`${table} ${number}`, data);
-      blocks.set(number, blockOf(data));
+      const block = blockOf(data);
+      this.#kept.set(`${table} ${number}`, block);
+      blocks.set(number, block);
     }
     return Array.from(rids, (rid) => {
       const block = blocks.get(Math.floor(rid / RECORDS_A_BLOCK));

@@ -1,7 +1,8 @@
+import { join } from "node:path";
 import type { Facet } from "../../contract/facets.ts";
 import type { CanonicalFilters } from "../../contract/filters.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FacetQuestion, FoundCompany, RecordPage, Slice } from "../engine.ts";
-import { pointerStamp, readPointer } from "../layout.ts";
+import { fileStamp, readPointer } from "../layout.ts";
 import { type OpenOptions, openDataset } from "./open.ts";
 
 export interface ReloadOptions extends OpenOptions {
@@ -22,7 +23,7 @@ export interface DatasetPlace {
 }
 
 const folderPlace = (datasetDir: string, options: OpenOptions): DatasetPlace => ({
-  stamp: () => pointerStamp(datasetDir),
+  stamp: async () => fileStamp(join(datasetDir, "CURRENT")),
   async version() {
     const pointer = await readPointer(datasetDir);
     if (!pointer) throw new Error(`${datasetDir} has lost its dataset; the one that is open goes on`);
