@@ -2,6 +2,7 @@ import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { fakeClock } from "../support/client.ts";
 import { type User, user } from "../support/export.ts";
+import { ok as endsWell } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -13,11 +14,7 @@ afterAll(() => service.close());
 const DAY = 86_400_000;
 const buying = ["search", "--department", "Sales", "--yes", "--fresh"];
 
-const ok = async (me: User, argv: readonly string[], clock = fakeClock()): Promise<string> => {
-  const { code, stdout, stderr } = await me.run(argv, { clock });
-  expect(code, `${argv.join(" ")}: ${stderr}`).toBe(0);
-  return stdout;
-};
+const ok = (me: User, argv: readonly string[], clock = fakeClock()): Promise<string> => endsWell(me, argv, { clock });
 
 interface Kept {
   readonly what: string;

@@ -8,6 +8,7 @@ import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { startAgent, YES } from "../support/agent.ts";
 import { charged, readCsv, runIds, seeded, spawnUser, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
+import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 // One person is bought through every door there is, and every file is searched for each of their names, before and after.
@@ -22,12 +23,6 @@ afterAll(() => service.close());
 type Row = Readonly<Record<string, string | null>>;
 const rows = (text: string): Row[] =>
   text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Row]));
-
-const ok = async (me: User, argv: readonly string[]): Promise<string> => {
-  const { code, stdout, stderr } = await me.run(argv);
-  expect(code, `${argv.join(" ")}: ${stderr}`).toBe(0);
-  return stdout;
-};
 
 async function parquetText(path: string): Promise<string> {
   const instance = await startDuckDb({ threads: 1, memoryBytes: 2 ** 28 });

@@ -5,6 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Person } from "../../src/commands/forget/person.ts";
 import { spentBy, type User, user } from "../support/export.ts";
+import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
@@ -18,12 +19,6 @@ afterAll(() => service.close());
 type Row = Readonly<Record<"id" | "name" | "network_url", string>>;
 const rows = (text: string): Row[] =>
   text.split("\n").flatMap((line) => (line === "" ? [] : [JSON.parse(line) as Row]));
-
-const ok = async (me: User, argv: readonly string[]): Promise<string> => {
-  const { code, stdout, stderr } = await me.run(argv);
-  expect(code, `${argv.join(" ")}: ${stderr}`).toBe(0);
-  return stdout;
-};
 
 const filesIn = (folder: string): string[] =>
   readdirSync(folder, { recursive: true, encoding: "utf8" })

@@ -4,6 +4,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { marksOf, Suppression, suppressedName } from "../../src/contract/suppression.ts";
 import { type User, user } from "../support/export.ts";
+import { ran as ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 let service: TestService;
@@ -18,12 +19,6 @@ const rows = (text: string): Row[] =>
     .split("\n")
     .filter((line) => line !== "")
     .map((line) => JSON.parse(line) as Row);
-
-const ok = async (me: User, argv: readonly string[]): Promise<{ stdout: string; stderr: string }> => {
-  const { code, stdout, stderr } = await me.run(argv);
-  expect(code, `${argv.join(" ")}: ${stderr}`).toBe(0);
-  return { stdout, stderr };
-};
 
 /** Somebody who bought a segment, and three people of it. */
 async function buyer(): Promise<{ me: User; all: Row[]; one: Row; other: Row; third: Row }> {
