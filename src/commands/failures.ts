@@ -1,6 +1,6 @@
 import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
 import { shellWord } from "../contract/command-line.ts";
-import { CliError, type CliErrorInit, systemFailure, usageError } from "../errors.ts";
+import { CliError, type CliErrorInit, missingPackage, systemFailure, usageError } from "../errors.ts";
 import type { Command } from "../options.ts";
 import { pathOf } from "../usage.ts";
 
@@ -234,6 +234,7 @@ export function failureOf(error: unknown): CliError {
   }
   return (
     systemFailure(error) ??
+    missingPackage(error) ??
     new CliError({
       code: "internal",
       category: "internal",

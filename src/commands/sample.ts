@@ -3,7 +3,7 @@ import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { dataDir } from "../connections/paths.ts";
 import type { Context } from "../context.ts";
-import { CliError } from "../errors.ts";
+import { CliError, missingPackage } from "../errors.ts";
 import type { DataFolder } from "../service/data-folder.ts";
 
 export interface Sample {
@@ -99,15 +99,9 @@ function readIfThere(file: string): string | undefined {
 
 function explained(error: unknown, dir: string): unknown {
   const { code, name, message } = error as NodeJS.ErrnoException;
-  if (code === "ERR_MODULE_NOT_FOUND" || name === "MissingPackageError") {
-    return new CliError({
-      code: "service_not_installed",
-      category: "usage",
-      message:
-        "the sample connection runs the service inside headcount, and the service's optional packages are not installed",
-      hint: "install headcount with them: npm install -g headcount --include=optional",
-      cause: error,
-    });
+  const missing = missingPackage(error);
+  if (missing !== undefined) {
+    return missing.with({ message: `the sample connection runs the service inside headcount: ${missing.message}` });
   }
   if (name === "LedgerFormatError") {
     const hint = `remove ${dir}: it holds the sample alone, which is made again`;

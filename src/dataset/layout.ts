@@ -1,5 +1,4 @@
 import { randomBytes } from "node:crypto";
-import { statSync } from "node:fs";
 import { open, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance } from "@photostructure/sqlite";
@@ -108,12 +107,6 @@ export async function hasDataset(datasetDir: string): Promise<boolean> {
     () => true,
     () => false,
   );
-}
-
-/** Changes whenever a file is replaced; "" where there is none. Asked at every request: through the thread pool it would cost twenty times as much. */
-export function fileStamp(path: string): string {
-  const found = statSync(path, { throwIfNoEntry: false });
-  return found === undefined ? "" : `${found.ino}:${found.size}:${found.mtimeMs}`;
 }
 
 /** Writes a small file whole or not at all, and flushes it. */

@@ -1,7 +1,7 @@
 import { closeSync, mkdirSync, openSync } from "node:fs";
 import { dirname } from "node:path";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { CliError } from "../errors.ts";
+import { missingPackage } from "../errors.ts";
 import { FILE_MODE, FOLDER_MODE } from "../runs/disk.ts";
 
 /** How long a process waits for another one that writes, in ms. */
@@ -12,14 +12,7 @@ async function driver() {
   try {
     return (await import("@photostructure/sqlite")).DatabaseSync;
   } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== "ERR_MODULE_NOT_FOUND") throw error;
-    throw new CliError({
-      code: "library_not_installed",
-      category: "usage",
-      message: "the library of what you own needs @photostructure/sqlite, which is not installed",
-      hint: "install headcount with it: npm install -g headcount --include=optional; searches and runs work without",
-      cause: error,
-    });
+    throw missingPackage(error) ?? error;
   }
 }
 

@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { type Named, NOBODY_SUPPRESSED, SUPPRESSION_FILES, type Suppression } from "../contract/suppression.ts";
 import type { Engine, RecordPage } from "../dataset/engine.ts";
-import { fileStamp } from "../dataset/layout.ts";
+import { fileStamp } from "../dataset/stamp.ts";
 import { readLeftOut, readSuppression } from "../dataset/suppression.ts";
 import { isNested, type JsonValue, parseExact, stringifyExact } from "../render/values.ts";
 import type { StoredReply } from "./basics.ts";

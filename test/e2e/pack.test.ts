@@ -112,9 +112,22 @@ describe("the package", () => {
     expect(size.count).toBeLessThanOrEqual(60);
     expect(size.bytes).toBeLessThanOrEqual(20 * 1024 * 1024);
     expect(headcount(folder, ["filters", "department"]).status).toBe(0);
-    const sample = headcount(folder, ["-c", "sample", "count"]);
-    expect(sample.status).toBe(2);
-    expect(sample.stdout).toBe("");
-    expect(sample.stderr).toContain("npm install");
+    const data = join(folder, "data");
+    for (const command of [
+      ["-c", "sample", "count"],
+      ["serve", "--data", data],
+      ["service", "import", "--people", join(folder, "package.json"), "--data", data],
+      ["service", "dataset", "list", "--data", data],
+      ["service", "accounts", "list", "--data", data],
+      ["service", "verify", "--data", data],
+      ["service", "data", "--data", data],
+      ["service", "forget", "canary", "--data", data],
+      ["mcp"],
+      ["--jq", ".", "-c", "sample", "count", "--json"],
+    ]) {
+      const { status, stdout, stderr } = headcount(folder, command);
+      expect({ command, status, stdout }).toEqual({ command, status: 2, stdout: "" });
+      expect(stderr, command.join(" ")).toContain("npm install");
+    }
   });
 });

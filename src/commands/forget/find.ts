@@ -55,7 +55,7 @@ export async function keptOf(stateDir: string, store: RunStore): Promise<{ runs:
     if (shelf === undefined || taken.has(shelf.path)) continue;
     taken.add(shelf.path);
     const opened = await openLibrary(shelf, store).catch((error: { code?: string }) => {
-      if (error.code === "library_not_installed" && !existsSync(shelf.path)) return undefined;
+      if (error.code === "missing_package" && !existsSync(shelf.path)) return undefined;
       throw error;
     });
     opened?.library.close();

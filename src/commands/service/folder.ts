@@ -5,7 +5,7 @@ import { dataDir } from "../../connections/paths.ts";
 import type { Context } from "../../context.ts";
 import { shellWord } from "../../contract/command-line.ts";
 import { echo, harmless, withoutPassword } from "../../contract/text.ts";
-import { CliError, type ErrorCategory, usageError } from "../../errors.ts";
+import { CliError, type ErrorCategory, missingPackage, usageError } from "../../errors.ts";
 import type { Command, GlobalOptions } from "../../options.ts";
 import type { Store } from "../../service/ledger/ledger.ts";
 
@@ -106,12 +106,8 @@ export function serviceError(error: unknown, dir: string): unknown {
   const { code, remedy } = error as NodeJS.ErrnoException & { readonly remedy?: string };
   const failure = (code: string, category: ErrorCategory, hint?: string): CliError =>
     new CliError({ code, category, message: error.message, hint, cause: error });
-  if (error.name === "MissingPackageError" || code === "ERR_MODULE_NOT_FOUND" || code === "MODULE_NOT_FOUND") {
-    const name = /package '?([^' ,]+)'?/.exec(error.message)?.[1] ?? "one of its packages";
-    return failure("service_not_installed", "usage", remedy ?? "npm install -g headcount --include=optional").with({
-      message: `the service needs ${name}, which is not installed; the client works without it`,
-    });
-  }
+  const missing = missingPackage(error);
+  if (missing !== undefined) return remedy === undefined ? missing : missing.with({ hint: remedy });
   const data = `--data ${shellWord(dir)}`;
   const importing = `headcount service import --people FILE ${data}`;
   switch (error.name) {

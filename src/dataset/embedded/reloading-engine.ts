@@ -2,7 +2,8 @@ import { join } from "node:path";
 import type { Facet } from "../../contract/facets.ts";
 import type { CanonicalFilters } from "../../contract/filters.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FacetQuestion, FoundCompany, RecordPage, Slice } from "../engine.ts";
-import { fileStamp, readPointer } from "../layout.ts";
+import { readPointer } from "../layout.ts";
+import { fileStamp } from "../stamp.ts";
 import { type OpenOptions, openDataset } from "./open.ts";
 
 export interface ReloadOptions extends OpenOptions {
