@@ -114,6 +114,7 @@ export function accountView(result: unknown, meta: ReplyMeta): AccountView {
     perPageMax:
       whole(find(from, ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"])) || undefined,
     maxDepth: whole(find(from, ["limits.max_depth", "limits.max_results", "max_depth", "max_results"])) || undefined,
+    idempotencyMs: 1_000 * (whole(find(from, ["limits.idempotency_seconds"])) ?? 0) || undefined,
     datasetVersion: text(find(from, ["dataset.version", "dataset_version"])) ?? meta.datasetVersion,
     people: whole(find(from, ["dataset.people", "dataset.profiles"])),
     companies: whole(find(from, ["dataset.companies"])),

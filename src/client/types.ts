@@ -68,6 +68,8 @@ export interface AccountView {
   readonly unknownCosts: readonly string[];
   readonly perPageMax: number | undefined;
   readonly maxDepth: number | undefined;
+  /** How long a paid call may be repeated under its key at no charge; undefined: the service promises nothing. */
+  readonly idempotencyMs: number | undefined;
   readonly datasetVersion: string | undefined;
   readonly people: number | undefined;
   readonly companies: number | undefined;

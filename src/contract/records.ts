@@ -104,6 +104,7 @@ export interface AccountResult {
     readonly per_page_max: number;
     readonly max_depth: number | null;
     readonly count_cache_seconds: number;
+    readonly idempotency_seconds: number;
   };
   readonly dataset: { readonly version: string; readonly people: number; readonly companies: number };
 }
@@ -121,4 +122,6 @@ export type CostedCall = (typeof COSTED_CALLS)[number];
 export const PER_PAGE_DEFAULT = 10;
 export const PER_PAGE_MAX = 1_000;
 export const COUNT_CACHE_SECONDS = 300;
+/** How long a paid call that is repeated under its key is answered with the stored reply. */
+export const IDEMPOTENCY_SECONDS = 86_400;
 export const MAX_BODY_BYTES = 1_048_576;

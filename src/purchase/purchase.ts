@@ -11,7 +11,7 @@ import { checkOutput, exists, type Output, sha256Of } from "../output/output.ts"
 import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
 import { checkRoom, checkSink, placeOf } from "../output/sinks/sink.ts";
 import { lockedPart } from "../output/tables/target.ts";
-import { creditsOf, creditText, emptyState, pendingUnits } from "../runs/journal.ts";
+import { creditsOf, creditText, emptyState, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
 import type { Plan, RunCommand, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
@@ -360,7 +360,7 @@ async function buy(
     maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : PER_PAGE_MAX,
     concurrency: options.concurrency,
-    honoursKeys: datasetVersion !== null,
+    honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS,
     balance: account.balance,
     commit: async (page, { intent }) => {
       if (target.kind === "employees") {

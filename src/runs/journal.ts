@@ -322,15 +322,15 @@ export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
   return state;
 }
 
-/** Units that were asked for and whose reply is not on the disk: they may have been charged. */
 /** An idempotency key is good for 24 hours (docs/contract.md, "Idempotency"); older intents are not repeated under it. */
-const KEY_LIFE_MS = 23 * 3_600_000;
+export const KEY_LIFE_MS = 23 * 3_600_000;
 
 /** Whether a unit's key may be forgotten by now: sent again under it the request could be charged again. @param now epoch milliseconds */
 export const hasOutlivedKey = ({ intent }: Unit, now: number): boolean => now - intent.at > KEY_LIFE_MS;
 
 export const OUTLIVED = "its idempotency key is older than 24 hours";
 
+/** Units that were asked for and whose reply is not on the disk: they may have been charged. */
 export const pendingUnits = (state: RunState): Unit[] =>
   [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
 

@@ -2,7 +2,13 @@ import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson } from "../contract/envelope.ts";
 import type { CanonicalFilters } from "../contract/filters.ts";
 import { creditsToNumber, ZERO } from "../contract/money.ts";
-import { type AccountResult, COSTED_CALLS, COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../contract/records.ts";
+import {
+  type AccountResult,
+  COSTED_CALLS,
+  COUNT_CACHE_SECONDS,
+  IDEMPOTENCY_SECONDS,
+  PER_PAGE_MAX,
+} from "../contract/records.ts";
 import type { RecordPage } from "../dataset/engine.ts";
 import type { Admission } from "./admission.ts";
 import { type Bought, type Purchase, purchase } from "./billing.ts";
@@ -86,7 +92,10 @@ async function account(request: FastifyRequest, { dataset, maxDepth, store }: Ro
     },
     rate_limits: { per_minute: perMinute, per_day: perDay },
     costs: costsToNumbers(costs),
-    limits: { per_page_max: PER_PAGE_MAX, max_depth: maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS },
+    limits: {
+      ...{ per_page_max: PER_PAGE_MAX, max_depth: maxDepth ?? null },
+      ...{ count_cache_seconds: COUNT_CACHE_SECONDS, idempotency_seconds: IDEMPOTENCY_SECONDS },
+    },
     dataset: engine.info(),
   };
   return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), ZERO, money.balance) };

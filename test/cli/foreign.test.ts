@@ -171,11 +171,16 @@ describe("what goes wrong on the way", () => {
     },
   );
 
-  test.each(["drop", "cut"] as const)(
+  // A service that tells the version of its dataset promises nothing of keys by that.
+  test.each([
+    ["drop", undefined],
+    ["cut", undefined],
+    ["drop", () => "v1"],
+  ] as const)(
     "a reply that was charged and lost (%s) is booked as uncertain, inside the cap",
-    async (mishap) => {
+    async (mishap, version) => {
       for (const concurrency of ["1", "4"]) {
-        const s = await scene({ mishap: (call) => (call === 3 ? mishap : undefined) });
+        const s = await scene({ version, mishap: (call) => (call === 3 ? mishap : undefined) });
         const ran = await s.run(...BUY, "--per-page", "50", "--max-credits", "200", "--concurrency", concurrency);
         expect({ code: ran.code, file: existsSync(s.u.file("o.csv")) }).toEqual({ code: 5, file: false });
         expect(ran.stderr).toContain("50 credits may have been charged");

@@ -36,8 +36,9 @@ async function budgetOf(agent: Agent, one: ForeignService): Promise<void> {
   expect(left).toBeLessThanOrEqual(CAP - one.charged());
 }
 
-async function play(turns: readonly Turn[], idempotent: boolean): Promise<void> {
-  const one = await startForeignService({ people: 40, idempotent, maxPerPage: 4 });
+async function play(turns: readonly Turn[], idempotent: boolean, versioned: boolean): Promise<void> {
+  const version = versioned ? () => "v1" : undefined;
+  const one = await startForeignService({ people: 40, idempotent, maxPerPage: 4, version });
   const u = user(one.url, one.key);
   const start = () =>
     startAgent(u, ["--max-credits", String(CAP), "--per", "total", "--max-wait", "1"], { answer: YES });
@@ -75,9 +76,12 @@ async function play(turns: readonly Turn[], idempotent: boolean): Promise<void> 
 }
 
 test("whatever a service drops, charges and refuses, the budget holds by that service's own books", async () => {
-  await fc.assert(fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 5 }), fc.boolean(), play), {
+  await fc.assert(fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 5 }), fc.boolean(), fc.boolean(), play), {
     numRuns: LONG ? 60 : 5,
     endOnFailure: true,
-    examples: [[HELD, false]],
+    examples: [
+      [HELD, false, false],
+      [[{ country: "peru", profiles: 6, mishaps: ["drop"], restart: false }], false, true],
+    ],
   });
 }, 600_000);

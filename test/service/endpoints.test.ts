@@ -28,7 +28,7 @@ describe("GET /v1/account", () => {
         credits: { remaining: 10_000, held: 0, used_today: 0 },
         rate_limits: { per_minute: 600, per_day: 100_000 },
         costs: { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 },
-        limits: { per_page_max: 1_000, max_depth: null, count_cache_seconds: 300 },
+        limits: { per_page_max: 1_000, max_depth: null, count_cache_seconds: 300, idempotency_seconds: 86_400 },
         dataset: { version: expect.any(String), people: 2_000, companies: 286 },
       },
       credits_used: 0,

@@ -123,7 +123,10 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
     const path = new URL(request.url ?? "/", "http://people").pathname;
     if (path === "/v1/account") {
       const { price, perMinute, maxDepth } = options;
-      const limits = { max_per_page: options.maxPerPage, ...(maxDepth === undefined ? {} : { max_depth: maxDepth }) };
+      const limits = {
+        ...{ max_per_page: options.maxPerPage, idempotency_seconds: 86_400 },
+        ...(maxDepth === undefined ? {} : { max_depth: maxDepth }),
+      };
       const plan = perMinute === undefined ? {} : { plan: { name: "p", rate_limit: { rpm: perMinute } } };
       return answer(200, body(true, { balance: left(), costs: { person_search: price }, limits, ...plan }, 0, []));
     }

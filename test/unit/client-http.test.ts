@@ -151,7 +151,7 @@ describe("what is read", () => {
         credits: { remaining: 99.75, held: 1, used_today: 2 },
         rate_limits: { per_minute: 600, per_day: 100_000 },
         costs: { account: 0, person_count: 0, person_search: 0.25, company_enrich: 2, company_employees: 1 },
-        limits: { per_page_max: 1000, max_depth: null, count_cache_seconds: 300 },
+        limits: { per_page_max: 1000, max_depth: null, count_cache_seconds: 300, idempotency_seconds: 86_400 },
         dataset: { version: "v1", people: 50_000, companies: 7_000 },
       },
       {

@@ -1,4 +1,4 @@
-import { PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../records.ts";
+import { IDEMPOTENCY_SECONDS, PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../records.ts";
 import { headers, json, RATE_HEADERS } from "./components.ts";
 import { CUT_FACETS_EXAMPLE, FACETS_EXAMPLE } from "./facets.ts";
 import { OPERATION_TEXT } from "./guide.ts";
@@ -50,7 +50,12 @@ const ACCOUNT: Json = {
   credits: { remaining: 3_766, held: 0, used_today: 1_234 },
   rate_limits: { per_minute: 600, per_day: 100_000 },
   costs: { account: 0, person_count: 0, person_search: 1, company_enrich: 1, company_employees: 1 },
-  limits: { per_page_max: PER_PAGE_MAX, max_depth: null, count_cache_seconds: 300 },
+  limits: {
+    per_page_max: PER_PAGE_MAX,
+    max_depth: null,
+    count_cache_seconds: 300,
+    idempotency_seconds: IDEMPOTENCY_SECONDS,
+  },
   dataset: { version: "20261001-093000-32ba0b", people: 50_000, companies: 7_143 },
 };
 const COUNT: Json = { count: 2_614, cached: false, as_of: "2026-10-01T09:30:00.000Z" };

@@ -6,6 +6,7 @@ import {
   COSTED_CALLS,
   type Company,
   type CompanyField,
+  IDEMPOTENCY_SECONDS,
   PER_PAGE_DEFAULT,
   PER_PAGE_MAX,
   PERSON_FIELDS,
@@ -227,6 +228,10 @@ function accountSchema(): Schema {
           example: null,
         },
         count_cache_seconds: count("How old a count may be, in seconds.", 300),
+        idempotency_seconds: count(
+          "How long a paid call that is repeated under its `Idempotency-Key` is answered again and charged nothing, in seconds.",
+          IDEMPOTENCY_SECONDS,
+        ),
       }),
       dataset: object("What is being served.", {
         version: text(
