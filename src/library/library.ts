@@ -297,7 +297,7 @@ export class Library {
     return changedAfter(this.#database, identities, at);
   }
 
-  /** Those of these identities who were bought by another run than this, or imported, before a time in epoch milliseconds. */
+  /** Those of these identities who were bought by another run than this, or imported, up to a time in epoch milliseconds. */
   boughtBefore(identities: readonly string[], run: string, at: number): Set<string> {
     return boughtBefore(this.#database, identities, run, at);
   }

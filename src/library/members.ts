@@ -111,7 +111,7 @@ export function changedAfter(
   return new Map(found.filter(([, fields]) => fields.length > 0));
 }
 
-/** Those of these identities who were bought by another run, or imported, before a time in epoch milliseconds. */
+/** Those of these identities who were bought by another run, or imported, up to a time in epoch milliseconds. */
 export function boughtBefore(
   database: DatabaseSyncInstance,
   identities: readonly string[],
@@ -119,7 +119,7 @@ export function boughtBefore(
   at: number,
 ): Set<string> {
   const sql = `SELECT identity FROM person WHERE identity IN (SELECT value FROM json_each(?))
-    AND EXISTS (SELECT 1 FROM purchase WHERE purchase.person = n AND purchase.run <> ? AND at < ?)`;
+    AND EXISTS (SELECT 1 FROM purchase WHERE purchase.person = n AND purchase.run <> ? AND at <= ?)`;
   const rows = database.prepare(sql).all(JSON.stringify(identities), run, at) as { identity: string }[];
   return new Set(rows.map(({ identity }) => identity));
 }

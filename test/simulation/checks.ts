@@ -1,12 +1,20 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stateOf } from "../../src/runs/run.ts";
 import { readSpend } from "../../src/runs/spend.ts";
 import { IDEMPOTENCY_TTL_MS } from "../../src/service/basics.ts";
 import { readCsv } from "../support/export.ts";
 import type { Sold } from "./network.ts";
-import type { Ended, Person, Play, Typed } from "./play.ts";
-import type { Command } from "./story.ts";
+import { type Asked, type Before, besides, type Person, type Typed } from "./person.ts";
+import type { Ended, Play } from "./play.ts";
+
+type Say = (what: string) => string;
+
+const idsOf = (csv: string): string[] => readCsv(csv).map(({ id }) => id ?? "");
+const without = (ids: ReadonlySet<string>, others: ReadonlySet<string>): Set<string> =>
+  new Set([...ids].filter((id) => !others.has(id)));
+const isEqual = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+  one.size === other.size && without(one, other).size === 0;
 
 function must(isSo: boolean, what: string): asserts isSo {
   if (!isSo) throw new Error(what);
@@ -20,87 +28,152 @@ export class Checks {
     this.#play = play;
   }
 
-  typed(person: Person, command: Command): Typed | undefined {
-    const free = { file: undefined, department: undefined, cap: null, limit: null };
-    const { segments } = this.#play.datasets;
-    switch (command.kind) {
-      case "search": {
-        const department = segments[command.segment] as string;
-        const { cap, limit, perPage } = command;
-        const file = `list-${++person.files}.csv`;
-        const argv = [
-          ...[
-            "search",
-            "--department",
-            department,
-            "--per-page",
-            String(perPage),
-            "--concurrency",
-            "1",
-            "--yes",
-            "-o",
-            file,
-          ],
-          ...(cap === null ? [] : ["--max-credits", String(cap)]),
-          ...(limit === null ? [] : ["--limit", String(limit)]),
-        ];
-        person.versions = new Set([this.#play.datasets.version]);
-        return { argv, file, department, cap, limit };
-      }
-      case "count":
-        return { ...free, argv: ["count", "--department", segments[command.segment] as string] };
-      case "again":
-        return person.open;
-      case "resume":
-        return person.open && { ...person.open, argv: ["resume", "--yes", "--concurrency", "1"] };
-      default: {
-        const ids = person.sold.flatMap((sold) => sold.ids);
-        const id = ids[command.nth % Math.max(1, ids.length)];
-        if (id === undefined) return undefined;
-        return { ...free, argv: command.kind === "forget" ? ["forget", id, "--yes"] : ["suppress", "add", id] };
+  /** At the end of a command. */
+  ended({ before, code, stderr, typed, user }: Ended): void {
+    const say: Say = (what) => `${user.name}: headcount ${typed.argv.join(" ")}: ${what}\nexit ${code}: ${stderr}`;
+    must([0, 2, 3, 4, 5, 6, 7, 8, 9, 130].includes(code), say("an exit code that nobody promised"));
+    const [name, ...words] = typed.argv;
+    if (name === "suppress" || name === "forget") {
+      const id = words.find((word) => /^p\d+$/.test(word));
+      if (code === 0 && id !== undefined) user.avoided.add(id);
+      if (name === "forget" && id !== undefined) user.forgotten.add(id);
+    }
+    if (name === "resume") {
+      this.#resumed(user, code, say);
+      return;
+    }
+    const asked = typed.file === undefined ? undefined : user.asked.get(typed.file);
+    if (asked === undefined) return;
+    this.#boughtNothing(user, asked, before, say);
+    if (code === 0) this.#finished(user, asked, before, say, stderr);
+    else {
+      user.open = asked;
+      for (const [file, bytes] of before.files) {
+        const now = existsSync(user.path(file)) ? readFileSync(user.path(file), "utf8") : undefined;
+        must(now === bytes, say(`${file} is another one although it failed`));
       }
     }
   }
 
-  /** At the end of a command. */
-  ended({ code, stderr, typed, user, versions }: Ended): void {
-    const say = (what: string): string =>
-      `${user.name}: headcount ${typed.argv.join(" ")}: ${what}\nexit ${code}: ${stderr}`;
-    must([0, 2, 3, 4, 5, 6, 7, 8, 9, 130].includes(code), say("an exit code that nobody promised"));
-    const [name] = typed.argv;
-    if (name === "suppress" || name === "forget") {
-      const id = typed.argv.find((word) => /^p\d+$/.test(word));
-      if (code === 0 && id !== undefined) user.avoided.add(id);
+  /** Where it went to its end there is one more file, of whichever run was the unfinished one. */
+  #resumed(user: Person, code: number, say: Say): void {
+    const come = [...user.asked.values()].filter(
+      ({ typed: { file, kind } }) =>
+        kind === "search" && file !== undefined && !user.lists.has(file) && existsSync(user.path(file)),
+    );
+    must(come.length <= (code === 0 ? 1 : 0), say("a file although it failed"));
+    const [asked] = come;
+    if (asked !== undefined) this.#finished(user, asked, undefined, say, "may have been charged");
+  }
+
+  /** Nobody pays for whom he has: where he has all of a segment, it costs nothing to look whether there is anybody new. */
+  #boughtNothing(user: Person, { typed, versions }: Asked, before: Before, say: Say): void {
+    const { department = "", kind, owned } = typed;
+    const [version = "", ...others] = versions;
+    const looks = kind === "refresh" ? !typed.argv.includes("--buy-changed") : owned !== null;
+    if (!looks || others.length > 0 || !before.isIdle) return;
+    for (const id of this.#play.datasets.members(version, department)) {
+      if (!before.owned.has(id) || user.forgotten.has(id)) return;
     }
-    if (typed.file === undefined || typed.department === undefined) return;
-    // What ended before its first credit has left no run.
-    if (name === "resume" && code === 0 && stderr.startsWith("Nothing to resume")) return;
-    const isThere = existsSync(join(user.dir, typed.file));
-    must(isThere === (code === 0), say(isThere ? "a file although it failed" : "no file"));
-    if (code !== 0) {
-      user.open = { ...typed, argv: name === "resume" && user.open !== undefined ? user.open.argv : typed.argv };
-      return;
-    }
-    user.open = undefined;
-    const ids = readCsv(readFileSync(join(user.dir, typed.file), "utf8")).map(({ id }) => id ?? "");
+    const bought = user.sold.slice(before.deliveries).flatMap(({ ids }) => ids);
+    must(bought.length === 0, say(`bought ${bought}, and all of the segment was owned`));
+  }
+
+  #finished(user: Person, asked: Asked, before: Before | undefined, say: Say, stderr: string): void {
+    const { typed, versions } = asked;
+    const { department = "", file = "", kind } = typed;
+    must(existsSync(user.path(file)), say("no file"));
+    if (user.open?.typed.file === file) user.open = undefined;
+    const ids = user.idsIn(file);
     must(new Set(ids).size === ids.length, say("somebody is in the file twice"));
     const delivered = new Set(user.sold.flatMap((sold) => sold.ids));
     for (const id of ids) {
       must(delivered.has(id), say(`${id} is in the file and was never delivered`));
       must(!user.avoided.has(id), say(`${id} is in the file and was to be left out`));
     }
-    const sizes = [...versions].map((version) => this.#wanted(user, typed, version));
-    // What a lost reply may have cost counts against the cap, and is said.
-    const isShort = typed.cap !== null && /may have been charged/.test(stderr) && ids.length < Math.max(...sizes);
-    must(isShort || sizes.includes(ids.length), say(`${ids.length} rows, not ${sizes.join(" or ")}`));
+    const shown = (of: Iterable<string>): Set<string> => new Set([...of].filter((id) => !user.avoided.has(id)));
+    const segments = [...versions].map((version) => shown(this.#play.datasets.members(version, department)));
+    const isWhole = segments.some((members) => isEqual(members, new Set(ids)));
+    if (kind === "refresh") {
+      must(isWhole, say("the list is not the segment"));
+      if (before !== undefined) this.#beside(user, asked, before, shown, say);
+    } else if (typed.owned !== null) this.#owning(user, asked, ids, { segments, isWhole }, say);
+    else this.#bought(user, typed, ids, isWhole, versions, say, stderr);
+    if (department !== "") user.lists.set(file, { ...typed, department });
   }
 
-  /** Rows that a finished search has to have. */
-  #wanted(user: Person, { cap, department = "", limit }: Typed, version: string): number {
-    const members = this.#play.datasets.members(version, department);
-    const bought = Math.min(members.size, cap ?? Number.POSITIVE_INFINITY, limit ?? Number.POSITIVE_INFINITY);
-    const avoided = [...user.avoided].filter((id) => members.has(id));
-    return bought - avoided.length;
+  /** A search without a bound has the segment; one with a bound has as many of it as that allows. */
+  #bought(
+    user: Person,
+    { cap, department = "", limit }: Typed,
+    ids: readonly string[],
+    isWhole: boolean,
+    versions: ReadonlySet<string>,
+    say: Say,
+    stderr: string,
+  ): void {
+    if (cap === null && limit === null) {
+      must(isWhole, say("the file is not the segment"));
+      return;
+    }
+    const most = Math.min(cap ?? Number.POSITIVE_INFINITY, limit ?? Number.POSITIVE_INFINITY);
+    const isIt = [...versions].some((version) => {
+      const members = this.#play.datasets.members(version, department);
+      const rows = Math.min(members.size, most);
+      const avoided = [...user.avoided].filter((id) => members.has(id)).length;
+      return ids.every((id) => members.has(id)) && ids.length <= rows && ids.length >= rows - avoided;
+    });
+    // What a lost reply may have cost counts against the cap, and is said.
+    const isShort = cap !== null && /may have been charged/.test(stderr) && ids.length < most;
+    must(isShort || isIt, say(`${ids.length} rows are not the segment within ${most}`));
+  }
+
+  /** Who is new, and with `--with-owned` whoever is owned already. */
+  #owning(
+    user: Person,
+    { owned, typed }: Asked,
+    ids: readonly string[],
+    { isWhole, segments }: { readonly isWhole: boolean; readonly segments: readonly ReadonlySet<string>[] },
+    say: Say,
+  ): void {
+    const isNew = (id: string): boolean => !owned.has(id) || user.forgotten.has(id);
+    const { cap, file = "", limit } = typed;
+    if (typed.owned === "new-only") for (const id of ids) must(isNew(id), say(`${id} was owned before`));
+    const most = Math.min(cap ?? Number.POSITIVE_INFINITY, limit ?? Number.POSITIVE_INFINITY);
+    const fresh = ids.filter(isNew).length;
+    must(fresh <= most, say(`${fresh} new ones, within ${most}`));
+    if (cap !== null || limit !== null) return;
+    const known = new Set([...user.owned(user.runOf(file)), ...ids]);
+    const isAll = segments.some((members) => [...members].every((id) => known.has(id)));
+    must(typed.owned === "with-owned" ? isWhole : isAll, say("somebody of the segment is missing"));
+  }
+
+  /** `.added` and `.removed` say what changed, by the list as it was. */
+  #beside(
+    user: Person,
+    { typed: { file = "" } }: Asked,
+    { files }: Before,
+    shown: (ids: Iterable<string>) => ReadonlySet<string>,
+    say: Say,
+  ): void {
+    const [added, removed, changed] = besides(file).map((name) => {
+      must(existsSync(user.path(name)), say(`no ${name}`));
+      return new Set(user.idsIn(name));
+    }) as [Set<string>, Set<string>, Set<string>];
+    const now = new Set(user.idsIn(file));
+    for (const id of [...added, ...changed])
+      must(now.has(id), say(`${id} was added or changed, and is not in the list`));
+    for (const id of changed) must(!added.has(id), say(`${id} was added and changed`));
+    const list = user.lists.get(file);
+    // A list of the new ones alone does not show whom its run bought again.
+    if (list === undefined || list.owned !== null) return;
+    const before = shown(idsOf(files.get(file) ?? ""));
+    must(
+      isEqual(added, without(now, before)),
+      say(`added are ${[...added]}, of the files ${[...without(now, before)]}`),
+    );
+    const gone = without(before, now);
+    must(isEqual(removed, gone), say(`removed are ${[...removed]}, of the files ${[...gone]}`));
   }
 
   /** After each decision of the scheduler. */
@@ -156,7 +229,7 @@ export class Checks {
       );
       fresh.set(sold.key, sold);
     }
-    for (const path of runFolders(person)) {
+    for (const path of person.runs()) {
       const { spent, units } = stateOf(path);
       // A page whose reply is lost for good is bought again; another dataset has another order.
       if (this.#play.reloads > 0 || spent.some(({ kind }) => kind === "uncertain")) continue;
@@ -169,16 +242,8 @@ export class Checks {
   /** When all is done nothing is open, but what its own cap leaves no room for. */
   peace(): void {
     for (const { name, open } of this.#play.people) {
-      must(open === undefined || open.cap !== null, `${name} never got: headcount ${open?.argv.join(" ")}`);
+      const words = open?.typed.argv.join(" ");
+      must(open === undefined || open.typed.cap !== null, `${name} never got: headcount ${words}`);
     }
   }
-}
-
-function runFolders(person: Person): string[] {
-  const folder = join(person.dir, "state", "runs");
-  if (!existsSync(folder)) return [];
-  return readdirSync(folder)
-    .filter((name) => !name.startsWith("."))
-    .map((name) => join(folder, name))
-    .filter((path) => existsSync(join(path, "journal.ndjson")));
 }

@@ -5,8 +5,9 @@ import {
   type Server,
   type ServerResponse,
 } from "node:http";
-import type { AddressInfo } from "node:net";
+import type { Duplex } from "node:stream";
 import type { Scheduler, Token } from "./scheduler.ts";
+import { inProcess } from "./wire.ts";
 
 /** A paid reply that left the service. */
 export interface Sold {
@@ -36,29 +37,33 @@ export class Line {
   /** The seed that is being played; requests of commands that were killed in an earlier one are cut. */
   now: Reached | undefined;
   readonly user: string;
+  readonly url: string;
   readonly #server: Server;
   /** Of the command that is running: the replies to one that was killed reach nobody. */
   #command = 0;
   #calls = 0;
   readonly #open = new Map<string, () => void>();
   readonly #breaks = new Map<string, () => void>();
+  /** Calls for whose replies the command waits that is running. */
+  #mine = new Set<string>();
+  readonly #sockets = new Set<Duplex>();
 
-  private constructor(user: string) {
+  /** @param port is of no system's: clients of this process alone reach it */
+  constructor(user: string, port: number) {
     this.user = user;
     this.#server = createServer((incoming, outgoing) => {
       outgoing.on("error", () => undefined);
       void this.#take(incoming, outgoing).catch(() => outgoing.destroy());
     });
+    this.#server.on("connection", (socket: Duplex) => {
+      this.#sockets.add(socket);
+      socket.on("close", () => this.#sockets.delete(socket));
+    });
+    this.url = inProcess(this.#server, port);
   }
 
-  static async open(user: string): Promise<Line> {
-    const line = new Line(user);
-    await new Promise<void>((resolve) => line.#server.listen(0, "127.0.0.1", resolve));
-    return line;
-  }
-
-  get url(): string {
-    return `http://127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
+  get isWaiting(): boolean {
+    return this.#mine.size > 0;
   }
 
   begin(now: Reached | undefined): void {
@@ -71,6 +76,7 @@ export class Line {
   /** A command begins, or was killed. */
   turn(): void {
     this.#command++;
+    this.#mine = new Set();
   }
 
   /** Breaks the line to the user of a call that the service goes on with. */
@@ -90,77 +96,72 @@ export class Line {
 
   /** Cuts everybody who still waits. */
   drop(): void {
-    this.#server.closeAllConnections();
-  }
-
-  async close(): Promise<void> {
-    this.#server.closeAllConnections();
-    await new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    for (const socket of this.#sockets) socket.destroy();
   }
 
   async #take(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+    const actor = `${this.user}#${++this.#calls}`;
+    const mine = this.#mine.add(actor);
+    const call = new Call(actor, outgoing, this.#command, () => mine.delete(actor));
     const chunks: Buffer[] = [];
     for await (const chunk of incoming) chunks.push(chunk as Buffer);
     const { now } = this;
-    if (now === undefined) return void outgoing.destroy();
+    if (now === undefined) return call.hangUp();
     const body = Buffer.concat(chunks);
-    const actor = `${this.user}#${++this.#calls}`;
     const what = `${incoming.method} ${(incoming.url ?? "").split("?")[0]} ${body.toString("utf8").slice(0, 60)}`;
-    const refuse = (status: number) => () => answerError(outgoing, status);
+    const refuse = (status: number) => () => call.answer(refusal(status));
     now.scheduler.arrive({
       actor,
       kind: "request",
       detail: what.trim(),
       faults: {
-        reset: () => outgoing.destroy(),
+        reset: () => call.hangUp(),
         "error 500": refuse(500),
         "error 503": refuse(503),
         "error 429": refuse(429),
       },
-      go: () => this.#forward(now, actor, incoming, body, outgoing),
+      go: () => this.#forward(now, call, incoming, body),
     });
   }
 
-  #forward(now: Reached, actor: string, incoming: IncomingMessage, body: Buffer, outgoing: ServerResponse): void {
+  #forward(now: Reached, call: Call, incoming: IncomingMessage, body: Buffer): void {
     const { scheduler } = now;
+    const { actor } = call;
+    scheduler.atService.add(actor);
     let isLost = false;
-    const command = this.#command;
-    const isAlone = (): boolean => outgoing.destroyed || this.now !== now || this.#command !== command;
-    const replied = (token: Pick<Token, "detail" | "faults" | "go">): void => {
+    const end = (): void => {
+      scheduler.atService.delete(actor);
       this.#open.delete(actor);
       this.#breaks.delete(actor);
-      // Who waited for it is dead, or has given it up.
-      if (isAlone()) scheduler.ended();
-      else scheduler.arrive({ actor, kind: "reply", ...token });
     };
+    const replied = (token: Pick<Token, "detail" | "faults" | "go">): void => {
+      end();
+      // Who waited for it is dead, or has given it up.
+      if (call.isGone || this.now !== now || this.#command !== call.command) return;
+      scheduler.arrive({ actor, kind: "reply", ...token });
+    };
+    const none = { detail: "none", faults: {}, go: () => call.hangUp() };
     this.#open.set(actor, () => {
       isLost = true;
-      this.#open.delete(actor);
+      replied(none);
+    });
+    this.#breaks.set(actor, () => {
       this.#breaks.delete(actor);
-      if (isAlone()) return;
-      scheduler.waiting.push({ actor, kind: "reply", detail: "none", faults: {}, go: () => outgoing.destroy() });
+      call.hangUp();
     });
     const done = (answer: Answer | undefined): void => {
       if (isLost) return;
       if (answer === undefined) {
-        replied({ detail: "none", faults: {}, go: () => outgoing.destroy() });
+        replied(none);
         return;
       }
       const sold = soldBy(this.user, incoming, answer, scheduler.time);
       if (sold !== undefined) now.sold(sold);
-      const cut = (): void => {
-        outgoing.writeHead(answer.status, { ...answer.headers, "content-length": String(answer.body.length) });
-        outgoing.write(answer.body.subarray(0, Math.floor(answer.body.length / 2)), () => outgoing.destroy());
-      };
-      const faults = { lost: () => outgoing.destroy(), cut };
-      replied({ detail: `${answer.status}`, faults, go: () => pass(answer, outgoing) });
+      const faults = { lost: () => call.hangUp(), cut: () => call.cut(answer) };
+      replied({ detail: `${answer.status}`, faults, go: () => call.answer(answer) });
     };
-    this.#breaks.set(actor, () => {
-      this.#breaks.delete(actor);
-      outgoing.destroy();
-    });
     const headers = { ...incoming.headers, connection: "close" };
-    const call = httpRequest(
+    const sent = httpRequest(
       now.url() + (incoming.url ?? ""),
       { method: incoming.method, headers, agent: false },
       (reply) => {
@@ -172,21 +173,58 @@ export class Line {
         );
       },
     );
-    call.on("error", () => done(undefined));
-    call.end(body);
+    sent.on("error", () => done(undefined));
+    sent.end(body);
   }
 }
 
-function pass({ body, headers, status }: Answer, outgoing: ServerResponse): void {
-  const { "transfer-encoding": _, ...others } = headers;
-  outgoing.writeHead(status, { ...others, connection: "close", "content-length": String(body.length) });
-  outgoing.end(body);
+/** One call as its user sees it: it ends once. */
+class Call {
+  readonly actor: string;
+  readonly command: number;
+  readonly #outgoing: ServerResponse;
+  readonly #over: () => void;
+
+  constructor(actor: string, outgoing: ServerResponse, command: number, over: () => void) {
+    this.actor = actor;
+    this.command = command;
+    this.#outgoing = outgoing;
+    this.#over = over;
+    outgoing.on("close", over);
+  }
+
+  get isGone(): boolean {
+    return this.#outgoing.destroyed;
+  }
+
+  hangUp(): void {
+    this.#over();
+    this.#outgoing.destroy();
+  }
+
+  answer({ body, headers, status }: Answer): void {
+    this.#over();
+    const { "transfer-encoding": _, ...others } = headers;
+    this.#outgoing.writeHead(status, { ...others, connection: "close", "content-length": String(body.length) });
+    this.#outgoing.end(body);
+  }
+
+  /** Half of the answer, and then nothing. */
+  cut({ body, headers, status }: Answer): void {
+    this.#over();
+    this.#outgoing.writeHead(status, { ...headers, "content-length": String(body.length) });
+    this.#outgoing.write(body.subarray(0, Math.floor(body.length / 2)), () => this.#outgoing.destroy());
+  }
 }
 
-function answerError(outgoing: ServerResponse, status: number): void {
-  outgoing.writeHead(status, { "content-type": "application/json", connection: "close", "retry-after": "1" });
+function refusal(status: number): Answer {
   const detail = [`simulated ${status}`];
-  outgoing.end(JSON.stringify({ status: false, detail, result: null, credits_used: 0, credits_remaining: 0 }));
+  const body = { status: false, detail, result: null, credits_used: 0, credits_remaining: 0 };
+  return {
+    status,
+    headers: { "content-type": "application/json", "retry-after": "1" },
+    body: Buffer.from(JSON.stringify(body)),
+  };
 }
 
 function soldBy(

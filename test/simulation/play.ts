@@ -7,51 +7,24 @@ import { type TestContext, tempDir, testContext } from "../support/client.ts";
 import { seeded } from "../support/export.ts";
 import { c } from "../support/store.ts";
 import { Checks } from "./checks.ts";
-import type { Line, Sold } from "./network.ts";
+import { typed } from "./commands.ts";
+import type { Line } from "./network.ts";
+import { type Before, Person, type Typed } from "./person.ts";
 import { Scheduler, type Token } from "./scheduler.ts";
 import { Life } from "./service.ts";
-import { type Mishap, type Step, type Story, USERS, type UserName } from "./story.ts";
+import { type Mishap, type Step, type Story, USERS } from "./story.ts";
 import { type Datasets, leaveLocks, START } from "./world.ts";
-
-/** A search, or what goes on with one, as somebody typed it. */
-export interface Typed {
-  readonly argv: readonly string[];
-  readonly file: string | undefined;
-  readonly department: string | undefined;
-  readonly cap: number | null;
-  readonly limit: number | null;
-}
 
 export interface Ended {
   readonly user: Person;
   readonly typed: Typed;
+  readonly before: Before;
   readonly code: number;
   readonly stderr: string;
-  /** Versions of the dataset that were served meanwhile, from the first of its run on. */
-  readonly versions: ReadonlySet<string>;
-}
-
-export class Person {
-  readonly name: UserName;
-  readonly dir = tempDir("headcount-sim-");
-  readonly line: Line;
-  key = { id: "", key: "" };
-  /** The last search that did not end well. */
-  open: Typed | undefined;
-  /** Versions served since the search that is open began. */
-  versions = new Set<string>();
-  running: { readonly test: TestContext; readonly typed: Typed } | undefined;
-  readonly sold: Sold[] = [];
-  readonly avoided = new Set<string>();
-  files = 0;
-
-  constructor(name: UserName, line: Line) {
-    this.name = name;
-    this.line = line;
-  }
 }
 
 const HOUR = 3_600_000;
+const PAID = "POST /v1/person/search";
 const PLAN: Partial<Plan> = { ...STANDARD_PLAN, perMinute: 100_000, perDay: 10_000_000 };
 
 /** One story from its first step to its last, and what was seen on the way. */
@@ -77,6 +50,13 @@ export class Play {
     this.datasets = datasets;
     this.people = USERS.map((name, at) => new Person(name, lines[at] as Line));
     this.checks = new Checks(this);
+    // Whoever runs and waits for nothing that is seen here is on the way to it.
+    this.scheduler.isBusy = () =>
+      this.people.some((person) => person.running !== undefined && !this.#isStopped(person));
+  }
+
+  #isStopped({ line, name }: Person): boolean {
+    return line.isWaiting || this.scheduler.waiting.some(({ actor }) => actor === name);
   }
 
   get store() {
@@ -167,7 +147,7 @@ export class Play {
     if (what === "reload") {
       await datasets.reload();
       this.reloads++;
-      for (const each of people) each.versions.add(datasets.version);
+      for (const { asked } of people) for (const { versions } of asked.values()) versions.add(datasets.version);
     }
     if (what === "crash") await this.#crash();
   }
@@ -187,15 +167,17 @@ export class Play {
     let isFirst = true;
     for (const person of people) {
       const command = commands[person.name];
-      const typed = command && this.checks.typed(person, command);
-      if (typed === undefined) continue;
-      await this.start(person, typed, isFirst ? fullDiskAt : null);
+      const words = command && typed(person, command, this.datasets);
+      if (words === undefined) continue;
+      if (command?.kind === "search" || command?.kind === "refresh") person.ask(words, this.datasets.version);
+      await this.start(person, words, isFirst ? fullDiskAt : null);
       isFirst = false;
     }
     const armed = [...mishaps];
     for (let decision = 0; scheduler.waiting.length > 0; decision++) {
-      if (decision > 4_000) throw new Error("the story does not end");
-      const due = armed.filter(({ at }) => at <= decision);
+      if (decision > 20_000) throw new Error("the story does not end");
+      const isPaid = scheduler.waiting.some(({ detail }) => detail.startsWith(PAID));
+      const due = armed.filter((mishap) => mishap.at <= decision && (isPaid || !mishap.paid));
       const struck = await this.#strike(due);
       if (struck !== undefined) armed.splice(armed.indexOf(struck), 1);
       else await this.#next(mixed ? Math.floor(turns() * 6) : 0);
@@ -293,15 +275,18 @@ export class Play {
         ...(fullDiskAt === null ? {} : { HEADCOUNT_FAILPOINT: `${fullDiskAt}:ENOSPC` }),
       },
     });
-    const running = { test, typed };
+    const before = person.before(typed);
+    const running = { test, typed, before };
     person.running = running;
     await scheduler.move(() => {
       const ended = main([...typed.argv, "--base-url", line.url], test.context).then((code) => {
         if (person.running !== running) return;
         person.running = undefined;
         scheduler.say(`${person.name} ends with ${code}`);
-        this.checks.ended({ user: person, typed, code, stderr: test.stderr(), versions: person.versions });
-        scheduler.ended();
+        this.checks.ended({ user: person, typed, before, code, stderr: test.stderr() });
+      });
+      ended.catch((error: unknown) => {
+        scheduler.failure ??= error;
       });
       this.#zombies.push({ test, ended });
     });
@@ -352,7 +337,7 @@ export class Play {
     }
     for (const person of this.people) {
       for (let attempt = 0; attempt < 3 && person.open !== undefined; attempt++) {
-        await this.start(person, person.open, null);
+        await this.start(person, person.open.typed, null);
         while (this.scheduler.waiting.length > 0) await this.#next(0);
       }
     }
@@ -369,7 +354,7 @@ export class Play {
     }
     for (const { test } of this.#zombies) test.interrupt();
     for (const free of this.#stuck) free();
-    await Promise.all(this.#zombies.map(({ ended }) => ended));
+    await Promise.allSettled(this.#zombies.map(({ ended }) => ended));
     for (const life of this.#lives) await life.close();
   }
 }

@@ -9,17 +9,26 @@ export interface Token {
   go(): void;
 }
 
+const PATIENCE_MS = 20_000;
+/** Turns of the event loop in which nothing happens any more: what goes on within the process takes one or two. */
+const QUIET_TURNS = 4;
+/** Work that Node's threads do. */
+const REQUEST = /Req(Promise|Callback)$|Connect|WriteWrap|ShutdownWrap|ZLIB/i;
+
 /** Nobody moves without its leave, and only one at a time: so the order of all events follows from the story, not from threads. */
 export class Scheduler {
   time: number;
   readonly waiting: Token[] = [];
   /** The story as it happened. Two runs of one seed have the same. */
   readonly transcript: string[] = [];
-  /** Who was let go last: whatever arrives next is its. */
+  /** Who was let go last: what its call meets in the service is its. */
   moving = "";
-  #events = 0;
-  #seen = 0;
-  #wake: (() => void) | undefined;
+  /** Calls that the service is about, and that wait nowhere. */
+  readonly atService = new Set<string>();
+  /** Whether somebody is about something that nothing here shows. */
+  isBusy: () => boolean = () => false;
+  /** What was wrong, seen by somebody who moved. */
+  failure: unknown;
 
   constructor(time: number) {
     this.time = time;
@@ -31,13 +40,6 @@ export class Scheduler {
 
   arrive(token: Token): void {
     this.waiting.push(token);
-    this.ended();
-  }
-
-  /** Whoever moved has come to an end, with nothing to wait for. */
-  ended(): void {
-    this.#events++;
-    this.#wake?.();
   }
 
   leave(token: Token): void {
@@ -50,7 +52,7 @@ export class Scheduler {
     return [...this.waiting].sort((a, b) => (a.actor === b.actor ? 0 : a.actor < b.actor ? -1 : 1));
   }
 
-  /** Lets one go on, or does a fault to it, and waits until it has come to its next stop. */
+  /** Lets one go on, or does a fault to it, and waits until all of what follows has come to a stop. */
   async release(token: Token, fault?: string): Promise<void> {
     this.say(`${token.actor} ${token.kind} ${token.detail}${fault === undefined ? "" : `: ${fault}`}`);
     this.leave(token);
@@ -58,19 +60,16 @@ export class Scheduler {
     await this.move(fault === undefined ? () => token.go() : (token.faults[fault] ?? (() => token.go())));
   }
 
+  /** @throws what was wrong */
   async move(work: () => void): Promise<void> {
-    this.#seen = this.#events;
     work();
-    for (const until = Date.now() + 20_000; this.#events === this.#seen; ) {
+    const until = Date.now() + PATIENCE_MS;
+    for (let quiet = 0, turns = 0; quiet < QUIET_TURNS; turns++) {
+      await new Promise<void>((resolve) => (turns < 100 ? setImmediate(resolve) : setTimeout(resolve, 1)));
+      const isQuiet = this.atService.size === 0 && !process.getActiveResourcesInfo().some((one) => REQUEST.test(one));
+      quiet = isQuiet && !this.isBusy() ? quiet + 1 : 0;
+      if (this.failure !== undefined) throw this.failure;
       if (Date.now() > until) throw new Error(`nothing comes of it:\n${this.transcript.slice(-10).join("\n")}`);
-      await new Promise<void>((resolve) => {
-        const timer = setTimeout(resolve, 1_000);
-        this.#wake = () => {
-          clearTimeout(timer);
-          resolve();
-        };
-      });
-      this.#wake = undefined;
     }
   }
 }

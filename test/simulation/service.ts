@@ -49,15 +49,23 @@ export class Life {
   async stop(scheduler: Scheduler, what: string): Promise<void> {
     if (this.#dead) return this.#hang();
     const actor = scheduler.moving;
+    scheduler.atService.delete(actor);
     await new Promise<void>((resolve, reject) => {
       // At the very end, when nobody looks any more.
       this.#free.push(() => reject(new Error("the process is dead")));
-      const fail = (): void => reject(new Error("simulated failure"));
+      const fail = (): void => {
+        scheduler.atService.add(actor);
+        reject(new Error("simulated failure"));
+      };
+      const go = (): void => {
+        scheduler.atService.add(actor);
+        resolve();
+      };
       const faults =
         what === "rows"
           ? { "the dataset fails": fail, "line breaks": () => undefined }
           : { "line breaks": () => undefined };
-      scheduler.arrive({ actor, kind: "at work", detail: what, faults, go: resolve });
+      scheduler.arrive({ actor, kind: "at work", detail: what, faults, go });
     });
     if (this.#dead) await this.#hang();
   }

@@ -3,14 +3,28 @@ import fc from "fast-check";
 export const USERS = ["ada", "bob", "cy"] as const;
 export type UserName = (typeof USERS)[number];
 
-/** Departments of the world, by falling size. */
+/** What a search does about people who are owned. */
+export type Owned = "new-only" | "with-owned" | null;
+
 export type Command =
   | {
       readonly kind: "search";
+      /** A department of the world, by falling size. */
       readonly segment: number;
       readonly perPage: number;
+      /** null: as many pages in flight as where nothing is said. */
+      readonly concurrency: number | null;
       readonly cap: number | null;
       readonly limit: number | null;
+      readonly owned: Owned;
+    }
+  | {
+      readonly kind: "refresh";
+      readonly nth: number;
+      readonly cap: number | null;
+      readonly callsPerCredit: number;
+      readonly verify: string | null;
+      readonly buyChanged: boolean;
     }
   | { readonly kind: "count"; readonly segment: number }
   /** The last search that did not end well, as it was typed. */
@@ -24,6 +38,8 @@ export interface Mishap {
   readonly what: (typeof MISHAPS)[number];
   /** Whom it strikes, of those whom it can. */
   readonly whom: number;
+  /** Not before a call is under way that costs credits. */
+  readonly paid: boolean;
 }
 
 export const MISHAPS = [
@@ -59,12 +75,23 @@ const search: fc.Arbitrary<Command> = fc.record({
   kind: fc.constant("search" as const),
   segment,
   perPage: fc.constantFrom(25, 10, 7, 4, 3),
+  concurrency: fc.constantFrom(1, 1, 3, null),
   cap: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
   limit: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
+  owned: fc.constantFrom(null, null, null, "new-only" as const, "with-owned" as const),
+});
+const refresh: fc.Arbitrary<Command> = fc.record({
+  kind: fc.constant("refresh" as const),
+  nth: fc.nat(5),
+  cap: fc.oneof(fc.constant(null), fc.integer({ min: 1, max: 60 })),
+  callsPerCredit: fc.constantFrom(1, 0, 5),
+  verify: fc.constantFrom(null, null, "title"),
+  buyChanged: fc.boolean(),
 });
 const command: fc.Arbitrary<Command> = fc.oneof(
   { weight: 6, arbitrary: search },
   { weight: 1, arbitrary: fc.record({ kind: fc.constant("count" as const), segment }) },
+  { weight: 3, arbitrary: refresh },
   { weight: 4, arbitrary: fc.constant({ kind: "again" as const }) },
   { weight: 2, arbitrary: fc.constant({ kind: "resume" as const }) },
   {
@@ -72,7 +99,12 @@ const command: fc.Arbitrary<Command> = fc.oneof(
     arbitrary: fc.record({ kind: fc.constantFrom("suppress" as const, "forget" as const), nth: fc.nat(40) }),
   },
 );
-const mishap: fc.Arbitrary<Mishap> = fc.record({ at: fc.nat(30), what: fc.constantFrom(...MISHAPS), whom: fc.nat(2) });
+const mishap: fc.Arbitrary<Mishap> = fc.record({
+  at: fc.nat(30),
+  what: fc.constantFrom(...MISHAPS),
+  whom: fc.nat(2),
+  paid: fc.boolean(),
+});
 const run: fc.Arbitrary<Step> = fc.record({
   kind: fc.constant("run" as const),
   commands: fc.record({ ada: command, bob: command, cy: command }, { requiredKeys: ["ada"] }),

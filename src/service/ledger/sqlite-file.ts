@@ -132,18 +132,28 @@ export function verifySnapshot(database: DatabaseSyncInstance, statements: State
 
 const SCHEMA = "SELECT type || ' ' || name AS thing, sql FROM sqlite_schema WHERE sql IS NOT NULL";
 
-/** Tables, indices and triggers, against those that the steps make: a trigger that is gone refuses nothing. */
-function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
+const schemaOf = (database: DatabaseSyncInstance): ReadonlyMap<string, string> =>
+  new Map((database.prepare(SCHEMA).all() as { thing: string; sql: string }[]).map(({ sql, thing }) => [thing, sql]));
+
+let made: ReadonlyMap<string, string> | undefined;
+
+/** What the steps make: made once, for it takes longer than all else that verify does with a small ledger. */
+function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, string> {
+  if (made !== undefined) return made;
   const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(":memory:");
   try {
     migrate(fresh, ":memory:", 0);
-    const read = (from: DatabaseSyncInstance): readonly (readonly [string, string])[] =>
-      (from.prepare(SCHEMA).all() as { thing: string; sql: string }[]).map(({ sql, thing }) => [thing, sql]);
-    const [known, found] = [new Map(read(fresh)), new Map(read(database))];
-    return [...new Set([...known.keys(), ...found.keys()])].flatMap((thing) =>
-      known.get(thing) === found.get(thing) ? [] : [`schema: the ${thing} is not as this version makes it`],
-    );
+    made = schemaOf(fresh);
+    return made;
   } finally {
     fresh.close();
   }
+}
+
+/** Tables, indices and triggers, against those that the steps make: a trigger that is gone refuses nothing. */
+function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
+  const [known, found] = [schemaAsMade(database), schemaOf(database)];
+  return [...new Set([...known.keys(), ...found.keys()])].flatMap((thing) =>
+    known.get(thing) === found.get(thing) ? [] : [`schema: the ${thing} is not as this version makes it`],
+  );
 }
