@@ -3,6 +3,7 @@ import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { CanonicalFilters } from "../../src/contract/filters.ts";
 import { canonicalAddress, slugOf } from "../../src/contract/normalise.ts";
+import { fakeClock } from "../support/client.ts";
 import { charged, readCsv, spawnUser, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -105,6 +106,21 @@ describe("quotes", () => {
 });
 
 describe("--new-only", () => {
+  test("leaves out whom another run brought in the very millisecond in which it begins", async () => {
+    const me = user(service.url, service.key);
+    const clock = fakeClock(Date.now());
+    const argv = ["search", "--department", "Legal", "--per-page", "20", "--yes"];
+    expect((await me.run([...argv, "--limit", "20", "-o", "own.csv"], { clock })).code).toBe(0);
+    const { code, stderr } = await me.run(
+      [...argv, "--new-only", "--calls-per-credit", "0", "--limit", "60", "-o", "new.csv"],
+      { clock },
+    );
+    expect(code, stderr).toBe(0);
+    const owned = idsIn(me, "own.csv");
+    expect(owned).toHaveLength(20);
+    expect(idsIn(me, "new.csv").filter((id) => owned.includes(id))).toEqual([]);
+  });
+
   test("buys whom nobody owned, each once, and proves it", async () => {
     const { me, owned } = await owner();
     const argv = ["search", ...SEGMENT, "--new-only", "--yes", "-o", "new.csv", "--receipt", "r.json"];

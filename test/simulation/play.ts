@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { cpSync } from "node:fs";
 import { join } from "node:path";
 import { main } from "../../src/main.ts";
 import { createKey } from "../../src/service/data-folder.ts";
@@ -26,6 +26,8 @@ export interface Ended {
 const HOUR = 3_600_000;
 const PAID = "POST /v1/person/search";
 const PLAN: Partial<Plan> = { ...STANDARD_PLAN, perMinute: 100_000, perDay: 10_000_000 };
+
+let emptyLedger: string | undefined;
 
 /** One story from its first step to its last, and what was seen on the way. */
 export class Play {
@@ -82,7 +84,8 @@ export class Play {
     const { people, scheduler, story } = this;
     await this.datasets.rewind();
     this.#folder = join(this.#folder, "life");
-    mkdirSync(this.#folder);
+    emptyLedger ??= await Life.emptyLedger();
+    cpSync(emptyLedger, this.#folder, { recursive: true });
     await this.#live();
     await this.store.createAccount("default", "default");
     await this.store.setPlan("default", PLAN);

@@ -5,6 +5,7 @@ import type { Engine } from "../../src/dataset/engine.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { type RunningService, startService } from "../../src/service/server.ts";
+import { tempDir } from "../support/client.ts";
 import type { Scheduler } from "./scheduler.ts";
 
 /** Numbers that no process has: beyond the largest that Linux gives. */
@@ -25,6 +26,14 @@ export class Life {
 
   get url(): string {
     return this.#service.url;
+  }
+
+  /** A ledger in which nobody is yet: the steps that make one take a fifth of a story. @returns its folder */
+  static async emptyLedger(): Promise<string> {
+    const folder = tempDir("headcount-sim-ledger-");
+    const store = await openSqliteStore({ path: join(folder, "ledger.db"), now: () => 0, synchronous: "NORMAL" });
+    await store.close();
+    return folder;
   }
 
   /** @param folder of the ledger. @param nth of the lives of this seed: each is a process of its own to those after it */
