@@ -161,11 +161,13 @@ export class GroupCommit<Request> {
       return true;
     }
     let outcomes: readonly Outcome[];
+    let committing = false;
     try {
       outcomes = this.#options.apply(jobs.map(({ request }) => request));
+      committing = true;
       this.#commit.run();
     } catch (error) {
-      this.#rollback();
+      this.#rollback(committing);
       if (jobs.length > 1 && isOfOneChange(error)) this.#eachAlone(jobs, durable);
       else for (const job of jobs) job.reject(translateError(error));
       return true;
@@ -193,10 +195,11 @@ export class GroupCommit<Request> {
   }
 
   /** A refused commit may stand whole in the log: one is written over it at once, so that a crash cannot bring it back. */
-  #rollback(): void {
+  #rollback(committing: boolean): void {
     const database = this.#database;
     try {
       if (database.isTransaction) database.exec("ROLLBACK");
+      if (!committing) return;
       database.exec("BEGIN IMMEDIATE");
       // The number as it is by now: a newer version of the program may have moved the schema meanwhile.
       const { user_version: version } = database.prepare("PRAGMA user_version").get() as { user_version: number };

@@ -5,6 +5,7 @@ import { audit } from "./chain/audit.ts";
 import { headOf } from "./chain/check.ts";
 import { runNow } from "./database.ts";
 import { NoLedgerError } from "./errors.ts";
+import { assertFilesBeside } from "./files.ts";
 import { translateError } from "./group-commit.ts";
 import { PATIENCE_MS } from "./ledger.ts";
 import { assertLedger, checkSqliteVersion } from "./schemas.ts";
@@ -14,6 +15,7 @@ import { Statements } from "./statements.ts";
 
 /** One state of a ledger, in a file of its own, while services go on charging. @returns its head @throws NoLedgerError */
 export async function snapshotLedger(path: string, to: string): Promise<string> {
+  await assertFilesBeside(path, PATIENCE_MS);
   if (!isFile(path)) throw new NoLedgerError(path);
   // Made here, so that no moment passes in which others may read it.
   closeSync(openSync(to, "wx", 0o600));

@@ -1,4 +1,4 @@
-import { chmodSync, closeSync, openSync, statSync } from "node:fs";
+import { chmodSync, closeSync, openSync } from "node:fs";
 import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../missing-package.ts";
@@ -6,6 +6,7 @@ import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
 import type { MoneyRequest, Outcome, Place } from "./facts.ts";
+import { assertFilesBeside, LedgerFiles } from "./files.ts";
 import { readGroup } from "./group.ts";
 import { GroupCommit, resultCode, SQLITE_BUSY, translateError } from "./group-commit.ts";
 import { Instances } from "./instances.ts";
@@ -34,6 +35,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
   let database: DatabaseSyncInstance;
   if (options.create === false && !isFile(options.path)) throw new NoLedgerError(options.path);
+  await assertFilesBeside(options.path, patienceMs);
   try {
     // Made here and not by SQLite, so that no moment passes in which others may read it; the log files inherit the mode.
     closeSync(openSync(options.path, "a", 0o600));
@@ -97,6 +99,8 @@ function reading<Value>(read: () => Value): Value {
 const VACUUM_PAGES = 4_000;
 /** Of all ledgers that this process has open: what one of them commits is new to the others at once. */
 let commits = 0;
+/** Connections that must not be closed. */
+const abandoned: DatabaseSyncInstance[] = [];
 
 /** One open ledger file: its statements, prepared once by their text, and one writer. */
 class SqliteLedger implements LedgerDatabase {
@@ -107,8 +111,7 @@ class SqliteLedger implements LedgerDatabase {
   readonly #path: string;
   readonly #now: () => number;
   readonly #patienceMs: number;
-  /** Which files were opened, whatever their paths name by now: the ledger, its log and the log's index. */
-  readonly #files: ReadonlyMap<string, number>;
+  readonly #files: LedgerFiles;
   readonly #statements: Statements;
   readonly #dataVersion: StatementSyncInstance;
   readonly #writer: GroupCommit<Change>;
@@ -127,10 +130,10 @@ class SqliteLedger implements LedgerDatabase {
     this.#path = options.path;
     this.#now = options.now;
     this.#patienceMs = options.patienceMs;
-    this.#files = new Map(["", "-wal", "-shm"].map((end) => [options.path + end, statSync(options.path + end).ino]));
+    this.#files = new LedgerFiles(options.path);
     this.#writer = new GroupCommit(database, {
       apply: (group) => this.#apply(group),
-      confirm: () => this.#assertInPlace(true),
+      confirm: () => this.#files.assertInPlace(true),
       waitMs: options.groupWaitMs ?? 2,
       size: options.groupSize ?? GROUP_SIZE,
       patienceMs: options.patienceMs,
@@ -182,7 +185,7 @@ class SqliteLedger implements LedgerDatabase {
   #look(): void {
     this.#assertOpen();
     if (this.#looked) return;
-    this.#assertInPlace();
+    this.#files.assertInPlace();
     this.#looked = true;
     setImmediate(() => {
       this.#looked = false;
@@ -202,6 +205,7 @@ class SqliteLedger implements LedgerDatabase {
   async tidy(): Promise<void> {
     this.#assertOpen();
     await this.#writer.drain();
+    this.#files.assertInPlace();
     try {
       this.#database.exec(`PRAGMA incremental_vacuum(${VACUUM_PAGES}); PRAGMA wal_checkpoint(TRUNCATE)`);
     } catch (error) {
@@ -213,6 +217,7 @@ class SqliteLedger implements LedgerDatabase {
   async wipe(): Promise<boolean> {
     this.#assertOpen();
     await this.#writer.drain();
+    this.#files.assertInPlace();
     const emptied = (): boolean => {
       const [row] = this.#statements.execute({ sql: "PRAGMA wal_checkpoint(TRUNCATE)", values: [] }).rows;
       return Number(row?.busy) === 0;
@@ -244,6 +249,11 @@ class SqliteLedger implements LedgerDatabase {
   async close(): Promise<void> {
     await this.#writer.drain();
     this.#closed = true;
+    // What our index says of the log is no longer so: folded back by it, the log would overwrite what others wrote. So would SQLite at the close.
+    if (this.#files.areReplaced) {
+      abandoned.push(this.#database);
+      return;
+    }
     // The driver keeps the connection half open, so that SQLite does not empty the log at the last close by itself.
     try {
       this.#database.exec("PRAGMA wal_checkpoint(TRUNCATE)");
@@ -257,11 +267,11 @@ class SqliteLedger implements LedgerDatabase {
 
   /** Where no other process has the file open it is left without its log, and sealed. */
   #sealAlone(): void {
-    this.#assertInPlace();
+    this.#files.assertInPlace();
     this.#statements.clear();
     this.#database.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     try {
-      seal(this.#path, this.#files.get(this.#path) ?? 0);
+      seal(this.#path, this.#files.ledger);
     } finally {
       this.#database.exec("ROLLBACK");
     }
@@ -269,7 +279,7 @@ class SqliteLedger implements LedgerDatabase {
 
   #apply(group: readonly Change[]): readonly Outcome[] {
     commits += 1;
-    this.#assertInPlace();
+    this.#files.assertInPlace();
     assertSchema(
       this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version,
       SQLITE_VERSION,
@@ -296,16 +306,5 @@ class SqliteLedger implements LedgerDatabase {
 
   #assertOpen(): void {
     if (this.#closed) throw new StoreUnavailableError(`the ledger ${this.#path} is closed`);
-  }
-
-  /** A file that was removed or replaced while it is open still takes writes, and nobody would ever see them again. */
-  #assertInPlace(committed = false): void {
-    for (const [path, file] of this.#files) {
-      if (statSync(path, { throwIfNoEntry: false })?.ino === file) continue;
-      throw new StoreUnavailableError(
-        `${path} was removed or replaced while the ledger was open; nothing more is charged. Put it back, or restart the service`,
-        { inDoubt: committed },
-      );
-    }
   }
 }

@@ -1,0 +1,93 @@
+import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
+import { setTimeout as setPause } from "node:timers";
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { needed } from "../missing-package.ts";
+import { StoreUnavailableError } from "./errors.ts";
+import { resultCode, SQLITE_BUSY } from "./group-commit.ts";
+
+const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
+
+/** Which files an open ledger is in, whatever their paths name by now: the ledger, its log and the log's index. */
+export class LedgerFiles {
+  readonly path: string;
+  readonly #opened: ReadonlyMap<string, number>;
+
+  constructor(path: string) {
+    this.path = path;
+    this.#opened = new Map(["", "-wal", "-shm"].map((end) => [path + end, statSync(path + end).ino]));
+  }
+
+  /** The inode of the ledger itself. */
+  get ledger(): number {
+    return this.#opened.get(this.path) ?? 0;
+  }
+
+  /** A file that was removed or replaced while it is open still takes writes, and nobody would ever see them again. */
+  assertInPlace(committed = false): void {
+    for (const [path, file] of this.#opened) {
+      if (inodeOf(path) === file) continue;
+      throw new StoreUnavailableError(
+        `${path} was removed or replaced while the ledger was open; nothing more is charged. Put it back, or restart the service`,
+        { inDoubt: committed },
+      );
+    }
+  }
+
+  /** Whether somebody else has begun files in the place of ours: neither sees the locks of the other then. */
+  get areReplaced(): boolean {
+    return [...this.#opened].some(([path, file]) => (inodeOf(path) ?? file) !== file);
+  }
+}
+
+/**
+ * Called before a ledger is opened to write. SQLite would make a missing index of the log anew, beside a process that still works on the removed
+ * one: two writers that do not see each other damage the file.
+ * @throws StoreUnavailableError where another process has it open without its files, or where only its log is there
+ */
+export async function assertFilesBeside(path: string, patienceMs: number): Promise<void> {
+  if (!existsSync(path)) {
+    if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
+    throw new StoreUnavailableError(
+      `${path} is gone and its log ${path}-wal is there: put the ledger back, or move the log away to begin a new one`,
+    );
+  }
+  const missing = (): string | undefined => [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
+  for (let waited = 0; missing() !== undefined && hasLog(path) && !(await isAlone(path)); waited += 20) {
+    if (waited >= patienceMs) {
+      throw new StoreUnavailableError(
+        `${path} is open in another process, and ${missing()} was removed under it. Stop that process, then try again`,
+      );
+    }
+    await new Promise((resolve) => setPause(resolve, 20));
+  }
+}
+
+/** Whether the file is one that SQLite keeps a log of (https://sqlite.org/fileformat.html, offset 18). */
+function hasLog(path: string): boolean {
+  if (!statSync(path).isFile()) return false;
+  const handle = openSync(path, "r");
+  try {
+    const version = Buffer.alloc(1);
+    return readSync(handle, version, 0, 1, 18) === 1 && version[0] === 2;
+  } finally {
+    closeSync(handle);
+  }
+}
+
+/** Every process that has the file open holds a lock on the file itself too. What a log has left is folded into it. */
+async function isAlone(path: string): Promise<boolean> {
+  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
+  let database: DatabaseSyncInstance | undefined;
+  try {
+    database = new DatabaseSync(path, { timeout: 0 });
+    database.exec(
+      "PRAGMA fullfsync = 1; PRAGMA checkpoint_fullfsync = 1; PRAGMA locking_mode = EXCLUSIVE; SELECT 1 FROM sqlite_schema",
+    );
+    return true;
+  } catch (error) {
+    // What else is wrong with it is told by whoever opens it.
+    return resultCode(error) !== SQLITE_BUSY;
+  } finally {
+    database?.close();
+  }
+}
