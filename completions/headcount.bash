@@ -300,7 +300,7 @@ __headcount_tree() {
     valued='--data --store --host --port --tls-cert --tls-key --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --jq --max-wait'
     many='--cors-origin --fault' ;;
   'service')
-    commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget data verify backup restore'
+    commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget data backup verify restore'
     flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
@@ -499,15 +499,15 @@ __headcount_tree() {
     flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
-  'service verify')
-    commands=''
-    flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store -c --connection --base-url --paging --jq --max-wait'
-    many='' ;;
   'service backup')
     commands=''
     flags='--data --store -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
     valued='--data --store -c --connection --base-url --paging --jq --max-wait'
+    many='' ;;
+  'service verify')
+    commands=''
+    flags='--data --store --against -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --against -c --connection --base-url --paging --jq --max-wait'
     many='' ;;
   'service restore')
     commands=''
@@ -584,7 +584,7 @@ __headcount_values() {
     source='commas'; values=('country' 'state' 'city' 'location' 'title' 'seniority' 'seniority_level' 'functional_area' 'industry' 'first_name' 'last_name' 'department' 'company') ;;
   'mcp --per' | 'mcp install --per')
     source='list'; values=('day' 'session' 'total') ;;
-  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service verify --data' | 'service backup --data' | 'service backup #1' | 'service restore --data' | 'service restore #1')
+  'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service backup --data' | 'service backup #1' | 'service verify --data' | 'service restore --data' | 'service restore #1')
     source='directory' ;;
   'mcp install --client')
     source='list'; values=('claude' 'codex' 'cursor' 'vscode') ;;

@@ -1158,8 +1158,8 @@ $headcountTree = @{
       'suppress' = 'leave people out of the dataset, also of later imports'
       'forget' = 'delete a person from the dataset, stored replies and the console'
       'data' = 'what a data folder keeps of people: where, how many, how old'
-      'verify' = 'recompute the ledger''s and the dataset''s invariants'
       'backup' = 'copy ledger and dataset, also of a running service'
+      'verify' = 'recompute the ledger''s and the dataset''s invariants'
       'restore' = 'make a data folder of a backup'
     }
     Flags = [ordered]@{
@@ -1755,19 +1755,6 @@ $headcountTree = @{
     Arguments = @()
     Many = $false
   }
-  'service verify' = @{
-    Commands = [ordered]@{
-
-    }
-    Flags = [ordered]@{
-      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
-      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
-      '-h' = @{ Text = 'show help'; Value = $null }
-      '--help' = @{ Text = 'show help'; Value = $null }
-    }
-    Arguments = @()
-    Many = $false
-  }
   'service backup' = @{
     Commands = [ordered]@{
 
@@ -1779,6 +1766,20 @@ $headcountTree = @{
       '--help' = @{ Text = 'show help'; Value = $null }
     }
     Arguments = @(@{ Kind = 'directory' })
+    Many = $false
+  }
+  'service verify' = @{
+    Commands = [ordered]@{
+
+    }
+    Flags = [ordered]@{
+      '--data' = @{ Text = 'data folder with the dataset and the accounts (default: the XDG data folder)'; Value = @{ Kind = 'directory' } }
+      '--store' = @{ Text = 'accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)'; Value = @{ Kind = 'text' } }
+      '--against' = @{ Text = 'hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump'; Value = @{ Kind = 'text' } }
+      '-h' = @{ Text = 'show help'; Value = $null }
+      '--help' = @{ Text = 'show help'; Value = $null }
+    }
+    Arguments = @()
     Many = $false
   }
   'service restore' = @{

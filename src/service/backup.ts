@@ -15,7 +15,7 @@ import { needed } from "./missing-package.ts";
  * synced and verified.
  */
 
-const MANIFEST = "backup.json";
+export const MANIFEST = "backup.json";
 const LEDGER = "ledger.db";
 const FORMAT = 1;
 
@@ -122,7 +122,8 @@ export async function restore({ actor, dir, from, now }: RestoreOptions): Promis
   });
 }
 
-async function readManifest(from: string): Promise<Manifest> {
+/** @throws BackupError */
+export async function readManifest(from: string): Promise<Manifest> {
   const path = join(from, MANIFEST);
   let manifest: Partial<Manifest> = {};
   try {

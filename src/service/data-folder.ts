@@ -6,6 +6,7 @@ import type { ReloadOptions } from "../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../dataset/engine.ts";
 import { type PeopleFolders, suppressionDir } from "../dataset/suppression.ts";
 import { makeApiKey } from "./keys.ts";
+import type { Ask } from "./ledger/chain/against.ts";
 import { StoreConflictError } from "./ledger/errors.ts";
 import type { NewKey, Store } from "./ledger/ledger.ts";
 import type { Verified } from "./ledger/sqlite-file.ts";
@@ -62,8 +63,8 @@ export const peopleFolders = (dir: string): PeopleFolders => ({
   testDataset: testDatasetDir(dir),
 });
 
-/** A text that names a place on the network rather than a file. */
-const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+/** Whether a text names a place on the network rather than a file. */
+export const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
 
 /** The accounts alone. A new folder gets the account `default` with 10,000 credits. Several processes may do so at once. */
 export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
@@ -85,17 +86,17 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   return store;
 }
 
-/** Writes nothing. @throws NoLedgerError where there are no accounts */
-export async function verifyStore(dir: string, options: Pick<StoreOptions, "store">): Promise<Verified> {
-  const place = ledgerFile(dir, options.store);
+/** Writes nothing. @param place a file or an address @throws NoLedgerError where there are no accounts */
+export async function verifyLedger(place: string): Promise<Verified> {
   if (!isUrl(place)) return (await import("./ledger/sqlite-file.ts")).verifySqliteFile(place);
-  const { openPostgresStore } = await import("./ledger/postgres.ts");
-  const store = await openPostgresStore({ url: place, now: Date.now, create: false });
-  try {
-    return { breaches: await store.verify(), notes: [], head: await store.head() };
-  } finally {
-    await store.close();
-  }
+  const { readPostgres, verifyPostgres } = await import("./ledger/postgres.ts");
+  return readPostgres(place, verifyPostgres);
+}
+
+/** One state of a ledger, read while services go on charging. */
+export async function readLedger<Value>(place: string, read: (ask: Ask) => Promise<Value>): Promise<Value> {
+  if (isUrl(place)) return (await import("./ledger/postgres.ts")).readPostgres(place, read);
+  return (await import("./ledger/sqlite-file.ts")).readSqliteFile(place, read);
 }
 
 /** The file of the accounts. @param store where they are not in the data folder */

@@ -185,8 +185,11 @@ test("every flipped bit in the log of a service that was killed is found", async
     const bytes = Buffer.from(log);
     bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
     writeFileSync(`${path}-wal`, bytes);
-    const { breaches } = await verifySqliteFile(path);
-    expect(breaches.join("\n"), `byte ${bit >> 3}`).toMatch(/ledger\.db-wal is damaged at frame \d+ of \d+/);
+    // Twice: to look is not to forget how far the log went.
+    for (let look = 0; look < 2; look += 1) {
+      const { breaches } = await verifySqliteFile(path);
+      expect(breaches.join("\n"), `byte ${bit >> 3}`).toMatch(/ledger\.db-wal is damaged at frame \d+ of \d+/);
+    }
   }
 }, 300_000);
 

@@ -222,6 +222,7 @@ export const SERVING: Readonly<Record<string, Described>> = {
       sound: flag,
       ledger: breaches,
       dataset: breaches,
+      against: said(maybe(list(text)), "what the ledger has no more as the backup has it; null where none was named"),
       notes: list(text),
       head: said(maybe(text), "the end of the ledger's chain"),
     }),

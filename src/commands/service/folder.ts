@@ -77,24 +77,26 @@ export function actor({ env }: Context): string {
 }
 
 /** `--store` as a URL or an absolute path. */
-export async function storeOf(options: FolderOptions, context: Context): Promise<string | undefined> {
-  const { store } = options;
-  if (store === undefined) return undefined;
+export const storeOf = async ({ store }: FolderOptions, context: Context): Promise<string | undefined> =>
+  store === undefined ? undefined : placeOf("--store", store, "a SQLite file", context);
+
+/** What an option names, as a URL or an absolute path. @param files what it takes besides addresses */
+export function placeOf(option: string, store: string, files: string, context: Context): string {
   if (/^postgres(ql)?:\/\//i.test(store)) {
     // An unescaped # or / ends the part with the password, and what follows would pass for a path.
     const url = URL.canParse(store) ? new URL(store) : undefined;
     const hosted = url !== undefined && (url.host !== "" || !store.includes("@"));
     if (hosted && url.hash === "" && !url.pathname.includes("@")) return store;
     throw usageError(
-      `--store cannot be read as an address: "${echo(withoutPassword(store))}"`,
+      `${option} cannot be read as an address: "${echo(withoutPassword(store))}"`,
       "in a password write / as %2F, # as %23, ? as %3F, @ as %40; or leave it out and set PGPASSWORD",
     );
   }
   // One letter and a colon begin a path on Windows.
   if (store === "" || /^[a-z][a-z0-9+.-]+:/i.test(store)) {
     throw usageError(
-      `--store takes a SQLite file or postgres://..., not "${echo(withoutPassword(store))}"`,
-      "for example --store postgres://localhost/headcount; a file whose name has a colon as ./NAME",
+      `${option} takes ${files} or postgres://..., not "${echo(withoutPassword(store))}"`,
+      `for example ${option} postgres://localhost/headcount; a file whose name has a colon as ./NAME`,
     );
   }
   return resolve(context.cwd, store);

@@ -51,8 +51,8 @@ export function register(program: Command, context: Context): void {
     suppress,
     forget,
     data,
-    verify,
     backup,
+    verify,
     restore,
   ])
     part.register(service, context);

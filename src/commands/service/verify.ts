@@ -2,12 +2,19 @@ import type { Context } from "../../context.ts";
 import { CliError } from "../../errors.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { addFolderOptions, type FolderOptions, folderOf, serviceError, storeOf } from "./folder.ts";
+import { backupError } from "./backup.ts";
+import { addFolderOptions, type FolderOptions, folderOf, placeOf, serviceError, storeOf } from "./folder.ts";
+
+interface VerifyOptions extends FolderOptions {
+  readonly against?: string;
+}
 
 /** What was found wrong, part by part; empty lists where all is sound, null where the folder has none. */
 interface Findings {
   readonly ledger: readonly string[] | null;
   readonly dataset: readonly string[] | null;
+  /** What the ledger has no more as the backup has it; null where none was named. */
+  readonly against: readonly string[] | null;
   /** What could not be seen from here. */
   readonly notes: readonly string[];
   /** The end of the ledger's chain. */
@@ -16,24 +23,28 @@ interface Findings {
 
 export function register(service: Command, context: Context): void {
   addFolderOptions(service.command("verify"))
+    .option(
+      "--against <backup>",
+      "hold the ledger against a backup of it too: the folder, a file of accounts, or postgres://... of a restored dump",
+    )
     .summary("recompute the ledger's and the dataset's invariants")
     .description(
-      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach.",
+      "Recompute every invariant of the ledger (balances, holds, entries, stored replies) and of the dataset from zero, hold every file of the dataset against its SHA-256 from when it was made, and write nothing: a read-only copy will do, and a service may run meanwhile. Exits 1 on a breach. A ledger that somebody wrote anew, chain and all, is sound in itself: --against tells, since all that is in a backup must be the beginning of today's.",
     )
     .examples("\n  $ headcount service verify\n  $ headcount service verify --data ./data --json")
     .does((options: FolderOptions) => run(options, context));
 }
 
-async function run(options: FolderOptions, context: Context): Promise<void> {
+async function run(options: VerifyOptions, context: Context): Promise<void> {
   const dir = await folderOf(options, context);
   const store = await storeOf(options, context);
   const dataset = await verifyDataset(dir);
-  const { verifyStore } = await import("../../service/data-folder.ts");
+  const { ledgerFile, verifyLedger } = await import("../../service/data-folder.ts");
   const {
     breaches: ledger,
     head,
     notes,
-  } = await verifyStore(dir, store === undefined ? {} : { store }).catch((error: unknown) => {
+  } = await verifyLedger(ledgerFile(dir, store)).catch((error: unknown) => {
     // After an import into a new folder there are no accounts yet, and nothing is wrong with that.
     if (error instanceof Error && error.name === "NoLedgerError" && store === undefined && dataset !== null) {
       const note = `${error.message}: headcount serve and service keys create make them`;
@@ -41,12 +52,13 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
     }
     throw serviceError(error, dir);
   });
-  const findings: Findings = { ledger, dataset, notes, head };
+  const against = await verifyHistory(dir, options, context);
+  const findings: Findings = { ledger, dataset, against, notes, head };
   const printer = new Printer(context, options);
   if (printer.json) printer.document({ sound: soundness(findings), ...findings });
   else print(findings, printer);
   if (soundness(findings)) return;
-  const breaches = [...(findings.ledger ?? []), ...(findings.dataset ?? [])];
+  const breaches = [...(findings.ledger ?? []), ...(findings.dataset ?? []), ...(findings.against ?? [])];
   throw new CliError({
     code: "breach",
     category: "internal",
@@ -56,7 +68,20 @@ async function run(options: FolderOptions, context: Context): Promise<void> {
   });
 }
 
-const soundness = ({ dataset, ledger }: Findings): boolean => (ledger?.length ?? 0) + (dataset?.length ?? 0) === 0;
+const soundness = ({ against, dataset, ledger }: Findings): boolean =>
+  [against, dataset, ledger].every((found) => (found?.length ?? 0) === 0);
+
+async function verifyHistory(dir: string, options: VerifyOptions, context: Context): Promise<readonly string[] | null> {
+  if (options.against === undefined) return null;
+  const backup = placeOf("--against", options.against, "a folder of service backup, a SQLite file", context);
+  const store = await storeOf(options, context);
+  const { verifyAgainst } = await import("../../service/against.ts");
+  return verifyAgainst({ dir, backup, now: context.now, ...(store === undefined ? {} : { store }) }).catch(
+    (error: unknown) => {
+      throw backupError(error, dir);
+    },
+  );
+}
 
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   const [{ datasetDir }, { openDataset }, { checkFiles }] = await Promise.all([
@@ -82,12 +107,13 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
   }
 }
 
-function print({ dataset, head, ledger, notes }: Findings, printer: Printer): void {
+function print({ against, dataset, head, ledger, notes }: Findings, printer: Printer): void {
   const verdict = (breaches: readonly string[] | null): string =>
     breaches === null ? "none" : breaches.length === 0 ? "sound" : `${breaches.length} found`;
   printer.lines([
     ["ledger", verdict(ledger)],
     ["dataset", verdict(dataset)],
+    ...(against === null ? [] : [["against", verdict(against)] as const]),
     ...(head === null ? [] : [["head", head] as const]),
   ]);
   for (const note of notes) printer.say(`notice: ${note}`);

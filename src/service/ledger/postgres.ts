@@ -1,5 +1,6 @@
 import type { Pool } from "pg";
 import { needed } from "../missing-package.ts";
+import { headOf } from "./chain/check.ts";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, rowsOf, run, type Steps } from "./database.ts";
 import { HoldResolvedError, StoreUnavailableError } from "./errors.ts";
@@ -13,6 +14,7 @@ import { ask, CommitInDoubt, type Execute, isTransient, PostgresSession, unavail
 import { decide } from "./rules.ts";
 import { POSTGRES_STEPS } from "./schema/steps.ts";
 import { migratePostgres } from "./schemas.ts";
+import type { Verified } from "./sqlite-file.ts";
 import { LedgerStore } from "./store.ts";
 import { writeGroup } from "./writes.ts";
 
@@ -32,6 +34,26 @@ const MIGRATION_MS = 3_600_000;
 
 /** @throws StoreUnavailableError where it cannot be reached; Error where its schema is newer or it does not sync */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
+  const { ledger, now } = await openLedger(options);
+  return new LedgerStore(ledger, {
+    now,
+    heartbeatMs: options.heartbeatMs,
+    actor: options.actor,
+    freshMs: options.keyFreshMs ?? 10_000,
+  });
+}
+
+/** One state of a ledger that is there. @throws as {@link openPostgresStore}; NoLedgerError */
+export async function readPostgres<Value>(url: string, read: (execute: Execute) => Promise<Value>): Promise<Value> {
+  const { ledger } = await openLedger({ url, now: Date.now, create: false });
+  try {
+    return await ledger.snapshot(read);
+  } finally {
+    await ledger.close();
+  }
+}
+
+async function openLedger(options: PostgresStoreOptions) {
   const { default: pg } = await needed("pg", import("pg"));
   const schema = options.schema ?? "headcount";
   if (!/^[a-z_][a-z0-9_]{0,40}$/.test(schema))
@@ -68,13 +90,7 @@ export async function openPostgresStore(options: PostgresStoreOptions): Promise<
     throw unavailable(error);
   }
   const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
-  const ledger = new PostgresLedger(pool, { now, patienceMs, groupSize: options.groupSize ?? GROUP_SIZE });
-  return new LedgerStore(ledger, {
-    now,
-    heartbeatMs: options.heartbeatMs,
-    actor: options.actor,
-    freshMs: options.keyFreshMs ?? 10_000,
-  });
+  return { ledger: new PostgresLedger(pool, { now, patienceMs, groupSize: options.groupSize ?? GROUP_SIZE }), now };
 }
 
 interface Job {
@@ -144,10 +160,11 @@ class PostgresLedger implements LedgerDatabase {
   }
 
   verify(): Promise<readonly string[]> {
-    return this.#session.snapshot(async (execute) => [
-      ...(await run(missingTriggers(), execute)),
-      ...(await run(verifyAll(), execute)),
-    ]);
+    return this.snapshot(findBreaches);
+  }
+
+  snapshot<Value>(read: (execute: Execute) => Promise<Value>): Promise<Value> {
+    return this.#session.snapshot(read);
   }
 
   /** PostgreSQL's own vacuum does it. */
@@ -227,6 +244,18 @@ class PostgresLedger implements LedgerDatabase {
     }
   }
 }
+
+export const verifyPostgres = async (execute: Execute): Promise<Verified> => ({
+  breaches: await findBreaches(execute),
+  notes: [],
+  head: await run(headOf(), execute),
+});
+
+/** @returns one sentence for each breach */
+const findBreaches = async (execute: Execute): Promise<readonly string[]> => [
+  ...(await run(missingTriggers(), execute)),
+  ...(await run(verifyAll(), execute)),
+];
 
 const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c.oid = t.tgrelid
   WHERE c.relnamespace = CAST(current_schema() AS regnamespace) AND NOT t.tgisinternal AND t.tgenabled IN ('O', 'A')`;

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../missing-package.ts";
+import type { Ask } from "./chain/against.ts";
 import { headOf } from "./chain/check.ts";
 import { type Row, runNow } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
@@ -26,34 +27,57 @@ export interface Verified {
 
 /** Verifies a file and writes nothing, not even beside it; at need a copy in the folder for temporary files. @throws NoLedgerError */
 export async function verifySqliteFile(path: string): Promise<Verified> {
+  const { logged, value: verified } = await lookAt(path, verifyOpened);
+  return logged ? { ...verified, notes: [] } : verified;
+}
+
+/** One state of a file's ledger. As {@link verifySqliteFile} it writes nothing. */
+export async function readSqliteFile<Value>(path: string, read: (ask: Ask) => Promise<Value>): Promise<Value> {
+  const { value } = await lookAt(path, (place) =>
+    withReader(place, async (database, { execute }) => {
+      database.exec("BEGIN");
+      try {
+        return await read(execute);
+      } finally {
+        database.exec("ROLLBACK");
+      }
+    }),
+  );
+  return value;
+}
+
+interface Looked<Value> {
+  readonly value: Value;
+  readonly logged: boolean;
+}
+
+/** Reads a file at a place (a path or an address of SQLite). @param sealed what its seal says @param cut what is wrong with its log */
+type Look<Value> = (place: string, sealed?: BrokenPages, cut?: string) => Promise<Value>;
+
+async function lookAt<Value>(path: string, look: Look<Value>): Promise<Looked<Value>> {
   if (!isFile(path)) throw new NoLedgerError(path);
   const log = `${path}-wal`;
   for (let attempt = 0; !isFile(log) && attempt < 3; attempt += 1) {
     const { mtimeMs } = statSync(path);
-    const sealed = brokenPages(path);
-    const verified = await verifyOpened(`${pathToFileURL(path).href}?immutable=1`, sealed);
+    const value = await look(`${pathToFileURL(path).href}?immutable=1`, brokenPages(path));
     // Nobody wrote meanwhile: what was read was one state.
     if (!isFile(log) && statSync(path).mtimeMs === mtimeMs) {
-      return { ...verified, notes: statSync(log, { throwIfNoEntry: false }) === undefined ? verified.notes : [] };
+      return { value, logged: statSync(log, { throwIfNoEntry: false }) !== undefined };
     }
   }
   const cut = isFile(log) ? logBreach(path) : undefined;
-  const found = (verified: Verified): Verified => ({
-    ...verified,
-    breaches: [...(cut === undefined ? [] : [cut]), ...verified.breaches],
-    notes: [],
-  });
-  if (statSync(`${path}-shm`, { throwIfNoEntry: false }) !== undefined) {
-    const verified = await verifyOpened(path).catch((error: unknown) => {
-      if (error instanceof StoreUnavailableError) return undefined;
-      throw error;
-    });
-    if (verified !== undefined) return found(verified);
+  // Where nobody else is at work SQLite would write the index anew, and with it how far the log went.
+  if (cut === undefined && statSync(`${path}-shm`, { throwIfNoEntry: false }) !== undefined) {
+    try {
+      return { value: await look(path), logged: true };
+    } catch (error) {
+      if (!(error instanceof StoreUnavailableError)) throw error;
+    }
   }
   const folder = mkdtempSync(join(tmpdir(), "headcount-verify-"));
   try {
     for (const end of ["", "-wal"]) copyFileSync(path + end, join(folder, `ledger.db${end}`));
-    return found(await verifyOpened(join(folder, "ledger.db")));
+    return { value: await look(join(folder, "ledger.db"), undefined, cut), logged: true };
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
@@ -62,23 +86,38 @@ export async function verifySqliteFile(path: string): Promise<Verified> {
 const COPIED =
   "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
 
-/** @param sealed what the seal says of the pages, where there is one */
-async function verifyOpened(place: string, sealed?: BrokenPages): Promise<Verified> {
+async function verifyOpened(place: string, sealed?: BrokenPages, cut?: string): Promise<Verified> {
+  const hurt = cut === undefined ? [] : [cut];
+  let opened = false;
+  try {
+    return await withReader(place, async (database, statements) => {
+      opened = true;
+      assertLedger(database, place);
+      const breaches = [...hurt, ...pageBreaches(sealed, database), ...verifySnapshot(database, statements)];
+      const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows.length;
+      return { breaches, notes: open === 0 ? [] : [COPIED], head: runNow(headOf(), statements.execute) };
+    });
+  } catch (error) {
+    const broken = [...hurt, ...pageBreaches(sealed, undefined)];
+    const cause = error instanceof StoreUnavailableError ? error.cause : error;
+    if (broken.length > 0 || (resultCode(cause) === SQLITE_CORRUPT && opened)) {
+      return { breaches: [...broken, `file: ${(cause as Error).message}`], notes: [], head: null };
+    }
+    throw error;
+  }
+}
+
+async function withReader<Value>(
+  place: string,
+  work: (database: DatabaseSyncInstance, statements: Statements) => Promise<Value>,
+): Promise<Value> {
   const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
   let database: DatabaseSyncInstance | undefined;
   try {
     database = new DatabaseSync(place, { readOnly: true });
     checkSqliteVersion(database);
-    assertLedger(database, place);
-    const statements = new Statements(database);
-    const breaches = [...pageBreaches(sealed, database), ...verifySnapshot(database, statements)];
-    const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows.length;
-    return { breaches, notes: open === 0 ? [] : [COPIED], head: runNow(headOf(), statements.execute) };
+    return await work(database, new Statements(database));
   } catch (error) {
-    const broken = pageBreaches(sealed, undefined);
-    if (broken.length > 0 || (resultCode(error) === SQLITE_CORRUPT && database !== undefined)) {
-      return { breaches: [...broken, `file: ${(error as Error).message}`], notes: [], head: null };
-    }
     throw translateError(error);
   } finally {
     database?.close();

@@ -65,7 +65,7 @@ function* checkReplies(breaches: Breaches): Steps<void> {
 }
 
 /** A person was forgotten since: the reply says so, and what was settled stays with the hold. */
-const isRewritten = ({ headers }: Row): boolean =>
+export const isRewritten = ({ headers }: Row): boolean =>
   Object.hasOwn(JSON.parse(headers as string) as object, "x-suppressed-count");
 
 function* checkEntries(breaches: Breaches): Steps<void> {
@@ -111,7 +111,7 @@ function* checkAudit(breaches: Breaches): Steps<void> {
   yield* checkThings(states, breaches);
 }
 
-function statesOf(row: Row): readonly (readonly [string, unknown])[] {
+export function statesOf(row: Row): readonly (readonly [string, unknown])[] {
   try {
     return Object.entries(JSON.parse(row.states as string) as Record<string, unknown>);
   } catch {
