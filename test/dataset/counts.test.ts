@@ -128,14 +128,15 @@ test("only what a table has all columns for is answered, and only a whole file i
 
 test("names and headlines are counted by marks as they are found one by one", async () => {
   const folder = await tempFolder();
-  const writer = new RecordWriter(folder);
+  const writer = new RecordWriter(folder, 2);
   const random = seededRandom(7);
   // Some keys alone are more than the entries between two marks, most are one person's.
   const keys = Array.from({ length: 6_000 }, (_, index) =>
     random() < 0.6 ? (HOSTILE[Math.floor(random() * random() * HOSTILE.length)] ?? "") : `who ${index % 2_000}`,
   ).sort(byBytes);
-  for (const [rid, key] of keys.entries()) writer.addKey("name", key, rid);
-  for (const [rid, key] of keys.slice(0, 256).entries()) writer.addKey("headline", key, rid);
+  const lines = keys.map((key, rid) => Buffer.from(`${rid} ${Buffer.byteLength(key)} ${key}\n`));
+  await writer.addKeys("name", Buffer.concat(lines));
+  await writer.addKeys("headline", Buffer.concat(lines.slice(0, 256)));
   await writer.finish();
   const store = new RecordStore(folder);
   const ask = async (wanted: KeyRange): Promise<void> => {

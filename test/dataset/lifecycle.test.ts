@@ -2,6 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { access, mkdir, readdir, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
+import { deflateRawSync } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
@@ -15,7 +16,7 @@ import {
   SAMPLE_VERSION,
 } from "../../src/dataset/build/sample.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
-import { opened, packed, sealed, unpacked } from "../../src/dataset/embedded/blocks.ts";
+import { opened, packing, sealed, unpacked } from "../../src/dataset/embedded/blocks.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RECORD_SEPARATOR } from "../../src/dataset/embedded/records.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
@@ -274,7 +275,7 @@ async function changeBlock(
   const dictionary = kept && opened(kept.data, 0, "");
   const bytes = opened(db.prepare(`SELECT data FROM ${table} WHERE block = 1`).get().data, 1, "");
   const changed = change(dictionary ? unpacked(bytes, dictionary) : bytes);
-  const whole = sealed(dictionary ? await packed(changed, dictionary) : changed, 1);
+  const whole = sealed(dictionary ? deflateRawSync(changed, packing(dictionary)) : changed, 1);
   db.prepare(`UPDATE ${table} SET data = ? WHERE block = 1`).run(whole);
   db.close();
 }

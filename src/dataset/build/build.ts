@@ -8,7 +8,7 @@ import { noteLeftOut, readSuppression, removeSuppressed, suppressionDir } from "
 import { keyCompanies, LINK_KEY, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { sortKeys, sortPeople } from "./sort-people.ts";
-import { writeCompanies, writePeople } from "./write-records.ts";
+import { type Writing, writeCompanies, writePeople } from "./write-records.ts";
 import { writeFilterTable, writeLookups } from "./write-tables.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
@@ -90,7 +90,8 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
   const interrupts = interruptedBy([connection, beside], stop.signal);
   const onAbort = (): void => stop.abort(options.signal?.reason);
   options.signal?.addEventListener("abort", onAbort, { once: true });
-  const writer = new RecordWriter(draft);
+  const writer = new RecordWriter(draft, resources.threads);
+  const writing: Writing = { connection: beside, writer, scratch, signal: stop.signal };
   try {
     await addNormalForms(connection);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
@@ -111,12 +112,12 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
       );
       await sortKeys(connection);
     };
-    await together(stop, sorting(), writeCompanies(beside, writer, stop.signal));
+    await together(stop, sorting(), writeCompanies(writing));
     const tables = async (): Promise<void> => {
       await writeFilterTable(connection, join(draft, FILES.people));
       await writeLookups(connection, draft, people);
     };
-    await together(stop, tables(), writePeople(beside, writer, people, stop.signal, tell("records")));
+    await together(stop, tables(), writePeople(writing, people, tell("records")));
     tell("lookups")(people);
     await writer.finish();
     return {

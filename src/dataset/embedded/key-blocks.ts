@@ -10,46 +10,108 @@ export const KEYS_A_BLOCK = 64;
 /** Long texts are packed on top (14 bytes each in place of 55): the others are looked up by the thousand, in microseconds. */
 export const isPacked = (index: string): index is "headline" => index === "headline";
 
-export class KeyBlock {
-  readonly #parts: number[] = [];
-  readonly #rids: number[] = [];
-  #last: Buffer = Buffer.alloc(0);
+/** A line of what {@link keyBlocks} takes, in SQL: the position, how many bytes the key has, and the key, which may hold anything. */
+export const keyLineSql = (key: string, rid: string): string => `concat(${rid}, ' ', strlen(${key}), ' ', ${key})`;
 
-  /** The first key. */
-  first = "";
+export interface KeyBlocks {
+  readonly bytes: Uint8Array<ArrayBuffer>;
+  /** Where each block ends. */
+  readonly ends: readonly number[];
+  /** By block: the first key, and how many there are. */
+  readonly firsts: readonly string[];
+  readonly sizes: readonly number[];
+}
 
-  get size(): number {
-    return this.#rids.length;
+/** Blocks of these lines, each of the form of {@link keyLineSql} with a line feed, sorted by the bytes of the keys. */
+export function keyBlocks(lines: Buffer): KeyBlocks {
+  const firsts: string[] = [];
+  const sizes: number[] = [];
+  const ends: number[] = [];
+  const writer = new ByteWriter(lines.length);
+  let at = 0;
+  const number = (): number => {
+    let value = 0;
+    for (let byte = lines[at++] ?? SPACE; byte !== SPACE; byte = lines[at++] ?? SPACE) value = value * 10 + byte - ZERO;
+    return value;
+  };
+  while (at < lines.length) {
+    const head = writer.length;
+    writer.reserve(1 + 4 * KEYS_A_BLOCK);
+    const rids: number[] = [];
+    let before = 0;
+    let beforeLength = 0;
+    while (at < lines.length && rids.length < KEYS_A_BLOCK) {
+      rids.push(number());
+      const length = number();
+      if (rids.length === 1) firsts.push(lines.toString("utf8", at, at + length));
+      const most = Math.min(length, beforeLength);
+      let start = 0;
+      while (start < most && lines[at + start] === lines[before + start]) start++;
+      let end = 0;
+      while (end < most - start && lines[at + length - 1 - end] === lines[before + beforeLength - 1 - end]) end++;
+      writer.number(start);
+      writer.number(end);
+      writer.number(length - start - end);
+      writer.copy(lines, at + start, at + length - end);
+      before = at;
+      beforeLength = length;
+      at += length + 1;
+    }
+    writer.head(head, rids);
+    sizes.push(rids.length);
+    ends.push(writer.length);
+  }
+  return { bytes: writer.bytes.subarray(0, writer.length), ends, firsts, sizes };
+}
+
+const SPACE = 32;
+const ZERO = 48;
+
+class ByteWriter {
+  bytes: Buffer<ArrayBuffer>;
+  length = 0;
+
+  constructor(size: number) {
+    this.bytes = Buffer.allocUnsafeSlow(size);
   }
 
-  add(key: string, rid: number): void {
-    if (this.size === 0) this.first = key;
-    const bytes = Buffer.from(key);
-    const before = this.#last;
-    const most = Math.min(bytes.length, before.length);
-    let start = 0;
-    while (start < most && bytes[start] === before[start]) start++;
-    let end = 0;
-    while (end < most - start && bytes[bytes.length - 1 - end] === before[before.length - 1 - end]) end++;
-    this.#number(start);
-    this.#number(end);
-    this.#number(bytes.length - start - end);
-    for (let at = start; at < bytes.length - end; at++) this.#parts.push(bytes[at] ?? 0);
-    this.#rids.push(rid);
-    this.#last = bytes;
+  /** Leaves so many bytes for later. */
+  reserve(bytes: number): void {
+    const wanted = this.length + bytes;
+    if (wanted > this.bytes.length) {
+      const before = this.bytes;
+      this.bytes = Buffer.allocUnsafeSlow(2 * wanted);
+      before.copy(this.bytes, 0, 0, this.length);
+    }
+    this.length = wanted;
   }
 
-  bytes(): Buffer {
-    const head = Buffer.alloc(1 + 4 * this.size);
-    head[0] = this.size;
-    for (const [index, rid] of this.#rids.entries()) head.writeUInt32LE(rid, 1 + 4 * index);
-    return Buffer.concat([head, Buffer.from(this.#parts)]);
-  }
-
-  #number(value: number): void {
+  number(value: number): void {
     let rest = value;
-    for (; rest > 127; rest >>>= 7) this.#parts.push((rest & 127) | 128);
-    this.#parts.push(rest);
+    for (; rest > 127; rest >>>= 7) this.#byte((rest & 127) | 128);
+    this.#byte(rest);
+  }
+
+  copy(from: Buffer, start: number, end: number): void {
+    const at = this.length;
+    this.reserve(end - start);
+    from.copy(this.bytes, at, start, end);
+  }
+
+  /** The positions before the keys that were written since `at`, where room was left for a whole block. */
+  head(at: number, rids: readonly number[]): void {
+    this.bytes[at] = rids.length;
+    for (const [index, rid] of rids.entries()) this.bytes.writeUInt32LE(rid, at + 1 + 4 * index);
+    if (rids.length === KEYS_A_BLOCK) return;
+    const keys = at + 1 + 4 * KEYS_A_BLOCK;
+    this.bytes.copy(this.bytes, at + 1 + 4 * rids.length, keys, this.length);
+    this.length -= 4 * (KEYS_A_BLOCK - rids.length);
+  }
+
+  #byte(value: number): void {
+    const at = this.length;
+    this.reserve(1);
+    this.bytes[at] = value;
   }
 }
 

@@ -2,8 +2,9 @@ import { join } from "node:path";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
 import { KEY_INDEXES, type KeyIndex } from "../columns.ts";
 import { FILES } from "../layout.ts";
-import { dictionaryOf, packed, RECORDS_A_BLOCK, sealed } from "./blocks.ts";
-import { isPacked, KEYS_A_BLOCK, KeyBlock } from "./key-blocks.ts";
+import { dictionaryOf, type Pieces, packing, RECORDS_A_BLOCK, sealed } from "./blocks.ts";
+import { isPacked, keyBlocks } from "./key-blocks.ts";
+import { Packer } from "./packer.ts";
 import { RECORD_SEPARATOR } from "./records.ts";
 
 /** What is packed; keys of other indexes are as they are. */
@@ -12,22 +13,24 @@ type Packed = "people" | "companies" | "headline";
 const TABLES = ["people", "companies", ...KEY_INDEXES.map((index) => `by_${index}`)];
 
 const NONE = Buffer.alloc(0);
-/** Blocks that are packed at the same time, in the threads of Node's zlib; more wait. */
-const IN_FLIGHT = 32;
+const LINE_FEED = 10;
+const SEPARATOR_BYTE = RECORD_SEPARATOR.charCodeAt(0);
 
-/** Writes `records.db`: people and companies are given in the order of their positions, keys in theirs. */
+/**
+ * Writes `records.db`. People and companies are given in the order of their positions, keys in theirs, in parts of which all but the last
+ * of a table fill whole blocks.
+ */
 export class RecordWriter {
   readonly #db: DatabaseSyncInstance;
   readonly #inserts: Readonly<Record<string, StatementSyncInstance>>;
   readonly #dictionaries: Record<Packed, Buffer> = { people: NONE, companies: NONE, headline: NONE };
-  readonly #records: Record<"people" | "companies", string[]> = { people: [], companies: [] };
-  readonly #keys = new Map<KeyIndex, KeyBlock>();
   readonly #blocks = new Map<string, number>();
   readonly #entries = new Map<string, number>();
-  readonly #packing = new Set<Promise<void>>();
-  #failure: unknown;
+  readonly #packer: Packer;
 
-  constructor(folder: string) {
+  /** @param threads how many pack */
+  constructor(folder: string, threads: number) {
+    this.#packer = new Packer(threads);
     this.#db = new DatabaseSync(join(folder, FILES.records));
     // No journal on disk: the file is built apart from readers and flushed whole before it is published.
     this.#db.exec(`PRAGMA page_size = 32768; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;
@@ -49,69 +52,57 @@ export class RecordWriter {
     return [...inserts, [`first_${name}`, this.#db.prepare(`INSERT INTO first_${name} VALUES (?, ?)`)]];
   }
 
-  /** @returns what to wait for before the next one, where many wait to be packed */
-  addPerson(doc: string): Promise<void> | undefined {
-    return this.#add("people", doc);
-  }
-
-  addCompany(doc: string): Promise<void> | undefined {
-    return this.#add("companies", doc);
-  }
-
-  #add(table: "people" | "companies", doc: string): Promise<void> | undefined {
-    const records = this.#records[table];
-    return records.push(doc) < RECORDS_A_BLOCK ? undefined : this.#flush(table);
-  }
-
-  #flush(table: "people" | "companies"): Promise<void> | undefined {
-    const records = this.#records[table];
-    this.#records[table] = [];
-    return this.#write(table, Buffer.from(records.join(RECORD_SEPARATOR)), records.length, this.#dictionaries[table]);
-  }
-
-  addKey(index: KeyIndex, key: string, rid: number): Promise<void> | undefined {
-    const block = this.#keys.get(index) ?? new KeyBlock();
-    if (block.size === 0) this.#keys.set(index, block);
-    block.add(key, rid);
-    return block.size < KEYS_A_BLOCK ? undefined : this.#flushKeys(index, block);
-  }
-
-  #flushKeys(index: KeyIndex, block: KeyBlock): Promise<void> | undefined {
-    this.#keys.delete(index);
-    const table = `by_${index}`;
-    this.#inserts[`first_${table}`]?.run(block.first, this.#blocks.get(table) ?? 0);
-    const dictionary = isPacked(index) ? this.#dictionaries[index] : undefined;
-    return this.#write(table, block.bytes(), block.size, dictionary);
-  }
-
-  #write(table: string, bytes: Buffer, entries: number, dictionary: Buffer | undefined): Promise<void> | undefined {
-    const block = this.#blocks.get(table) ?? 0;
-    this.#blocks.set(table, block + 1);
-    this.#entries.set(table, (this.#entries.get(table) ?? 0) + entries);
-    const insert = (data: Buffer): void => void this.#inserts[table]?.run(block, sealed(data, block));
-    if (dictionary === undefined) {
-      insert(bytes);
-      return undefined;
+  /** @param lines stored records, a line feed behind each; spoiled. @returns how many */
+  async addRecords(table: "people" | "companies", lines: Buffer<ArrayBuffer>): Promise<number> {
+    const ends: number[] = [];
+    let count = 0;
+    let start = 0;
+    for (let at = lines.indexOf(LINE_FEED); at >= 0; at = lines.indexOf(LINE_FEED, at + 1)) {
+      lines[at] = SEPARATOR_BYTE;
+      if (++count % RECORDS_A_BLOCK > 0 && at < lines.length - 1) continue;
+      // Blocks are moved together: there is nothing behind the last record of one.
+      const to = ends.at(-1) ?? 0;
+      lines.copyWithin(to, start, at);
+      ends.push(to + at - start);
+      start = at + 1;
     }
-    const packing: Promise<void> = packed(bytes, dictionary)
-      .then(insert)
-      .catch((error: unknown) => {
-        this.#failure ??= error;
-      })
-      .finally(() => this.#packing.delete(packing));
-    this.#packing.add(packing);
-    return this.#packing.size < IN_FLIGHT ? undefined : this.#packed(Promise.race(this.#packing));
+    this.#count(table, count);
+    await this.#write(table, { bytes: lines, ends }, this.#dictionaries[table]);
+    return count;
   }
 
-  async #packed(blocks: Promise<unknown>): Promise<void> {
-    await blocks;
-    if (this.#failure !== undefined) throw this.#failure;
+  /** @param lines as {@link keyBlocks} takes them */
+  async addKeys(index: KeyIndex, lines: Buffer): Promise<void> {
+    const table = `by_${index}`;
+    const { firsts, sizes, ...blocks } = keyBlocks(lines);
+    const from = this.#blocks.get(table) ?? 0;
+    for (const [at, first] of firsts.entries()) this.#inserts[`first_${table}`]?.run(first, from + at);
+    for (const size of sizes) this.#count(table, size);
+    await this.#write(table, blocks, isPacked(index) ? this.#dictionaries[index] : undefined);
+  }
+
+  #count(table: string, entries: number): void {
+    this.#entries.set(table, (this.#entries.get(table) ?? 0) + entries);
+  }
+
+  async #write(table: string, blocks: Pieces, dictionary: Buffer | undefined): Promise<void> {
+    if (dictionary === undefined) this.#insert(table, blocks);
+    else for await (const packed of this.#packer.pack(blocks, packing(dictionary))) this.#insert(table, packed);
+  }
+
+  #insert(table: string, { bytes, ends }: Pieces): void {
+    let block = this.#blocks.get(table) ?? 0;
+    let start = 0;
+    for (const end of ends) {
+      this.#inserts[table]?.run(block, sealed(bytes.subarray(start, end), block));
+      start = end;
+      block++;
+    }
+    this.#blocks.set(table, block);
   }
 
   async finish(): Promise<void> {
-    for (const table of ["people", "companies"] as const) if (this.#records[table].length > 0) this.#flush(table);
-    for (const [index, block] of this.#keys) this.#flushKeys(index, block);
-    await this.#packed(Promise.all(this.#packing));
+    await this.#packer.close();
     const dictionary = this.#db.prepare("INSERT INTO dictionaries VALUES (?, ?)");
     for (const [name, data] of Object.entries(this.#dictionaries)) dictionary.run(name, sealed(data, 0));
     const size = this.#db.prepare("INSERT INTO sizes VALUES (?, ?)");
@@ -122,7 +113,7 @@ export class RecordWriter {
 
   /** Nothing is of use any more. */
   async abandon(): Promise<void> {
-    await Promise.all(this.#packing);
+    await this.#packer.close();
     this.#db.close();
   }
 }

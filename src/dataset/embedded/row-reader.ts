@@ -147,7 +147,11 @@ export class RowReader {
 
   #start(): Worker {
     const sqlite = createRequire(import.meta.url).resolve("@photostructure/sqlite");
-    const worker = new Worker(WORKER, { eval: true, workerData: { sqlite, path: this.#path, pragmas: PRAGMAS } });
+    const worker = new Worker(WORKER, {
+      eval: true,
+      execArgv: [],
+      workerData: { sqlite, path: this.#path, pragmas: PRAGMAS },
+    });
     worker.unref();
     worker.on("message", ({ id, rows, error, ms }: Answer) => {
       const waiting = this.#waiting.get(id);
