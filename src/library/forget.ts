@@ -72,6 +72,20 @@ export function keepForgotten(
   }
 }
 
+/**
+ * How many people who are forgotten a run for this segment had brought: at least so many different ones.
+ * @param canonical the segment's filters in normal form, as JSON
+ * @param version only of runs that bought from this version of the dataset, where they still are; null: of all runs
+ */
+export function forgottenOf(database: DatabaseSyncInstance, canonical: string, version: string | null): number {
+  const target = `search ${canonical}`;
+  const lists = `${target} for `;
+  // A person whom two runs brought may be two nobodies: those of one run are different people.
+  const sql = `SELECT coalesce(max(people), 0) AS people FROM (SELECT count(DISTINCT person) AS people FROM purchase JOIN run ON run.id = run
+    WHERE person < 0 AND (target = ? OR substr(target, 1, ?) = ?) AND (? IS NULL OR dataset_version = ?) GROUP BY run)`;
+  return (database.prepare(sql).get(target, lists.length, lists, version, version) as { people: number }).people;
+}
+
 /** What a library's runs were bought by is text: those that name somebody lose it. A list of such people is no list any more. */
 export function forgetTargets(database: DatabaseSyncInstance, names: (target: string) => boolean): void {
   const rows = database.prepare("SELECT id, target FROM run").all() as { id: string; target: string }[];

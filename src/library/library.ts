@@ -7,7 +7,16 @@ import { canonicalAddress, isSlug, normalForm } from "../contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../contract/suppression.ts";
 import { type CliError, usageError } from "../errors.ts";
 import { type Answer, askViews } from "./ask.ts";
-import { type Body, bodiesOf, forgetPeople, forgetTargets, keepForgotten, outputsWith, wipe } from "./forget.ts";
+import {
+  type Body,
+  bodiesOf,
+  forgetPeople,
+  forgetTargets,
+  forgottenOf,
+  keepForgotten,
+  outputsWith,
+  wipe,
+} from "./forget.ts";
 import { Hidden } from "./hidden.ts";
 import { fieldsOf, type Purchase } from "./history.ts";
 import { Lists } from "./lists.ts";
@@ -241,6 +250,11 @@ export class Library {
     forgetPeople(this.#database, is);
     forgetTargets(this.#database, named);
     wipe(this.#database, this.path);
+  }
+
+  /** How many who are forgotten a run for a segment had brought, of a version of the dataset or (null) ever: at least so many. */
+  forgotten(canonical: string, version: string | null): number {
+    return forgottenOf(this.#database, canonical, version);
   }
 
   /** How many people are in it, suppressed ones too. */

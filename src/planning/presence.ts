@@ -57,6 +57,13 @@ export async function lookFor(segment: Filters, people: readonly Member[], count
   return { segment, total, present: there, others: total - there, chunks, groups, unknown };
 }
 
+/**
+ * The segment without people who are forgotten, and known to be in it: nobody can ask after them, so only where the others are all of them.
+ * @param forgotten how many they are, at least
+ */
+export const leaveOut = (presence: Presence, forgotten: number): Presence =>
+  presence.others === forgotten ? { ...presence, total: presence.total - forgotten, others: 0 } : presence;
+
 /** Who of them it is. @throws UnsoundCountsError where counts contradict each other */
 export async function tellApart({ segment, chunks, groups, unknown }: Presence, counts: Counts): Promise<Whereabouts> {
   const found = await findGone(chunks, counts.listSize, presentIn(segment, counts));

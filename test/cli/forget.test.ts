@@ -4,7 +4,8 @@ import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Person } from "../../src/commands/forget/person.ts";
-import { spentBy, type User, user } from "../support/export.ts";
+import { seeded, spentBy, type User, user } from "../support/export.ts";
+import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
@@ -117,8 +118,18 @@ describe("headcount forget", () => {
     expect([code, stderr]).toEqual([5, expect.stringContaining("list.ndjson")]);
     expect(holding(join(me.dir, "state"), canary)).toEqual([]);
     expect(rows(me.read("list.ndjson"))).toHaveLength(all.length);
-    await ok(me, ["refresh", "list.ndjson", "--yes", "--max-credits", "1"]);
+    const before = await spent(me);
+    // The dataset is the same: whoever is new must be who was forgotten, and is not bought again.
+    const planned = await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]);
+    expect(JSON.parse(planned)).toMatchObject({ new: 0, forgotten: 1, credits_at_most: 0 });
+    const again = await me.run([...search.slice(0, 4), "--new-only", "--allow-empty", "-o", "new.ndjson"]);
+    expect(again).toMatchObject({ code: 0, stderr: expect.stringContaining("whom you forgot, is not bought") });
+    const refreshed = await me.run(["refresh", "list.ndjson", "--yes", "--max-credits", "1", "--json"]);
+    expect(JSON.parse(refreshed.stdout)).toMatchObject({ forgotten: 1, bought: 0, credits: 0, count: all.length - 1 });
+    expect(refreshed.stderr).toContain("1 whom you forgot: not bought");
+    expect(await spent(me)).toEqual(before);
     expect(rows(me.read("list.ndjson"))).toHaveLength(all.length - 1);
+    expect(holding(me.dir, canary)).toEqual([]);
   });
 
   test("killed at every step, the same command again does the rest", async () => {
@@ -241,4 +252,34 @@ describe("who is meant", () => {
     expect(person.is({ id: "7", address: undefined }, "other")).toBe(false);
     expect(person.is({ id: "9", address: "network.example/in/ada" }, "other")).toBe(true);
   });
+});
+
+test("after another version of the dataset somebody who is forgotten may be bought again: said before, counted after, in no file", async () => {
+  const crowd = new Crowd(seeded(5));
+  const people = Array.from({ length: 60 }, () => crowd.born());
+  const inSales = people.filter(({ department }) => department === "Sales");
+  const one = await startPeopleService({ people, version: "v1" });
+  try {
+    const me = user(one.url, one.key);
+    await ok(me, ["search", "--department", "Sales", "--yes", "-o", "list.ndjson"]);
+    const [canary] = rows(me.read("list.ndjson"));
+    if (canary === undefined) throw new Error("nobody is in sales");
+    expect((await me.run(["forget", canary.network_url, "--yes"])).code).toBe(0);
+    one.options.version = "v2";
+    one.options.people = [...people, { ...crowd.born(), department: "Sales" }];
+    const plan = JSON.parse(await ok(me, ["refresh", "list.ndjson", "--dry-run", "--json"]));
+    expect(plan).toMatchObject({ new: 2, forgotten: 1 });
+    const fresh = await me.run(["search", "--department", "Sales", "--new-only"], { tty: true, answers: ["n"] });
+    expect(fresh.stderr).toContain("up to 1 of the 2 new are people whom you forgot: paid for, and in no file");
+    const asked = await me.run(["refresh", "list.ndjson"], { tty: true, answers: ["n"] });
+    expect(asked.stderr).toContain("up to 1 of them whom you forgot: paid for, and in no file");
+    const { code, stdout, stderr } = await me.run(["refresh", "list.ndjson", "--max-credits", "20", "--json"]);
+    expect(code, stderr).toBe(0);
+    expect(JSON.parse(stdout)).toMatchObject({ forgotten: 0, bought_suppressed: 1, suppressed: 1 });
+    expect(stderr).toContain("1 suppressed: in no file, 1 of them bought now");
+    expect(rows(me.read("list.ndjson"))).toHaveLength(inSales.length);
+    expect(me.read("list.ndjson")).not.toContain(canary.network_url);
+  } finally {
+    await one.close();
+  }
 });

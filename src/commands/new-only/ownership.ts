@@ -10,7 +10,7 @@ import { identityOf } from "../../output/distinct.ts";
 import { descend } from "../../planning/descent.ts";
 import { type Estimate, fitting } from "../../planning/estimate.ts";
 import { UnsoundCountsError } from "../../planning/parts.ts";
-import { lookFor, namesHold, type Presence, tellApart } from "../../planning/presence.ts";
+import { leaveOut, lookFor, namesHold, type Presence, tellApart } from "../../planning/presence.ts";
 import { type Member, ownedAddress } from "../../planning/question.ts";
 import { requireSound } from "../../planning/sound.ts";
 import { unsound } from "../../purchase/failures.ts";
@@ -22,6 +22,7 @@ import type { Target } from "../../runs/plan.ts";
 import type { Run } from "../../runs/run.ts";
 import { RunStore } from "../../runs/run-store.ts";
 import { checkedFilters } from "../filter-options.ts";
+import { forgottenIn } from "../forgotten.ts";
 import { pagesOf } from "../owned/export.ts";
 
 export interface Bounds {
@@ -51,6 +52,8 @@ export class OwnedSegment implements Ownership {
   #estimate: Estimate | undefined;
   /** Identities of those who are owned and in the segment, as the last look told. */
   #there: readonly string[] | undefined;
+  /** People who are forgotten, where nobody else is new. */
+  #forgotten = 0;
 
   constructor(target: Target & { readonly kind: "search" }, bounds: Bounds, account: AccountView, deps: ExportDeps) {
     const mode = account.keyMode ?? "live";
@@ -90,7 +93,7 @@ export class OwnedSegment implements Ownership {
     return this.#sound(async () => {
       if (this.#library !== undefined && total > 0) await requireSound(this.#segment, this.#counts);
       const people = this.#people();
-      const presence = await this.#presenceOf(people);
+      const presence = this.#withoutForgotten(await this.#presenceOf(people));
       const { others, present } = presence;
       const calls = this.#counts.calls;
       const left = maxCalls - calls - this.#callsToLook(people.length);
@@ -262,7 +265,28 @@ export class OwnedSegment implements Ownership {
   }
 
   async #presenceOf(people: readonly Member[]): Promise<Presence> {
-    this.#presence = await lookFor(this.#segment, people, this.#counts);
+    const seen = await lookFor(this.#segment, people, this.#counts);
+    this.#presence = this.#forgotten === 0 ? seen : leaveOut(seen, this.#forgotten);
+    return this.#presence;
+  }
+
+  /** People who are forgotten are not bought where that is known to be all of the new ones; else it is said that they may be. */
+  #withoutForgotten(seen: Presence): Presence {
+    const { canonical } = checkedFilters(this.#segment);
+    const { leftOut, people } = forgottenIn(canonical, seen.others, this.#version, this.#library);
+    if (people === 0) return seen;
+    const { onWarning } = this.#deps;
+    if (!leftOut) {
+      onWarning(
+        `up to ${grouped(people)} of the ${grouped(seen.others)} new are people whom you forgot: paid for, and in no file`,
+      );
+      return seen;
+    }
+    onWarning(
+      `${counted(people, "person", "people")} of the segment, whom you forgot, ${people === 1 ? "is" : "are"} not bought`,
+    );
+    this.#forgotten = people;
+    this.#presence = leaveOut(seen, people);
     return this.#presence;
   }
 

@@ -21,7 +21,7 @@ import { checkRows } from "../../output/publish.ts";
 import { checkRoom, checkSink } from "../../output/sinks/sink.ts";
 import type { Leaf } from "../../planning/descent.ts";
 import { UnsoundCountsError } from "../../planning/parts.ts";
-import { isWhole, lookFor, type Presence, tellApart } from "../../planning/presence.ts";
+import { isWhole, leaveOut, lookFor, type Presence, tellApart } from "../../planning/presence.ts";
 import type { Member } from "../../planning/question.ts";
 import { chunksOf } from "../../planning/removed.ts";
 import { unsound } from "../../purchase/failures.ts";
@@ -36,6 +36,7 @@ import { Printer } from "../../terminal/printer.ts";
 import type { Progress } from "../../terminal/progress.ts";
 import { readGuard } from "../export-options.ts";
 import { mapError } from "../failures.ts";
+import { forgottenIn } from "../forgotten.ts";
 import { memberOf } from "../new-only/ownership.ts";
 import { type Session, withSession } from "../session.ts";
 import { buyParts, finishParts } from "./buy-parts.ts";
@@ -153,13 +154,15 @@ async function refresh(work: Work): Promise<void> {
     });
     const { people, renamed } = candidates(list, held.library);
     const members = new Map(people.map((person) => [person.identity, memberOf(person, work.account.datasetVersion)]));
-    const look = await lookFor(list.filters, [...members.values()], counts);
+    const seen = await lookFor(list.filters, [...members.values()], counts);
+    const forgotten = forgottenIn(list.canonical, seen.others, counts.datasetVersion, held.library);
+    const look = forgotten.leftOut ? leaveOut(seen, forgotten.people) : seen;
     refuseUnknown(look);
     await checkRows(look.total, output, readGuard(flags), "; nothing was spent");
     await checkRoom(order.view, look.total);
     const own = [...members.values()];
     progress.stop();
-    const plan = planOf({ look, members: own, bought: textsIn(own, held.library), counts }, work);
+    const plan = planOf({ look, members: own, bought: textsIn(own, held.library), counts, forgotten }, work);
     if (flags.dryRun === true) return await printPlan(plan, work);
     requireBudgetFor(plan, finished, flags);
     await agree(plan, work);
@@ -224,9 +227,14 @@ async function bring({ list, look, plan, people, renamed, counts, held }: Begun,
     runs: purchase.runs,
     spent: purchase.spent,
     rows: purchase.rows,
-    certificate: isProved ? look : await proved(list.filters, now.people, work, counts),
+    hidden: hiddenOf([...purchase.bought.keys()], held.library),
+    certificate: isProved ? look : await proved(list.filters, now.people, plan, work, counts),
   };
 }
+
+/** How many of these are on the suppression list: paid for, and in nothing that is written. */
+const hiddenOf = (identities: readonly string[], library: Library): number =>
+  identities.length - library.shown(identities).length;
 
 /** What is bought in one refresh, and what it brought so far. */
 interface Purchase {
@@ -265,6 +273,7 @@ async function buy(parts: readonly Leaf[], purchase: Purchase, work: Work): Prom
 async function proved(
   segment: Filters,
   people: readonly OwnedPerson[],
+  { forgotten, leftOut }: Plan,
   { account }: Work,
   counts: FreeCounts,
 ): Promise<Presence> {
@@ -277,9 +286,10 @@ async function proved(
       cause,
     });
   const members = people.map((person) => memberOf(person, account.datasetVersion));
-  const certificate = await lookFor(segment, members, counts).catch((error: unknown) => {
+  const seen = await lookFor(segment, members, counts).catch((error: unknown) => {
     throw error instanceof UnsoundCountsError ? notCertain(error.message, error) : error;
   });
+  const certificate = leftOut ? leaveOut(seen, forgotten) : seen;
   if (isWhole(certificate)) return certificate;
   const { total, present } = certificate;
   throw notCertain(

@@ -35,11 +35,15 @@ export interface RefreshReceipt {
   readonly changed: number;
   /** People of the list who are left out of its files: headcount suppress. */
   readonly suppressed: number;
+  /** People whom you forgot who are in the segment: not bought, and not in `count`. */
+  readonly forgotten: number;
   readonly changes: readonly { readonly person: string; readonly fields: readonly string[] }[];
   /** Values that counts could not verify. */
   readonly not_checked: number;
   readonly runs: readonly string[];
   readonly bought: number;
+  /** Of these, people who are suppressed or forgotten: paid for, and in no file. */
+  readonly bought_suppressed: number;
   readonly credits: number;
   readonly rebuy_credits: number;
   readonly free_calls: number;
@@ -108,10 +112,12 @@ export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
     removed: removed.length,
     changed: changed.size,
     suppressed: now.length - people.list.length,
+    forgotten: plan.leftOut ? plan.forgotten : 0,
     changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
     not_checked: found.notChecked,
     runs: found.runs,
     bought: found.rows,
+    bought_suppressed: found.hidden,
     credits: creditsToNumber(found.spent),
     rebuy_credits: creditsToNumber(plan.again),
     free_calls: counts.calls,
@@ -154,10 +160,21 @@ function viewOf({ view: saved }: Followed, { order }: Work): RefreshOrder["view"
   };
 }
 
+/** What a person does not see in the files. */
+function unseenText({ bought_suppressed: bought, forgotten, suppressed }: RefreshReceipt): string {
+  const parts = [
+    forgotten === 0 ? "" : `${grouped(forgotten)} whom you forgot: not bought`,
+    suppressed === 0
+      ? ""
+      : `${grouped(suppressed)} suppressed: in no file${bought === 0 ? "" : `, ${grouped(bought)} of them bought now`}`,
+  ].filter((part) => part !== "");
+  return parts.map((part) => `; ${part}`).join("");
+}
+
 export async function printKept(receipt: RefreshReceipt, { printer, order }: Work): Promise<void> {
   if (printer.json) printer.document(receipt);
   const credits = (amount: number): string => formatCreditsGrouped(parseCredits(amount) ?? ZERO);
   printer.say(
-    `${order.flags.output ?? order.word}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${grouped(receipt.changed)} changed; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}`,
+    `${order.flags.output ?? order.word}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${grouped(receipt.changed)} changed; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
   );
 }

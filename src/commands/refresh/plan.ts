@@ -19,6 +19,7 @@ import { overBudget } from "../../purchase/quote.ts";
 import { type Bought, estimate, verifyCalls } from "../../purchase/refresh.ts";
 import { duration } from "../../terminal/numbers.ts";
 import { sameCommand } from "../export-options.ts";
+import type { Forgotten } from "../forgotten.ts";
 import type { RefreshFlags, Work } from "./work.ts";
 
 /** What a refresh will do at most, told before anything finer than the segment itself is counted. */
@@ -29,6 +30,9 @@ export interface Plan {
   /** People who are owned and no longer in the segment. */
   readonly gone: number;
   readonly others: number;
+  /** People whom you forgot: beside the others where `leftOut`, else perhaps among them, at most so many. */
+  readonly forgotten: number;
+  readonly leftOut: boolean;
   /** Rows to buy for the new people, at most. */
   readonly rows: number;
   /** Credits, at most. */
@@ -50,10 +54,11 @@ interface Looked {
   readonly members: readonly Member[];
   readonly bought: Bought;
   readonly counts: Counts;
+  readonly forgotten: Forgotten;
 }
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed: with what that would be, and what buying anew costs */
-export function planOf({ look, members, bought, counts }: Looked, work: Work): Plan {
+export function planOf({ look, members, bought, counts, forgotten }: Looked, work: Work): Plan {
   const { order, account, session } = work;
   const { buyChanged, maxCredits, maxCalls, callsPerCredit } = order.flags;
   const price = account.costs.personSearch;
@@ -71,6 +76,8 @@ export function planOf({ look, members, bought, counts }: Looked, work: Work): P
     owned: present,
     gone: asked.reduce((sum, each) => sum + each, 0) - present,
     others,
+    forgotten: forgotten.people,
+    leftOut: forgotten.leftOut,
     rows,
     most: (buyChanged === true ? maxCredits : undefined) ?? priceOf(rows, price),
     calls,
@@ -107,13 +114,20 @@ const over = (code: string, message: string, { again }: Pick<Plan, "again">, hin
     hint,
   });
 
+/** Whoever is forgotten is bought where somebody else is new: no filter leaves a person out. */
+function forgottenText({ forgotten, leftOut }: Plan): string {
+  if (forgotten === 0) return "";
+  if (leftOut) return `, and ${grouped(forgotten)} whom you forgot: not bought`;
+  return `, up to ${grouped(forgotten)} of them whom you forgot: paid for, and in no file`;
+}
+
 function entriesOf(plan: Plan, { order }: Work): [string, string][] {
   const also = order.flags.buyChanged === true ? ", the changed ones included" : "";
   return [
     ["segment", counted(plan.total, "person", "people")],
     ["owned", grouped(plan.owned)],
     ["gone", grouped(plan.gone)],
-    ["new", grouped(plan.others)],
+    ["new", `${grouped(plan.others)}${forgottenText(plan)}`],
     ["cost", plan.others === 0 && also === "" ? "nothing" : `at most ${creditsText(plan.most)}${also}`],
     ["to buy it again", creditsText(plan.again)],
     ["free calls", `about ${grouped(plan.calls)}${spoken(plan).replace(/,$/, "")}`],
@@ -129,6 +143,7 @@ export async function printPlan(plan: Plan, work: Work): Promise<void> {
     owned: plan.owned,
     gone: plan.gone,
     new: plan.others,
+    forgotten: plan.forgotten,
     credits_at_most: creditsToNumber(
       plan.others === 0 && work.order.flags.buyChanged !== true ? priceOf(0, plan.most) : plan.most,
     ),
@@ -152,7 +167,7 @@ export async function agree(plan: Plan, work: Work): Promise<void> {
   if (plan.others === 0) return;
   const asks = canPrompt(context);
   if (yes === true || (!asks && maxCredits !== undefined)) return;
-  const what = `about ${counted(plan.others, "new person", "new people")} for at most ${creditsText(plan.most)}`;
+  const what = `about ${counted(plan.others, "new person", "new people")}${forgottenText(plan)} for at most ${creditsText(plan.most)}`;
   if (!asks) {
     throw usageError(
       `this buys ${what}, and there is no terminal to ask at; nothing was spent`,

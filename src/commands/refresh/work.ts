@@ -60,5 +60,7 @@ export interface Brought {
   readonly runs: readonly string[];
   readonly spent: Credits;
   readonly rows: number;
+  /** Of those who were bought: who is left out of everything, suppressed or forgotten. */
+  readonly hidden: number;
   readonly certificate: Presence;
 }
