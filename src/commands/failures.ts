@@ -165,6 +165,8 @@ function waitTooLong(error: WaitTooLongError): CliError {
     status: 429,
     requestId: error.requestId,
     message: `${asks}; nothing was charged`,
+    // Which limit it is, in the service's words: there are others than that of the minute.
+    details: error.cause instanceof ServiceError ? error.cause.detail : [],
     hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`,
     cause: error,
   });

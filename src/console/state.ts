@@ -22,6 +22,8 @@ export interface Me {
     readonly name: string;
     readonly per_minute: number;
     readonly per_day: number;
+    /** Counts of fewer people are bounded; null: none are. */
+    readonly small_counts: number | null;
     readonly costs: Readonly<Record<string, number>>;
   };
   readonly limits: {

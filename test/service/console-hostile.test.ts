@@ -293,6 +293,18 @@ describe("the plan", () => {
   });
 });
 
+test("an operator bounds small counts, lifts the bound, and nothing else changes", async () => {
+  const session = await client.enter();
+  const set = (body: object) => client.call(session, "PUT", "/accounts/default/plan", body);
+  const before = (await client.call(session, "GET", "/me")).json.plan;
+  expect(before.small_counts).toBe(null);
+  expect((await set({ small_counts: 5 })).json.plan).toEqual({ ...before, small_counts: 5 });
+  expect((await client.call(session, "GET", "/me")).json.plan.small_counts).toBe(5);
+  for (const small_counts of [0, -1, 1.5, "5", true]) expect((await set({ small_counts })).status).toBe(422);
+  expect((await set({ per_minute: before.per_minute })).json.plan.small_counts).toBe(5);
+  expect((await set({ small_counts: null })).json.plan).toEqual(before);
+});
+
 test("files that do not exist are not remembered", async () => {
   const { isRemembered } = await import("../../src/service/console/assets.ts");
   for (const name of ["nothing-a.js", "index.html.br", "..", "index", "package.json", "%2e%2e%2findex.html"]) {

@@ -1,5 +1,6 @@
 import { afterEach, expect, test } from "vitest";
 import { SMALL_COUNTS_A_DAY } from "../../src/service/small-counts.ts";
+import { user } from "../support/export.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
 const open: TestService[] = [];
@@ -61,4 +62,12 @@ test("with it a key gets 100 small counts a day, whatever asks for them, and lar
   expect((await count(again, nobody, service.key)).status).toBe(429);
   time += 13 * 3_600_000;
   expect((await count(service, nobody)).status).toBe(200);
+});
+
+test("the client says which limit it is, in the words of the service", async () => {
+  const service = await serve({ plan: { ...PLAN, smallCounts: 5 } });
+  await askSmall(service, SMALL_COUNTS_A_DAY);
+  const { code, stderr } = await user(service.url, service.key).run(["count", "--name", "nobody at all"]);
+  expect(code).toBe(7);
+  expect(stderr).toContain("counts of fewer than 5 people today");
 });

@@ -7,7 +7,12 @@ import { Alert, DatasetFacts, Shown, Text, useLoaded } from "./parts.tsx";
 interface Account {
   readonly id: string;
   readonly name: string;
-  readonly plan: { readonly name: string };
+  readonly plan: {
+    readonly name: string;
+    readonly per_minute: number;
+    readonly per_day: number;
+    readonly small_counts: number | null;
+  };
   readonly suspended: string | null;
   readonly keys: number;
   readonly live: { readonly balance: number; readonly held: number };
@@ -80,6 +85,7 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
         <Text label="Note" required maxLength={200} text={note} />
         <button type="submit">Add credits</button>
       </form>
+      <PlanForm account={account} act={act} />
       <div class="head">
         <button
           type="button"
@@ -101,6 +107,31 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
       {link.value === "" ? null : <Shown>{link.value}</Shown>}
       <Alert text={problem.value} />
     </section>
+  );
+}
+
+interface PlanFormProps {
+  readonly account: Account;
+  readonly act: (work: Promise<unknown>) => void;
+}
+
+/** What the account's keys may ask for. An empty bound of small counts is none. */
+function PlanForm({ account: { id, plan }, act }: PlanFormProps) {
+  const [minute, day] = [useSignal(String(plan.per_minute)), useSignal(String(plan.per_day))];
+  const small = useSignal(plan.small_counts === null ? "" : String(plan.small_counts));
+  const change = (event: Event): void => {
+    event.preventDefault();
+    const small_counts = small.value === "" ? null : Number(small.value);
+    const body = { per_minute: Number(minute.value), per_day: Number(day.value), small_counts };
+    act(api("PUT", `/accounts/${id}/plan`, body));
+  };
+  return (
+    <form class="row" onSubmit={change}>
+      <Text label="Calls a minute" inputMode="numeric" required text={minute} without={/\D/g} />
+      <Text label="Calls a day" inputMode="numeric" required text={day} without={/\D/g} />
+      <Text label="Bound counts below (people)" inputMode="numeric" text={small} without={/\D/g} />
+      <button type="submit">Change plan</button>
+    </form>
   );
 }
 

@@ -117,7 +117,7 @@ function Refused({ rows }: { readonly rows: readonly Request[] }) {
 export function PlanPage() {
   const now = me.value;
   if (now === undefined) return null;
-  const { costs, name, per_day: perDay, per_minute: perMinute } = now.plan;
+  const { costs, name, per_day: perDay, per_minute: perMinute, small_counts: small } = now.plan;
   return (
     <>
       <h1>Plan</h1>
@@ -127,6 +127,10 @@ export function PlanPage() {
           <tbody>
             <Fact name="Calls a minute" value={grouped(perMinute)} />
             <Fact name="Calls a day" value={grouped(perDay)} />
+            <Fact
+              name="Counts that are bounded"
+              value={small === null ? "none" : `of fewer than ${grouped(small)} people`}
+            />
             {Object.entries(costs).map(([call, cost]) => (
               <Fact
                 key={call}

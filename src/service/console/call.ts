@@ -138,9 +138,10 @@ export function wholeOf(value: unknown, name: string, min: number, max: number):
 /** Who acts, for the audit. */
 export const byOf = ({ session }: ConsoleCall["visitor"]): string => `console:${session.id} (${session.role})`;
 
-export const planOf = ({ costs, name, perDay, perMinute }: Plan) => ({
+export const planOf = ({ costs, name, perDay, perMinute, smallCounts }: Plan) => ({
   name,
   per_minute: perMinute,
   per_day: perDay,
+  small_counts: smallCounts,
   costs: Object.fromEntries(COSTED_CALLS.map((costed) => [costed, creditsToNumber(costs[costed])])),
 });

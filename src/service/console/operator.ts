@@ -82,9 +82,13 @@ async function setPlan(call: ConsoleCall) {
     ...(body.name === undefined ? {} : { name: textOf(body.name, "name", 80) }),
     ...(body.per_minute === undefined ? {} : { perMinute: wholeOf(body.per_minute, "per_minute", 1, 1e9) }),
     ...(body.per_day === undefined ? {} : { perDay: wholeOf(body.per_day, "per_day", 1, 1e12) }),
+    ...(body.small_counts === undefined ? {} : { smallCounts: smallOf(body.small_counts) }),
   };
   return { plan: planOf(await parts.store.setPlan(await accountId(call), changes, { by: byOf(visitor) })) };
 }
+
+/** Null: counts of few people are not bounded. */
+const smallOf = (value: unknown): number | null => (value === null ? null : wholeOf(value, "small_counts", 1, 1e9));
 
 async function link(call: ConsoleCall) {
   const { body, parts, visitor } = call;
