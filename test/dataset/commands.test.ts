@@ -114,7 +114,8 @@ describe("headcount service map and import", () => {
     ]);
     expect(plain).toMatchObject({ code: 0, stdout: "" });
     expect(plain.stderr).toMatch(/^Imported 2 people in [\d.]+ s, [\d,]+ rows\/s/);
-    expect(plain.stderr).toContain("\nRefused 1 rows of people: broken_line 1\n");
+    const detail = "4 cells where the header has 5";
+    expect(plain.stderr).toContain(`\nRefused 1 rows of people: broken_line 1\n  x.csv, line 4: ${detail}\n`);
     expect(plain.stderr).toContain(`\nRefused rows, with reasons: ${join(folder, "demo/import-rejects.ndjson")}\n`);
     expect(plain.stderr).toContain("\nDepartments read as Other: 1, such as Navy (1)\n");
     const rejected = join(folder, "demo/import-rejects.ndjson");
@@ -144,9 +145,10 @@ describe("headcount service map and import", () => {
       version: expect.any(String),
       people: {
         ...{ files: 1, rows: 3, taken: 2, refused: 1, reasons: { broken_line: 1 } },
+        examples: [{ file: "x.csv", line: 4, reason: "broken_line", column: null, value: null, detail }],
         read: [{ file: "x.csv", format: "csv", rows: 3, encoding: "utf-8", delimiter: ";", skipped_lines: 0 }],
       },
-      companies: { files: 0, rows: 0, taken: 0, refused: 0, reasons: {}, read: [], derived: 0 },
+      companies: { files: 0, rows: 0, taken: 0, refused: 0, reasons: {}, examples: [], read: [], derived: 0 },
       departments: { unknown: 1, missing: 0, examples: [{ value: "Navy", people: 1 }] },
       cleared: { "people.connections": { values: 1, examples: [{ value: "many", rows: 1 }] } },
       rejects: join(folder, "bad.ndjson"),

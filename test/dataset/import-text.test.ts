@@ -226,7 +226,10 @@ describe("nothing vanishes and nothing is joined", () => {
     const report = await load({});
     expect(report.people).toMatchObject({ rows: 300, taken: 299, refused: 1, reasons: { broken_line: 1 } });
     expect(await rejects()).toEqual([
-      { file: "people.csv", line: 102, reason: "broken_line", detail: expect.stringMatching(/quote/), row: stray },
+      {
+        ...{ file: "people.csv", line: 102, reason: "broken_line", column: null, value: null },
+        ...{ detail: expect.stringMatching(/quote/), row: stray },
+      },
     ]);
   });
 
@@ -330,7 +333,8 @@ describe("values", () => {
       ["c", null],
       ["é", 9_000_000_000_000_000],
     ]);
-    expect(await rejects()).toMatchObject([{ row_number: 4, detail: 'column "id" holds bytes that are not UTF-8' }]);
+    const detail = 'column "id" holds bytes that are not UTF-8';
+    expect(await rejects()).toMatchObject([{ row_number: 4, column: "id", value: "\\xFF", detail }]);
   });
 
   test("numbers with a type are what they are, whatever the map says of those written as text", async () => {

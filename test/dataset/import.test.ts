@@ -447,13 +447,14 @@ describe("rows that cannot be taken", () => {
       examples: ["-1", "1,000", "1.5", "many"].map((value) => ({ value, rows: 1 })),
     });
     const rows = await rejects();
-    expect(rows.map((row) => [row.line, row.reason, row.detail])).toEqual([
-      [4, "broken_line", "1 cell where the header has 4"],
-      [6, "duplicate_id", 'id "1" is that of line 2 of people.csv'],
-      [7, "no_identity", "none of id, network_url, name, first_name, last_name has a value"],
-      [8, "broken_line", "not UTF-8"],
-      [12, "broken_line", "5 cells where the header has 4"],
+    expect(rows.map((row) => [row.line, row.reason, row.detail, row.column, row.value])).toEqual([
+      [4, "broken_line", "1 cell where the header has 4", null, null],
+      [6, "duplicate_id", 'id "1" is that of line 2 of people.csv', "id", "1"],
+      [7, "no_identity", "none of id, network_url, name, first_name, last_name has a value", null, null],
+      [8, "broken_line", "not UTF-8", null, null],
+      [12, "broken_line", "5 cells where the header has 4", null, null],
     ]);
+    expect(report.people.examples).toEqual(rows.map(({ row, ...place }) => place));
     expect(rows[0]).toMatchObject({ file: "people.csv", row: "3" });
     expect(rows[1]).toMatchObject({ row: { id: "1", name: "Twin", connections: "1" } });
   });
@@ -480,18 +481,35 @@ describe("rows that cannot be taken", () => {
       taken: 3,
       reasons: { broken_line: 3, not_text: 2, no_identity: 1, duplicate_id: 1, too_long: 1 },
     });
-    const found = (await rejects()).map((row) => [row.line, row.reason]);
+    const found = (await rejects()).map((row) => [row.line, row.reason, row.column, row.value]);
     expect(found).toEqual([
-      [3, "broken_line"],
-      [4, "not_text"],
-      [5, "not_text"],
-      [7, "broken_line"],
-      [8, "broken_line"],
-      [9, "no_identity"],
-      [10, "duplicate_id"],
-      [11, "too_long"],
+      [3, "broken_line", null, null],
+      [4, "not_text", "name", '{"first":"x"}'],
+      [5, "not_text", "name", "true"],
+      [7, "broken_line", null, null],
+      [8, "broken_line", null, null],
+      [9, "no_identity", null, null],
+      [10, "duplicate_id", "id", "1"],
+      [11, "too_long", "headline", "x".repeat(200)],
     ]);
+    expect(report.people.examples).toHaveLength(5);
     expect((await rejects())[0]?.row).toBe('{"id":2,');
+  });
+
+  test("the column is named as the file has it, also that of an id that was made of another field", async () => {
+    const map = { people: { network_url: "Profile", name: "Full Name", id: "Key" } };
+    await write("map.json", JSON.stringify(map));
+    await write(
+      "people.csv",
+      `Key,Profile,Full Name\n1,example.com/in/a,A\n1,,B\n,https://example.com/in/c/,C\n,Example.com/in/c,D\n,,E\n,,E\n4,,${"é".repeat(100_001)}\n`,
+    );
+    await load({ map: "map.json" });
+    expect((await rejects()).map((row) => [row.line, row.reason, row.column, row.value])).toEqual([
+      [3, "duplicate_id", "Key", "1"],
+      [5, "duplicate_id", "Profile", "Example.com/in/c"],
+      [7, "duplicate_id", null, null],
+      [8, "too_long", "Full Name", "é".repeat(200)],
+    ]);
   });
 
   test("lines with invalid UTF-8 do not shift the numbers of the others", async () => {

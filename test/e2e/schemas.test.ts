@@ -241,7 +241,10 @@ describe("what the built program prints with --json fits its schema", () => {
     await of("verify");
     await of("backup", u.file("backup"));
     await run("service restore", u.file("backup"), "--data", u.file("restored"));
-    writeFileSync(u.file("in.csv"), "id,name,network_url,department\n1,Ada,network.example/in/ada2,Lawyers\n2,,,\n");
+    writeFileSync(
+      u.file("in.csv"),
+      "id,name,network_url,department\n1,Ada,network.example/in/ada2,Lawyers\n2,,,\n1,Twin,,\n",
+    );
     await run("service map", "--suggest", "in.csv");
     await of("import", "--people", u.file("in.csv"), "--max-refused", "100%");
     const [{ version: now }] = (await of("dataset list")) as [{ version: string }];

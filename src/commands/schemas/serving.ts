@@ -90,7 +90,21 @@ const read = object(
   { file: text, format: text, rows: whole },
   { encoding: text, delimiter: text, skipped_lines: whole, repaired: whole },
 );
-const table = { files: whole, rows: whole, taken: whole, refused: whole, reasons: map(whole), read: list(read) };
+const rejected = object(
+  {
+    file: text,
+    reason: text,
+    column: said(maybe(text), "the column of the file that is to blame; null: the row as a whole"),
+    value: said(maybe(text), "what is in it, at most 200 characters"),
+    detail: text,
+  },
+  { line: whole, row_number: said(whole, "of Parquet") },
+);
+const table = {
+  ...{ files: whole, rows: whole, taken: whole, refused: whole, reasons: map(whole) },
+  examples: said(list(rejected), "the first refused rows; all are in the reject file"),
+  read: list(read),
+};
 
 const imported: JsonSchema = object({
   version: text,

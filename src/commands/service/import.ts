@@ -150,8 +150,12 @@ function assumptions({ file, encoding, delimiter, skipped_lines, repaired }: Fil
   return found.length === 0 ? [] : [`${harmless(file)} was read as: ${found.join(", ")}`];
 }
 
-function refusals(what: string, { refused, reasons }: TableReport): string[] {
+function refusals(what: string, { refused, reasons, examples }: TableReport): string[] {
   if (refused === 0) return [];
   const parts = Object.entries(reasons).map(([reason, count]) => `${reason} ${grouped(count)}`);
-  return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`];
+  const shown = examples.slice(0, 3).map(({ file, line, row_number, detail }) => {
+    const place = line === undefined ? `row ${row_number}` : `line ${line}`;
+    return `  ${harmless(file)}, ${place}: ${harmlessLine(detail, 100)}`;
+  });
+  return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
 }

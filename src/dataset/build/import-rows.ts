@@ -1,5 +1,5 @@
 import { normalForm } from "../../contract/normalise.ts";
-import { literal } from "../duckdb.ts";
+import { identifier, literal } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
 import { fieldSql, isNested, parquetSql, typedNumberSql } from "./import-files.ts";
 import {
@@ -16,10 +16,11 @@ import { usableSql } from "./import-values.ts";
 
 const MAX_VALUE = 100_000;
 
-// Every source gives the fields as text, `problem` (why a row is refused), `detail` (its words), `text` (the line) and `line` (its number).
+// Every source gives the fields as text, `problem` (why a row is refused), `detail` (its words), `wrong_field` (the one whose value is to blame),
+// `text` (the line) and `line` (its number).
 
 export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns, types: ReadonlyMap<string, string>) {
-  const undecodable: string[] = [];
+  const undecodable: { readonly field: string; readonly when: string; readonly words: string }[] = [];
   const values = fieldsOf(kind).map((field) => {
     const column = columns.get(field);
     if (column === undefined) return `NULL::VARCHAR AS ${field}`;
@@ -33,14 +34,20 @@ export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns,
     const value = fieldSql(column, type, INTEGERS[kind].includes(field));
     if (type === "BLOB") {
       const words = literal(`column "${column}" holds bytes that are not UTF-8`);
-      undecodable.push(`WHEN "${column.replaceAll('"', '""')}" IS NOT NULL AND ${value} IS NULL THEN ${words}`);
+      undecodable.push({ field, when: `${identifier(column)} IS NOT NULL AND ${value} IS NULL`, words });
+      // The row is refused, and its reject shows what was there.
+      return `coalesce(${value}, ${identifier(column)}::VARCHAR) AS ${field}`;
     }
     return `${value} AS ${field}`;
   });
-  const detail = undecodable.length === 0 ? "NULL::VARCHAR" : `CASE ${undecodable.join(" ")} END`;
+  const detail = firstOf(undecodable.map(({ when, words }) => `WHEN ${when} THEN ${words}`));
+  const wrong = firstOf(undecodable.map(({ when, field }) => `WHEN ${when} THEN '${field}'`));
   return `SELECT ${values.join(", ")}, CASE WHEN ${detail} IS NOT NULL THEN 'broken_line' END AS problem, ${detail} AS detail,
-    NULL::VARCHAR AS text, file_row_number + 1 AS line FROM ${parquetSql(file)}`;
+    ${wrong} AS wrong_field, NULL::VARCHAR AS text, file_row_number + 1 AS line FROM ${parquetSql(file)}`;
 }
+
+const firstOf = (cases: readonly string[]): string =>
+  cases.length === 0 ? "NULL::VARCHAR" : `CASE ${cases.join(" ")} END`;
 
 /** A FROM clause over a file of rows in plain form (plain-rows.ts) with these columns beside the line's own. */
 const plainSql = (path: string, columns: readonly string[]): string =>
@@ -69,7 +76,7 @@ export function csvRows(kind: ImportKind, path: string, columns: Columns, hasEsc
     return `CASE WHEN ${trimmed(value)} NOT IN (${NOTHING}) THEN ${value} END AS ${field}`;
   });
   return `SELECT ${values.join(", ")}, CASE WHEN detail IS NOT NULL THEN 'broken_line' END AS problem, detail,
-    ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
+    NULL::VARCHAR AS wrong_field, ${plainText("text", hasEscapes)} AS text, line FROM ${plainSql(path, present)}`;
 }
 
 /** Each line is taken apart once. @param header the keys that the file has at the top */
@@ -96,15 +103,18 @@ export function ndjsonRows(
     return `CASE WHEN json_type(${item(field)}) = 'DOUBLE' THEN ${number} ELSE ${text} END AS ${field}`;
   });
   const texts = present.filter((field) => field !== "specialties" && !lenientFields(kind).includes(field));
-  const notText = texts.map(
-    (field) =>
-      `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
+  const notText = (then: (field: string) => string): string =>
+    firstOf(
+      texts.map((field) => `WHEN json_type(${item(field)}) IN ('OBJECT', 'ARRAY', 'BOOLEAN') THEN ${then(field)}`),
+    );
+  const wrong = notText((field) => `'${field}'`);
+  const words = notText(
+    (field) => `concat(${literal(columnOf(field))}, ' holds an ', lower(json_type(${item(field)})))`,
   );
-  const wrong = notText.length === 0 ? "NULL::VARCHAR" : `CASE ${notText.join(" ")} END`;
   return `SELECT ${values.join(", ")},
       CASE WHEN detail IS NOT NULL OR v IS NULL THEN 'broken_line' WHEN ${wrong} IS NOT NULL THEN 'not_text' END AS problem,
-      CASE WHEN detail IS NOT NULL THEN detail WHEN v IS NULL THEN 'no JSON object' ELSE ${wrong} END AS detail,
-      coalesce(text, json) AS text, line
+      CASE WHEN detail IS NOT NULL THEN detail WHEN v IS NULL THEN 'no JSON object' ELSE ${words} END AS detail,
+      CASE WHEN detail IS NULL THEN ${wrong} END AS wrong_field, coalesce(text, json) AS text, line
     FROM (SELECT line, detail, text, json, CASE WHEN json_valid(json) AND json_type(json) = 'OBJECT'
         THEN json_extract(json, [${paths.join(", ")}]) END AS v
       FROM (SELECT line, detail, ${plainText("text", hasEscapes)} AS text, ${plainText("json", hasEscapes)} AS json FROM ${plainSql(path, ["json"])}))`;
@@ -139,7 +149,7 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   const lenient = lenientFields(kind);
   const usable = usableSql(kind, map.numbers);
   const each = (of: (field: string) => string): string => fields.map((field) => `${of(field)} AS ${field}`).join(", ");
-  const line = "problem, detail, text, line";
+  const line = "problem, detail, wrong_field, text, line";
   let rows = `SELECT ${each(trimmed)}, ${line} FROM (${source})`;
   if (Object.keys(map.values).length > 0)
     rows = `SELECT ${each((field) => mapped(field, map.values))}, ${line} FROM (${rows})`;
@@ -149,17 +159,34 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   const longest = `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) > ${MAX_VALUE}`;
   const tooLong = (then: (field: string) => string): string =>
     `WHEN ${longest} THEN CASE ${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
-  const letter = kind === "people" ? "p" : "c";
-  const keys = kind === "people" ? ["network_url"] : ["company_network_url", "domain"];
-  const known = keys.map((key) => `'${key} ' || ${usableOf(key)}`);
-  const row = fields.map((field) => `coalesce(${field}, chr(30))`).join(", chr(31), ");
   return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
-        ELSE '${letter}' || left(md5(coalesce(${known.join(", ")}, 'row ' || concat(${row}))), 20) END,
+        ELSE ${madeId(kind, `coalesce(${[...madeFrom(kind).map(keyOf), rowKey(kind)].join(", ")})`)} END,
       ${fields.slice(1).join(", ")}, ${lenient.map(usableOf).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN detail END,
-      CASE WHEN reason IS NOT NULL THEN text END, ${file}, line
-    FROM (SELECT * EXCLUDE (problem, detail), CASE WHEN problem IS NOT NULL THEN problem
+      CASE WHEN reason IS NOT NULL THEN wrong_field END, CASE WHEN reason IS NOT NULL THEN text END, ${file}, line
+    FROM (SELECT * EXCLUDE (problem, detail, wrong_field), CASE WHEN problem IS NOT NULL THEN problem
         WHEN coalesce(${identity}) IS NULL THEN 'no_identity' ${tooLong(() => "'too_long'")} END AS reason,
         CASE WHEN problem IS NOT NULL THEN detail WHEN coalesce(${identity}) IS NULL THEN 'none of ${identity} has a value'
-          ${tooLong((field) => `concat('${field} has ', length(${field}), ' characters')`)} END AS detail
+          ${tooLong((field) => `concat('${field} has ', length(${field}), ' characters')`)} END AS detail,
+        CASE WHEN problem IS NOT NULL THEN wrong_field WHEN coalesce(${identity}) IS NULL THEN NULL
+          ${tooLong((field) => `'${field}'`)} END AS wrong_field
       FROM (${rows}))`;
+}
+
+/** What an id is made from where a row has none: the first of these that it has, else all of the row. */
+const madeFrom = (kind: ImportKind): readonly string[] =>
+  kind === "people" ? ["network_url"] : ["company_network_url", "domain"];
+const keyOf = (field: string): string => `'${field} ' || ${usableOf(field)}`;
+const rowKey = (kind: ImportKind, id = "coalesce(id, chr(30))"): string => {
+  const others = fieldsOf(kind)
+    .slice(1)
+    .map((field) => `coalesce(${field}, chr(30))`);
+  return `'row ' || concat(${[id, ...others].join(", chr(31), ")})`;
+};
+const madeId = (kind: ImportKind, key: string): string => `'${kind === "people" ? "p" : "c"}' || left(md5(${key}), 20)`;
+
+/** In rows of the raw table that are refused: the field whose value is to blame, NULL where it is the row as a whole. */
+export function blamedSql(kind: ImportKind): string {
+  const made = madeFrom(kind).map((field) => `WHEN id = ${madeId(kind, keyOf(field))} THEN '${field}'`);
+  return `CASE WHEN reason <> 'duplicate_id' THEN wrong_field ${made.join(" ")}
+    WHEN id = ${madeId(kind, rowKey(kind, "chr(30)"))} THEN NULL ELSE 'id' END`;
 }

@@ -17,8 +17,11 @@ import {
   lenientFields,
   usableOf,
 } from "./import-map.ts";
-import { checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
-import type { Reason, RejectFile } from "./rejects.ts";
+import { blamedSql, checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
+import { MOST_EXAMPLES, type Reason, type RejectFile, type RejectPlace } from "./rejects.ts";
+
+/** Characters of a value that a reject names beside its row. */
+const MOST_OF_VALUE = 200;
 
 export interface FileReport {
   readonly file: string;
@@ -39,6 +42,8 @@ export interface TableReport {
   readonly taken: number;
   readonly refused: number;
   readonly reasons: Readonly<Partial<Record<Reason, number>>>;
+  /** The first of those that are refused; all are in the reject file. */
+  readonly examples: readonly RejectPlace[];
   readonly read: readonly FileReport[];
 }
 
@@ -77,8 +82,7 @@ export async function stageTable(staging: Staging, kind: ImportKind, names: read
   }
   await markDuplicates(connection, kind);
   const rows = read.reduce((sum, file) => sum + file.rows, 0);
-  const files = plans.map(({ file }) => file);
-  return { ...(await refusedOf(staging, kind, files, rows)), files: files.length, read };
+  return { ...(await refusedOf(staging, kind, plans, rows)), files: plans.length, read };
 }
 
 export async function createRaw(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
@@ -87,7 +91,7 @@ export async function createRaw(connection: DuckDBConnection, kind: ImportKind):
     fields.push(`${usableOf(field)} ${INTEGERS[kind].includes(field) ? "BIGINT" : "VARCHAR"}`);
   }
   await connection.run(
-    `CREATE TABLE raw_${kind} (${fields.join(", ")}, reason VARCHAR, detail VARCHAR, text VARCHAR, file INTEGER, line BIGINT)`,
+    `CREATE TABLE raw_${kind} (${fields.join(", ")}, reason VARCHAR, detail VARCHAR, wrong_field VARCHAR, text VARCHAR, file INTEGER, line BIGINT)`,
   );
 }
 
@@ -127,16 +131,16 @@ const rawRows = async (connection: DuckDBConnection, kind: ImportKind): Promise<
 export async function refusedOf(
   staging: Staging,
   kind: ImportKind,
-  files: readonly InputFile[],
+  plans: readonly FilePlan[],
   rows: number,
-): Promise<Pick<TableReport, "rows" | "taken" | "refused" | "reasons">> {
+): Promise<Pick<TableReport, "rows" | "taken" | "refused" | "reasons" | "examples">> {
   const counted = await staging.connection.runAndReadAll(
     `SELECT reason, count(*) FROM raw_${kind} WHERE reason IS NOT NULL GROUP BY 1 ORDER BY 1`,
   );
   const reasons = Object.fromEntries(counted.getRowsJS().map(([reason, count]) => [String(reason), toNumber(count)]));
-  await writeRefused(staging, kind, files);
+  const examples = await writeRefused(staging, kind, plans);
   const refused = Object.values(reasons).reduce((sum, count) => sum + count, 0);
-  return { rows, taken: rows - refused, refused, reasons };
+  return { rows, taken: rows - refused, refused, reasons, examples };
 }
 
 function fileReport({ file, text }: FilePlan, rows: number, repaired: number): FileReport {
@@ -210,29 +214,40 @@ async function markDuplicates(connection: DuckDBConnection, kind: ImportKind): P
     WHERE ${raw}.id = twins.shared AND ${raw}.rowid <> twins.first AND reason IS NULL`);
 }
 
-async function writeRefused({ connection, rejects }: Staging, kind: ImportKind, files: readonly InputFile[]) {
-  const given = fieldsOf(kind).map((field) => `${field} := ${field}`);
+async function writeRefused(
+  { connection, rejects }: Staging,
+  kind: ImportKind,
+  plans: readonly FilePlan[],
+): Promise<RejectPlace[]> {
+  const fields = fieldsOf(kind);
+  const given = fields.map((field) => `${field} := ${field}`);
+  const value = fields.map((field) => `WHEN '${field}' THEN ${field}`).join(" ");
   const result = await connection.stream(
-    `SELECT file, line, reason, detail, text, id, to_json(struct_pack(${given.join(", ")}))::VARCHAR
-     FROM raw_${kind} WHERE reason IS NOT NULL ORDER BY rowid`,
+    `SELECT file, line, reason, detail, text, id, to_json(struct_pack(${given.join(", ")}))::VARCHAR, blamed, left(CASE blamed ${value} END, ${MOST_OF_VALUE})
+     FROM (SELECT *, ${blamedSql(kind)} AS blamed FROM raw_${kind} WHERE reason IS NOT NULL) ORDER BY file, line`,
   );
+  const examples: RejectPlace[] = [];
   for await (const chunk of result) {
-    for (const [index, line, reason, detail, text, id, row] of chunk.getRows()) {
-      const file = files[Number(index)];
-      await rejects.write({
-        file: file?.name ?? "",
-        ...(file?.format === "parquet" ? { row_number: Number(line) } : { line: Number(line) }),
+    for (const [index, line, reason, detail, text, id, row, field, value] of chunk.getRows()) {
+      const plan = plans[Number(index)];
+      const place: RejectPlace = {
+        file: plan?.file.name ?? "",
+        ...(plan?.file.format === "parquet" ? { row_number: Number(line) } : { line: Number(line) }),
         reason: String(reason) as Reason,
-        detail: reason === "duplicate_id" ? twinWords(String(id), String(detail), files) : String(detail),
-        row: typeof text === "string" ? text : withoutNulls(String(row)),
-      });
+        column: plan?.columns.get(String(field)) ?? null,
+        value: typeof value === "string" ? value : null,
+        detail: reason === "duplicate_id" ? twinWords(String(id), String(detail), plans) : String(detail),
+      };
+      if (examples.length < MOST_EXAMPLES) examples.push(place);
+      await rejects.write({ ...place, row: typeof text === "string" ? text : withoutNulls(String(row)) });
     }
   }
+  return examples;
 }
 
-function twinWords(id: string, place: string, files: readonly InputFile[]): string {
+function twinWords(id: string, place: string, plans: readonly FilePlan[]): string {
   const [file, line] = place.split(" ").map(Number);
-  return `id "${id}" is that of line ${line} of ${files[file ?? 0]?.name}`;
+  return `id "${id}" is that of line ${line} of ${plans[file ?? 0]?.file.name}`;
 }
 
 const withoutNulls = (json: string): unknown =>

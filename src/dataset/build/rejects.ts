@@ -15,13 +15,24 @@ const REASONS = {
 } as const;
 export type Reason = keyof typeof REASONS;
 
-interface Reject {
+/** Refused rows that a report names by itself. */
+export const MOST_EXAMPLES = 5;
+
+/** Where a refused row is, and what of it is to blame. */
+export interface RejectPlace {
   readonly file: string;
   /** Where known: the line of the file, else the number of the row in it (the header is not counted). */
   readonly line?: number;
   readonly row_number?: number;
   readonly reason: Reason;
-  readonly detail?: string;
+  /** The column of the file, null where it is the row as a whole. */
+  readonly column: string | null;
+  /** What is in that column, at most 200 characters of it. */
+  readonly value: string | null;
+  readonly detail: string;
+}
+
+interface Reject extends RejectPlace {
   readonly row: unknown;
 }
 

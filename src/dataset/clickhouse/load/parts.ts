@@ -98,8 +98,7 @@ export class PartReader {
     try {
       const file = await stageFile(staging, kind, plan, index, onBytes);
       if (places.twins !== undefined) await this.#markTwins(kind, places.twins);
-      const files = this.#files[kind].map((one) => one.file);
-      const counted = await refusedOf(staging, kind, files, file.rows);
+      const counted = await refusedOf(staging, kind, this.#files[kind], file.rows);
       await rejects.finish();
       const report = {
         ...counted,

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import type { ImportKind } from "../../build/import-map.ts";
 import type { FileReport, TableReport } from "../../build/import-stage.ts";
 import type { ClearedReport, DepartmentReport } from "../../build/import-values.ts";
+import { MOST_EXAMPLES } from "../../build/rejects.ts";
 
 /** What is known of a part, a file of people or companies, once it is on the servers. */
-export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refused" | "reasons"> {
+export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refused" | "reasons" | "examples"> {
   readonly file: FileReport;
   /** With every value, not the most frequent only: parts are added up. */
   readonly departments: DepartmentReport;
@@ -139,6 +140,7 @@ export function tableReport(parts: readonly PartReport[]): TableReport {
     taken: sum(parts.map(({ taken }) => taken)),
     refused: sum(parts.map(({ refused }) => refused)),
     reasons: Object.fromEntries(Object.entries(reasons).sort(([a], [b]) => (a < b ? -1 : 1))),
+    examples: parts.flatMap(({ examples }) => examples).slice(0, MOST_EXAMPLES),
     read: parts.map(({ file }) => file),
   };
 }
