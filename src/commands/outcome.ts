@@ -15,6 +15,7 @@ import { creditsOf } from "../runs/journal.ts";
 import { type RunSpend, readSpend } from "../runs/spend.ts";
 import { duration } from "../terminal/numbers.ts";
 import { failureOf } from "./failures.ts";
+import { notePlace } from "./places.ts";
 
 /** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
 export interface Outcome {
@@ -82,7 +83,10 @@ export async function told(
   let failure: CliError | undefined;
   try {
     // Before anything is bought: a log that cannot be written is a mistake of the command.
-    if (telling.log !== undefined) await openLog(telling.log).then((file) => file.close());
+    if (telling.log !== undefined) {
+      await openLog(telling.log).then((file) => file.close());
+      await notePlace(context, { what: "log", path: telling.log });
+    }
     ended = await work();
   } catch (error) {
     failure = failureOf(error);

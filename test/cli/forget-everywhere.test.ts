@@ -101,6 +101,7 @@ async function buyByAgent(me: User, canary: Row): Promise<void> {
 interface Forgot {
   readonly histories: readonly unknown[];
   readonly outputs: readonly { readonly path: string; readonly how: string }[];
+  readonly mentions: readonly { readonly path: string; readonly lines: readonly number[] }[];
 }
 
 test("bought through every door, a person is in no file afterwards, packed ones included, and the rest is as it was", async () => {
@@ -115,7 +116,8 @@ test("bought through every door, a person is in no file afterwards, packed ones 
   await ok(me, ["count", "--network-url", address]);
   await ok(me, ["count", "--department", "Sales", "--by", "country"]);
   await ok(me, ["owned"]);
-  writeFileSync(me.file("jobs.jsonc"), JSON.stringify(jobsFor(canary)));
+  writeFileSync(me.file("jobs.jsonc"), JSON.stringify(jobsFor(canary), undefined, 1));
+  await ok(me, ["segment", "save", "watched", "--network-url", address]);
   for (const [job, code] of [
     ["sales", 0],
     ["one", 0],
@@ -144,15 +146,29 @@ test("bought through every door, a person is in no file afterwards, packed ones 
   const forgot = await me.run(["forget", canary.id ?? "", "--yes", "--json"]);
   expect([forgot.code, forgot.stderr]).toEqual([5, expect.stringContaining("list.csv.gz")]);
   expect(await spentBy(me)).toEqual(spentBefore);
-  const { histories, outputs } = (JSON.parse(forgot.stdout) as { forgot: Forgot }).forgot;
+  const { histories, mentions, outputs } = (JSON.parse(forgot.stdout) as { forgot: Forgot }).forgot;
   expect(histories).toEqual([{ job: "one", lines: 1 }]);
+  // Whatever of the owner's own names the person is named with the lines that do; data knows of the files too.
+  const named = (file: string): number[] =>
+    me
+      .read(file)
+      .split("\n")
+      .flatMap((line, at) => (names.some((name) => line.includes(name)) ? [at + 1] : []));
+  const own = ["config/segments/watched.json", "jobs.jsonc", "jobs.log"];
+  const places = mentions.map(({ lines, path }) => [relative(me.dir, path), lines]);
+  expect(Object.fromEntries(places)).toEqual(Object.fromEntries(own.map((file) => [file, named(file)])));
+  expect(forgot.stderr).toContain(`${me.file("jobs.jsonc")}:${named("jobs.jsonc")[0]}`);
+  const { kept } = JSON.parse(await ok(me, ["data", "--json"])) as { kept: { what: string; path: string }[] };
+  for (const what of ["jobs", "log"]) expect(kept.map((one) => one.what)).toContain(what);
+  rmSync(me.file("config/segments/watched.json"));
   const left = outputs.filter(({ how }) => how === "left").map(({ path }) => relative(me.dir, path));
   expect(left.sort()).toEqual(["job-one.csv", "list.csv.gz", "one.csv", "one.json"]);
   // What nobody but its owner may change: named, or, jobs and their log, written by hand or to a place of the owner's.
   for (const file of ["job-one.csv", "one.csv", "one.json"]) rmSync(me.file(file));
-  // The service still has the person: writing the list again may buy the row once more, which is forgotten as before.
+  // The service still has the person, who is not bought again.
   await ok(me, ["refresh", "list.csv.gz", "--yes", "--max-credits", "1"]);
   const spend = await spentBy(me);
+  expect(spend).toEqual(spentBefore);
   await ok(me, ["forget", canary.id ?? "", "--yes"]);
   expect(await holding(me, names)).toEqual(["jobs.jsonc", "jobs.log"]);
 

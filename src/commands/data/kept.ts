@@ -7,6 +7,7 @@ import { Library } from "../../library/library.ts";
 import { engineOf } from "../../output/tables/target.ts";
 import { Disk } from "../../runs/disk.ts";
 import { RunStore } from "../../runs/run-store.ts";
+import { usersFiles } from "../places.ts";
 
 /** One kind of thing that is kept in one place. Times are epoch milliseconds. */
 export interface Kept {
@@ -57,7 +58,7 @@ export async function keptHere(context: Context): Promise<readonly Kept[]> {
   const store = new RunStore(state, new Disk());
   const runs = await store.list();
   const kept: Kept[] = [];
-  const known = new Set(["runs", "library", "suppression"]);
+  const known = new Set(["runs", "library", "suppression", "places.ndjson"]);
   if (runs.length > 0) {
     const path = join(state, "runs");
     const { bytes } = await filesAt(path);
@@ -117,6 +118,10 @@ export async function keptHere(context: Context): Promise<readonly Kept[]> {
     const files = await filesAt(path);
     if (!known.has(name) && files.items > 0) kept.push({ what: name.replace(/\.\w+$/, ""), path, ...files, ...NOBODY });
   }
+  const files = await usersFiles(context);
+  for (const { path, what } of files.filter((file) => file.what !== "segment")) {
+    kept.push({ what, path, ...(await filesAt(path)), ...NOBODY });
+  }
   return [...kept, ...(await configured(context)), ...(await served(context))];
 }
 
@@ -137,8 +142,10 @@ async function configured(context: Context): Promise<readonly Kept[]> {
   const kept: Kept[] = [];
   const files = await filesAt(config);
   const segments = await filesAt(join(config, "segments"));
-  if (files.items > segments.items) {
-    const bytes = files.bytes - segments.bytes;
+  // A file of jobs is named by itself.
+  const jobs = await filesAt(join(config, "jobs.jsonc"));
+  if (files.items > segments.items + jobs.items) {
+    const bytes = files.bytes - segments.bytes - jobs.bytes;
     kept.push({ ...files, what: "connections and keys", path: config, items: connections.length, bytes, ...NOBODY });
   }
   if (inKeychain > 0) {

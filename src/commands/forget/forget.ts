@@ -11,10 +11,12 @@ import { failpoint } from "../../runs/failpoint.ts";
 import { RunStore } from "../../runs/run-store.ts";
 import { SuppressionList, suppressionFolder } from "../../runs/suppression.ts";
 import { Printer } from "../../terminal/printer.ts";
+import { forgetPlaces } from "../places.ts";
 import { BESIDE, besideName } from "../refresh/files.ts";
 import { agreeToForget, reportForgotten } from "./consent.ts";
 import { keptOf, learn, type RunFound, runsWith } from "./find.ts";
 import { forgetHistory, type HistoryFound, historiesWith } from "./histories.ts";
+import { type MentionFound, mentionLines, mentionsOf } from "./mentions.ts";
 import { listFiles, type OutputFound, outputsOf, removePart, replaceOutput, writeAgain } from "./outputs.ts";
 import { Person } from "./person.ts";
 
@@ -51,6 +53,8 @@ interface Found {
   readonly owned: number;
   readonly outputs: readonly OutputFound[];
   readonly histories: readonly HistoryFound[];
+  /** In files of the user's own. */
+  readonly mentions: readonly MentionFound[];
 }
 
 async function forget(word: string, options: ForgetOptions, context: Context): Promise<void> {
@@ -69,18 +73,25 @@ async function forget(word: string, options: ForgetOptions, context: Context): P
   await list.add([name, ...names], "forgotten");
   for (const run of found.runs) await forgetRun(run, found, store, disk, context);
   for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
+  await forgetPlaces(context, (text) => found.person.isNamedIn(text));
   // What a process had not deleted of a run that died while it removed it.
   await store.sweep();
   for (const path of found.libraries) await forgetIn(path, found.person, store);
   report(found, "forgot", printer);
   const left = found.outputs.filter(({ how }) => how === "left");
-  if (left.length === 0) return;
+  const lines = found.mentions.flatMap(mentionLines);
+  if (left.length === 0 && lines.length === 0) return;
+  const outputs = `${counted(left.length, "output")} may still have the person: changed since, a table, a list, or of a run that is gone`;
+  const mentions = `${counted(found.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
   throw new CliError({
     code: "files_left",
     category: "incomplete",
-    message: `${counted(left.length, "output")} may still have the person: changed since, a table, a list, or of a run that is gone`,
-    details: left.map(({ path }) => path),
-    hint: "headcount refresh writes a list again without the person; delete or edit the others",
+    message: [...(left.length === 0 ? [] : [outputs]), ...(lines.length === 0 ? [] : [mentions])].join("; "),
+    details: [...left.map(({ path }) => path), ...lines],
+    hint:
+      left.length === 0
+        ? "delete or edit these lines by hand"
+        : "headcount refresh writes a list again without the person; delete or edit the others",
   });
 }
 
@@ -113,7 +124,9 @@ async function find(word: string, name: SuppressedName, store: RunStore, context
   const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
   // Somebody who is on the list may be there because an earlier attempt was cut short: what it deleted is wiped.
   const histories = await historiesWith(person, context);
-  if (runs.length === 0 && owned === 0 && histories.length === 0 && !(await store.suppression()).hidesName(name)) {
+  const mentions = await mentionsOf(person, context);
+  const nothing = runs.length === 0 && owned === 0 && histories.length === 0 && mentions.length === 0;
+  if (nothing && !(await store.suppression()).hidesName(name)) {
     throw new CliError({
       code: "nobody_kept",
       category: "not_found",
@@ -121,7 +134,7 @@ async function find(word: string, name: SuppressedName, store: RunStore, context
       hint: "a person is named by profile address, its last part, or id; headcount suppress add leaves somebody out who is not here yet",
     });
   }
-  return { person, runs, libraries: kept.libraries, owned, outputs: once, histories };
+  return { person, runs, libraries: kept.libraries, owned, outputs: once, histories, mentions };
 }
 
 async function forgetRun(
@@ -167,7 +180,7 @@ async function forgetIn(path: string, person: Person, store: RunStore): Promise<
   }
 }
 
-function linesOf({ runs, owned, outputs, histories }: Found): string[] {
+function linesOf({ runs, owned, outputs, histories, mentions }: Found): string[] {
   return [
     ...runs.map(({ plan, rows, named }) =>
       named ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
@@ -175,16 +188,18 @@ function linesOf({ runs, owned, outputs, histories }: Found): string[] {
     `library: ${counted(owned, "person", "people")}`,
     ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),
     ...outputs.map(({ path, how }) => (how === "again" ? `written again: ${path}` : `left, look yourself: ${path}`)),
+    ...mentions.flatMap(mentionLines).map((place) => `left, by hand: ${place}`),
   ];
 }
 
 function report(found: Found, verb: "forgot" | "would_forget", printer: Printer): void {
-  const { runs, owned, outputs, histories } = found;
+  const { runs, owned, outputs, histories, mentions } = found;
   const document = {
     runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
     owned,
     outputs: outputs.map(({ path, how }) => ({ path, how })),
     histories: histories.map(({ job, lines }) => ({ job, lines })),
+    mentions: mentions.map(({ path, lines }) => ({ path, lines })),
   };
   reportForgotten(verb, linesOf(found), document, printer);
 }

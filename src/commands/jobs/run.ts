@@ -12,6 +12,7 @@ import { Printer } from "../../terminal/printer.ts";
 import { withinBudget } from "../budget.ts";
 import { failureOf } from "../failures.ts";
 import { type Ended, endedWith, freshness, leftAlone, type Outcome, told } from "../outcome.ts";
+import { notePlace } from "../places.ts";
 import type { RefreshReceipt } from "../refresh/keep.ts";
 import { applyRetention } from "../runs/remove.ts";
 import { monthlyBudget } from "./budget.ts";
@@ -56,6 +57,7 @@ export async function runJobs(
 ): Promise<void> {
   const printer = new Printer(context, options);
   const world: World = { file, options, context, build, printer };
+  await notePlace(context, { what: "jobs", path: file.path });
   const chosen = names.length > 0 ? await jobsNamed(file, names) : await dueJobs(world);
   const documents: unknown[] = [];
   const failures: Failed[] = [];

@@ -167,6 +167,7 @@ const found = object({
   owned: whole,
   outputs: list(object({ path: text, how: text })),
   histories: list(object({ job: text, lines: whole })),
+  mentions: list(object({ path: text, lines: list(whole) })),
 });
 const pruned: Described = {
   document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),
