@@ -1,13 +1,36 @@
 import { type Credits, formatCredits } from "./money.ts";
 
-/** The envelope as JSON text. `resultJson` is already-serialised JSON, so that stored records are passed on byte for byte. */
+/** The envelope as JSON text. `resultJson` is already-serialised JSON. */
 export function envelopeJson(
   resultJson: string,
   used: Credits,
   remaining: Credits,
   notices: readonly string[] = [],
 ): string {
-  return `{"status":true,"detail":${JSON.stringify(notices)},"result":${resultJson},"credits_used":${formatCredits(used)},"credits_remaining":${formatCredits(remaining)}}`;
+  return `${headOf(notices)}${resultJson}${tailOf(used, remaining)}`;
+}
+
+const headOf = (notices: readonly string[]): string => `{"status":true,"detail":${JSON.stringify(notices)},"result":`;
+
+const tailOf = (used: Credits, remaining: Credits): string =>
+  `,"credits_used":${formatCredits(used)},"credits_remaining":${formatCredits(remaining)}}`;
+
+const HEAD = Buffer.from(headOf([]));
+const [OPEN, COMMA, CLOSE] = ["[", ",", "]"].map((text) => Buffer.from(text)) as [Buffer, Buffer, Buffer];
+
+/** The same in UTF-8, of a result in pieces of UTF-8: stored records are passed on byte for byte, and never are a text. */
+export const envelopeBytes = (result: readonly Buffer[], used: Credits, remaining: Credits): Buffer =>
+  Buffer.concat([HEAD, ...result, Buffer.from(tailOf(used, remaining))]);
+
+/** A list of records for {@link envelopeBytes}. */
+export function listOf(records: readonly Buffer[]): Buffer[] {
+  const pieces = [OPEN];
+  for (const [index, record] of records.entries()) {
+    if (index > 0) pieces.push(COMMA);
+    pieces.push(record);
+  }
+  pieces.push(CLOSE);
+  return pieces;
 }
 
 export function errorEnvelopeJson(detail: readonly string[], remaining: Credits): string {

@@ -14,9 +14,9 @@ export interface Slice {
   readonly limit: number;
 }
 
-/** Records as JSON text, one object each, fields in published order: they go onto the wire byte for byte. */
+/** Records as JSON text in UTF-8, one object each, fields in published order: they go onto the wire byte for byte. */
 export interface RecordPage {
-  readonly records: readonly string[];
+  readonly records: readonly Buffer[];
   readonly total: number;
   /** Rows of the slice that are left out since the version was built: `records` lacks them, `total` does not. */
   readonly leftOut?: number;
@@ -31,7 +31,8 @@ export type CompanyLookup =
 
 export interface FoundCompany {
   readonly id: string;
-  readonly record: string;
+  /** As those of a {@link RecordPage}. */
+  readonly record: Buffer;
 }
 
 /** Which values of a key are told. */

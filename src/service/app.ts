@@ -75,7 +75,14 @@ export class App {
         observe &&
         ((request, { body, status }, headers) => {
           const route = request.is404 ? undefined : request.routeOptions.url;
-          observe({ method: request.method, url: request.raw.url ?? "", route, status, headers, body });
+          observe({
+            method: request.method,
+            url: request.raw.url ?? "",
+            route,
+            status,
+            headers,
+            body: body.toString(),
+          });
         }),
     };
     this.http = this.#listener();

@@ -6,5 +6,6 @@ export const IDEMPOTENCY_TTL_MS = 24 * 60 * 60 * 1000;
 export interface StoredReply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
+  /** JSON text; in UTF-8 where it has never been a text. */
+  readonly body: string | Buffer;
 }

@@ -1,4 +1,4 @@
-import { envelopeJson } from "../contract/envelope.ts";
+import { envelopeBytes } from "../contract/envelope.ts";
 import {
   addCredits,
   affordableRows,
@@ -18,8 +18,8 @@ import type { SuppressedPeople } from "./suppressed.ts";
 export interface Bought {
   /** Rows really returned: what is charged. */
   readonly rows: number;
-  /** The envelope's `result` as JSON text. */
-  readonly resultJson: string;
+  /** The envelope's `result` as JSON text in UTF-8, in pieces. */
+  readonly result: readonly Buffer[];
   readonly headers: Readonly<Record<string, string>>;
 }
 
@@ -102,7 +102,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
       reply: (balance) => ({
         status: 200,
         headers: bought.headers,
-        body: envelopeJson(bought.resultJson, charge, balance),
+        body: envelopeBytes(bought.result, charge, balance),
       }),
     };
     const { reply } = await step("settle", () => store.settle(sale));

@@ -1,7 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { type Credits, ZERO } from "../contract/money.ts";
 import type { CallName, FaultAction } from "./faults.ts";
-import type { Account, StoredKey } from "./ledger/ledger.ts";
+import type { Account, StoredKey, StoredReply } from "./ledger/ledger.ts";
 import type { RateState } from "./limits.ts";
 
 /** One call as a trace: a server span, and one below it for each step. */
@@ -57,12 +57,8 @@ export const newCall = (requestId: string, startedAt: number): Call => ({
 /** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */
 export const CLIENT_GONE = 499;
 
-/** An answer before it is sent: `body` is the envelope as JSON text. */
-export interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
+/** An answer before it is sent: `body` is the envelope. */
+export type Answer = StoredReply;
 
 /** Headers of every `/v1` answer (docs/contract.md, Limits), and what keeps answers out of caches. */
 export const standardHeaders = (requestId: string, rate: RateState): Record<string, string> => ({

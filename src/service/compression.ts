@@ -5,8 +5,8 @@ import { brotliCompress, constants, gzip } from "node:zlib";
 const LEAST_BYTES = 4_096;
 
 const packers = {
-  br: (body: string) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
-  gzip: (body: string) => promisify(gzip)(body),
+  br: (body: string | Buffer) => promisify(brotliCompress)(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 4 } }),
+  gzip: (body: string | Buffer) => promisify(gzip)(body),
 } as const;
 
 export interface Encoded {
@@ -15,11 +15,11 @@ export interface Encoded {
 }
 
 /** A large body in the encoding that the client takes, brotli before gzip (RFC 9110, 12.5.3). Done beside the event loop. */
-export function encodeBody(accepted: string | undefined, body: string): Encoded | Promise<Encoded> {
+export function encodeBody(accepted: string | undefined, body: string | Buffer): Encoded | Promise<Encoded> {
   return Buffer.byteLength(body) < LEAST_BYTES ? { body, headers: {} } : encodeLarge(accepted, body);
 }
 
-async function encodeLarge(accepted: string | undefined, body: string): Promise<Encoded> {
+async function encodeLarge(accepted: string | undefined, body: string | Buffer): Promise<Encoded> {
   const taken = new Map<string, number>();
   for (const entry of (accepted ?? "").toLowerCase().split(",")) {
     const [name = "", ...parameters] = entry.split(";").map((part) => part.trim());

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
-import { envelopeJson } from "../contract/envelope.ts";
+import { envelopeJson, listOf } from "../contract/envelope.ts";
 import type { CanonicalFilters } from "../contract/filters.ts";
 import { creditsToNumber, ZERO } from "../contract/money.ts";
 import {
@@ -175,7 +175,7 @@ async function enrich(request: FastifyRequest, options: RouteOptions): Promise<A
     onOneVersion(engine, async (version) => {
       const company = await engine.company(lookup);
       if (company === undefined) throw companyMiss(lookup);
-      return { rows: 1, resultJson: company.record, headers: { "x-dataset-version": version } };
+      return { rows: 1, result: [company.record], headers: { "x-dataset-version": version } };
     });
   return buy(request, options, { costed: "company_enrich", rows: 1, idempotency, suppressed, work, magic });
 }
@@ -283,7 +283,7 @@ function boughtPage(found: RecordPage, paging: Paging, version: string, segment:
       ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
       : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;
   }
-  return { rows, resultJson: `[${records.join(",")}]`, headers };
+  return { rows, result: listOf(records), headers };
 }
 
 const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>

@@ -21,14 +21,14 @@ export function namedIn(record: JsonValue): Named | undefined {
 
 /** The people of a page's reply. */
 export function peopleIn({ body }: StoredReply): Named[] {
-  const envelope = parseExact(body);
+  const envelope = parseExact(body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return [];
   return envelope.result.flatMap((record: JsonValue) => namedIn(record) ?? []);
 }
 
 /** A page's reply without whom `hides` names, and how many that were; the same one where it has none of them. What was charged stays. */
 export function leaveOut(reply: StoredReply, hides: (who: Named) => boolean): StoredReply {
-  const envelope = parseExact(reply.body);
+  const envelope = parseExact(reply.body.toString());
   if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
   const people: readonly JsonValue[] = envelope.result;
   const left = people.filter((record) => {
@@ -92,7 +92,7 @@ export class SuppressedPeople {
       const list = await this.list();
       if (list.isEmpty || page.records.length === 0 || (await isWithout(list, engine.info().version))) return page;
       const records = page.records.filter((record) => {
-        const who = namedIn(parseExact(record));
+        const who = namedIn(parseExact(record.toString()));
         return who === undefined || !list.hides(who);
       });
       return { records, total: page.total, leftOut: page.records.length - records.length };

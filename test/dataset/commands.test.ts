@@ -220,7 +220,11 @@ describe("headcount service map and import", () => {
       expect(JSON.parse(answer.stdout)).toMatchObject({ people: { taken: 3, refused: 0 } });
       const engine = await openClickHouse(cluster.url);
       const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10 });
-      expect(page.records.map((record) => (JSON.parse(record) as { id: string }).id)).toEqual(["2", "3", "1"]);
+      expect(page.records.map((record) => (JSON.parse(record.toString()) as { id: string }).id)).toEqual([
+        "2",
+        "3",
+        "1",
+      ]);
       await engine.close();
       expect(await readdir(join(folder, "demo"), { recursive: true })).toEqual([
         "clickhouse-import",

@@ -41,14 +41,15 @@ beforeAll(async () => {
   generatedEngine = await smallDataset(4_000, 3);
   generatedOnDisk = await openDataset(await smallDatasetFolder(4_000, 3), { resources: SMALL, ...ON_DISK });
   const all = await generatedEngine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10_000 });
-  generated = all.records.map((record) => JSON.parse(record) as Person);
+  generated = all.records.map((record) => JSON.parse(record.toString()) as Person);
 });
 
 afterAll(async () => {
   for (const engine of [hostileEngine, hostileOnDisk, generatedEngine, generatedOnDisk]) await engine?.close();
 });
 
-const idsOf = (records: readonly string[]): string[] => records.map((record) => (JSON.parse(record) as Person).id);
+const idsOf = (records: readonly Buffer[]): string[] =>
+  records.map((record) => (JSON.parse(record.toString()) as Person).id);
 
 async function compare(
   engine: Engine,

@@ -47,7 +47,7 @@ async function updatedAt(): Promise<(string | null)[]> {
   const engine = await openDataset(join(folder, "demo/dataset"), { resources: SMALL });
   const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 100 });
   await engine.close();
-  return page.records.map((record) => (JSON.parse(record) as { updated_at: string | null }).updated_at);
+  return page.records.map((record) => (JSON.parse(record.toString()) as { updated_at: string | null }).updated_at);
 }
 
 test.each(["UTC", "America/New_York", "Asia/Tokyo"])(

@@ -41,7 +41,7 @@ async function everybody(): Promise<Person[]> {
   const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
   try {
     const page = await engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 50_000 });
-    return page.records.map((record) => JSON.parse(record) as Person);
+    return page.records.map((record) => JSON.parse(record.toString()) as Person);
   } finally {
     await engine.close();
   }

@@ -53,7 +53,7 @@ async function reading<Result>(work: (engine: Engine) => Promise<Result>): Promi
 const everybody = (): Promise<Person[]> =>
   reading(async (engine) => {
     const page = await engine.people(ALL, { offset: 0, limit: 10_000 });
-    return page.records.map((record) => JSON.parse(record) as Person);
+    return page.records.map((record) => JSON.parse(record.toString()) as Person);
   });
 
 async function rejects(): Promise<Record<string, unknown>[]> {
@@ -116,7 +116,7 @@ describe("every format gives the same records", () => {
             .map(async (domain) => engine.company({ by: "domain", value: domain })),
         ),
       );
-      const records = found.map((company) => company && (JSON.parse(company.record) as Company));
+      const records = found.map((company) => company && (JSON.parse(company.record.toString()) as Company));
       firstCompanies ??= records;
       expect(records, name).toEqual(firstCompanies);
     }
@@ -239,7 +239,7 @@ z,Nobody,,,,,,
       const employees = async (id: string): Promise<string[]> => {
         const page = await engine.employees(id, { offset: 0, limit: 100 });
         expect(page.total).toBe(page.records.length);
-        return page.records.map((record) => (JSON.parse(record) as Person).id).sort();
+        return page.records.map((record) => (JSON.parse(record.toString()) as Person).id).sort();
       };
       expect(await employees("c1")).toEqual(["1", "2", "3", "4"]);
       expect(await count(engine, { company_network_url: "network.example/company/acme" })).toBe(4);
@@ -255,7 +255,7 @@ z,Nobody,,,,,,
       );
       expect(await engine.company({ by: "company_network_url", value: "other.example/company/acme" })).toBeUndefined();
       expect(await engine.company({ by: "id", value: "C1" })).toBeUndefined();
-      const acme = JSON.parse((await engine.company({ by: "id", value: "c1" }))?.record ?? "") as Company;
+      const acme = JSON.parse((await engine.company({ by: "id", value: "c1" }))?.record.toString() ?? "") as Company;
       expect(acme).toMatchObject({ domain: "acme.example", specialties: [] });
     });
     const named = (await everybody()).find((person) => person.id === "4");
@@ -276,7 +276,9 @@ z,Nobody,,,,,,
     await reading(async (engine) => {
       const slice = { offset: 0, limit: 10 };
       for (const id of ["a", "b", "c", "d"]) {
-        const record = JSON.parse((await engine.company({ by: "id", value: id }))?.record ?? "{}") as Company;
+        const record = JSON.parse(
+          (await engine.company({ by: "id", value: id }))?.record.toString() ?? "{}",
+        ) as Company;
         const expected = await count(engine, { company_network_url: record.company_network_url });
         expect([id, (await engine.employees(id, slice)).total]).toEqual([id, expected]);
       }

@@ -53,7 +53,7 @@ async function recordsOf(engine: Engine, filters = EVERYBODY): Promise<readonly 
   const { records, total } = await engine.people(filters, { offset: 0, limit: PEOPLE });
   expect(records).toHaveLength(total);
   expect(await engine.count(filters)).toBe(total);
-  return records;
+  return records.map(String);
 }
 const personOf = (record: string): Person => JSON.parse(record) as Person;
 
@@ -157,7 +157,7 @@ test("a running service has nobody of them in its next answer, also where a coun
   const engine = await ReloadingEngine.open(datasetDir, { resources: SMALL, now: () => now });
   const service = await startTestService({ engine });
   try {
-    const [record = ""] = (await engine.people(EVERYBODY, { offset: 3, limit: 1 })).records;
+    const [record = ""] = (await engine.people(EVERYBODY, { offset: 3, limit: 1 })).records.map(String);
     const { id, network_url } = personOf(record);
     const body = { filters: { network_url } };
     const count = async () => (await service.call("/v1/person/count", { method: "POST", body })).json.result.count;

@@ -21,7 +21,7 @@ beforeAll(async () => {
   service = await startTestService({ people: 2_000, metricsPort: 0 });
   client = clientOf(service, service.key);
   const all = await service.engine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 2_000 });
-  people = all.records.map((record) => JSON.parse(record) as Person);
+  people = all.records.map((record) => JSON.parse(record.toString()) as Person);
 });
 afterAll(async () => {
   await client.close();

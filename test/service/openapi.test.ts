@@ -78,10 +78,10 @@ describe("the document", () => {
     const engine = await openDataset(datasetDir);
     try {
       const company = await engine.company({ by: "domain", value: EXAMPLE_COMPANY.domain ?? "" });
-      expect(JSON.parse(company?.record ?? "null")).toEqual(EXAMPLE_COMPANY);
+      expect(JSON.parse(company?.record.toString() ?? "null")).toEqual(EXAMPLE_COMPANY);
       const exact = { network_url: [EXAMPLE_PERSON.network_url ?? ""] };
       const people = await engine.people({ exact, prefix: {}, range: {} }, { offset: 0, limit: 2 });
-      expect(people.records.map((record) => JSON.parse(record) as unknown)).toEqual([EXAMPLE_PERSON]);
+      expect(people.records.map((record) => JSON.parse(record.toString()) as unknown)).toEqual([EXAMPLE_PERSON]);
     } finally {
       await engine.close();
     }

@@ -57,7 +57,7 @@ export async function loadFiles(people: number, seed: number, withCompanies: boo
   const generated = await smallDataset(people, seed);
   const page = await generated.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: people });
   await generated.close();
-  const made = page.records.map((record) => JSON.parse(record) as Person);
+  const made = page.records.map((record) => JSON.parse(record.toString()) as Person);
   const hostile = hostilePeople(people / 5, seed).map((person) => ({ ...person, id: `h${person.id}` }));
   const half = Math.floor(people / 2);
   const files = {
@@ -90,7 +90,13 @@ export async function loadFiles(people: number, seed: number, withCompanies: boo
   const all = { offset: 0, limit: embedded.info().people };
   const { records } = await embedded.people({ exact: {}, prefix: {}, range: {} }, all);
   const rejects = readFileSync(input.rejects, "utf8");
-  return { input, embedded, report, rejects, everyone: records.map((record) => JSON.parse(record) as Person) };
+  return {
+    input,
+    embedded,
+    report,
+    rejects,
+    everyone: records.map((record) => JSON.parse(record.toString()) as Person),
+  };
 }
 
 const EVERYBODY = { exact: {}, prefix: {}, range: {} };
@@ -115,7 +121,8 @@ export async function sameWhole(engine: Engine, { embedded, everyone }: LoadFile
   expect(engine.info()).toMatchObject({ people, companies });
   const slice = { offset: 0, limit: people };
   const [found, wanted] = [await engine.people(EVERYBODY, slice), await embedded.people(EVERYBODY, slice)];
-  for (const [index, record] of wanted.records.entries()) expect(found.records[index], `row ${index}`).toBe(record);
+  for (const [index, record] of wanted.records.entries())
+    expect(String(found.records[index]), `row ${index}`).toBe(String(record));
   expect(found.total).toBe(wanted.total);
   const lookups = everyone
     .filter((_, index) => index % 23 === 0)
@@ -126,7 +133,7 @@ export async function sameWhole(engine: Engine, { embedded, everyone }: LoadFile
     ]);
   for (const lookup of new Map(lookups.map((one) => [JSON.stringify(one), one])).values()) {
     const company = await embedded.company(lookup);
-    expect((await engine.company(lookup))?.record, JSON.stringify(lookup)).toBe(company?.record);
+    expect((await engine.company(lookup))?.record, JSON.stringify(lookup)).toEqual(company?.record);
     if (company === undefined) continue;
     const few = { offset: 0, limit: 20 };
     expect(await engine.employees(company.id, few)).toEqual(await embedded.employees(company.id, few));

@@ -26,7 +26,8 @@ export async function* peopleOf(
     signal?.throwIfAborted();
     onRead?.(start);
     const length = Math.min(ROWS_AT_ONCE, people - start);
-    yield* await store.people(Uint32Array.from({ length }, (_, index) => start + index));
+    const records = await store.people(Uint32Array.from({ length }, (_, index) => start + index));
+    for (const record of records) yield record.toString();
   }
 }
 

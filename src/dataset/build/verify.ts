@@ -82,7 +82,7 @@ async function unlike(connection: DuckDBConnection, store: RecordStore, people: 
     `SELECT rid, ${FILTER_COLUMNS.join(", ")} FROM filters.people WHERE rid % ${step} = 0 ORDER BY rid LIMIT ${SAMPLE}`,
   );
   const rows = reader.getRowObjectsJS();
-  const records = await store.people(Uint32Array.from(rows, (row) => toNumber(row.rid)));
+  const records = (await store.people(Uint32Array.from(rows, (row) => toNumber(row.rid)))).map(String);
   const addressed = await foundByAddress(store, records);
   return rows.filter((row, index) => {
     const record = JSON.parse(records[index] ?? "{}") as Readonly<Record<string, unknown>>;

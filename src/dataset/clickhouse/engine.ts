@@ -121,7 +121,7 @@ export class ClickHouseEngine implements Engine {
       sql: `SELECT id, record FROM ${this.#companies} WHERE ${column} = {value:String} ORDER BY id LIMIT 1`,
       params: { value },
     });
-    return first && { id: String(first[0]), record: String(first[1]) };
+    return first && { id: String(first[0]), record: Buffer.from(String(first[1])) };
   }
 
   async employees(companyId: string, slice: Slice): Promise<RecordPage> {
@@ -260,13 +260,13 @@ export class ClickHouseEngine implements Engine {
     return rids;
   }
 
-  async #records(rids: readonly number[]): Promise<readonly string[]> {
+  async #records(rids: readonly number[]): Promise<readonly Buffer[]> {
     if (rids.length === 0) return [];
     const found = await this.#rows({
       sql: `SELECT rid, record FROM ${this.#people} WHERE rid IN {rids:Array(UInt64)}`,
       params: { rids },
     });
-    const byRid = new Map(found.map(([rid, record]) => [Number(rid), String(record)]));
+    const byRid = new Map(found.map(([rid, record]) => [Number(rid), Buffer.from(String(record))]));
     return rids.map((rid) => {
       const record = byRid.get(rid);
       if (record === undefined) throw new Error(`ClickHouse lists the row ${rid} but does not return it`);

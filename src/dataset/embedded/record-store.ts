@@ -7,7 +7,7 @@ import { FILES } from "../layout.ts";
 import { opened, RECORDS_A_BLOCK, unpacked } from "./blocks.ts";
 import { KEYS_A_BLOCK, ridsOf, spanIn } from "./key-blocks.ts";
 import { addressKeys, type FieldsOf, type KeyRange, type RangeOfKeys } from "./keys.ts";
-import { COMPANIES, PEOPLE, RECORD_SEPARATOR } from "./records.ts";
+import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
 /** Keys that are looked up in one piece, and blocks of entries that are read by one: about a millisecond each. */
@@ -22,20 +22,7 @@ type Table = "people" | "companies";
 const TABLES = ["people", "companies", ...KEY_INDEXES.map((index) => `by_${index}` as const)] as const;
 
 const entriesOf = (table: (typeof TABLES)[number], data: Buffer): number =>
-  table === "people" || table === "companies" ? blockOf(data).ends.length : (data[0] ?? 0);
-
-interface Block {
-  readonly data: Buffer;
-  /** Where each record ends. Only those that are wanted become text, which takes as long as to unpack them all. */
-  readonly ends: readonly number[];
-}
-
-function blockOf(data: Buffer): Block {
-  const ends: number[] = [];
-  for (let at = data.indexOf(RECORD_SEPARATOR); at >= 0; at = data.indexOf(RECORD_SEPARATOR, at + 1)) ends.push(at);
-  ends.push(data.length);
-  return { data, ends };
-}
+  table === "people" || table === "companies" ? blockOf(data).starts.length - 1 : (data[0] ?? 0);
 
 export interface StoredCompany extends FoundCompany {
   /** Position in the order of ids; what employees refer to. */
@@ -49,7 +36,10 @@ export class RecordStore {
   readonly #path: string;
   readonly #dictionaries: ReadonlyMap<string, Buffer>;
   readonly #sizes: ReadonlyMap<string, number>;
-  readonly #kept = new LRUCache<string, Block>({ maxSize: KEPT_BYTES, sizeCalculation: ({ data }) => data.length + 1 });
+  readonly #kept = new LRUCache<string, Block>({
+    maxSize: KEPT_BYTES,
+    sizeCalculation: ({ bytes }) => bytes.buffer.byteLength,
+  });
 
   /** @throws DatasetDamagedError */
   constructor(folder: string, options: RowReaderOptions = {}) {
@@ -65,19 +55,16 @@ export class RecordStore {
   }
 
   /** The records at these positions, in this order. @throws Error where one is missing, DatasetDamagedError where its block is */
-  async people(rids: Uint32Array): Promise<string[]> {
-    return (await this.#records("people", rids)).map((stored) => PEOPLE.json(stored));
+  async people(rids: Uint32Array): Promise<Buffer[]> {
+    return PEOPLE.json(await this.#records("people", rids));
   }
 
   /** The same to look at a few fields, of which each is parsed by itself: reading all would take most of the time. */
   async fields(rids: Uint32Array): Promise<FieldsOf[]> {
-    return (await this.#records("people", rids)).map((stored) => {
-      const values = PEOPLE.values(stored);
-      return (field) => PEOPLE.field(values, field);
-    });
+    return (await this.#records("people", rids)).map((stored) => PEOPLE.fields(stored));
   }
 
-  async #records(table: Table, rids: Uint32Array): Promise<string[]> {
+  async #records(table: Table, rids: Uint32Array): Promise<Stored[]> {
     const blocks = new Map<number, Block>();
     const missing = new Set<number>();
     for (const rid of rids) {
@@ -95,9 +82,8 @@ export class RecordStore {
     return Array.from(rids, (rid) => {
       const block = blocks.get(Math.floor(rid / RECORDS_A_BLOCK));
       const place = rid % RECORDS_A_BLOCK;
-      const end = block?.ends[place];
-      if (!block || end === undefined) throw new Error(`the row store has no record ${rid} of ${table}`);
-      return block.data.toString("utf8", place === 0 ? 0 : (block.ends[place - 1] ?? 0) + 1, end);
+      if (!block || place + 1 >= block.starts.length) throw new Error(`the row store has no record ${rid} of ${table}`);
+      return { block, place };
     });
   }
 
@@ -144,14 +130,16 @@ export class RecordStore {
     let seq = Number.POSITIVE_INFINITY;
     for await (const piece of this.find(index, wanted)) for (const rid of piece) seq = Math.min(seq, rid);
     if (seq === Number.POSITIVE_INFINITY) return undefined;
-    const [stored = ""] = await this.#records("companies", Uint32Array.of(seq));
-    const values = COMPANIES.values(stored);
-    const address = COMPANIES.field(values, "company_network_url");
+    const stored = await this.#records("companies", Uint32Array.of(seq));
+    const [record] = COMPANIES.json(stored);
+    const [fields] = stored.map((each) => COMPANIES.fields(each));
+    if (!record || !fields) return undefined;
+    const address = fields("company_network_url");
     return {
       seq,
-      id: String(COMPANIES.field(values, "id")),
+      id: String(fields("id")),
       address: typeof address === "string" ? canonicalAddress(address) : undefined,
-      record: COMPANIES.json(stored),
+      record,
     };
   }
 
@@ -164,7 +152,7 @@ export class RecordStore {
         "companies",
         Uint32Array.from({ length }, (_, index) => start + index),
       );
-      for (const stored of records) yield COMPANIES.json(stored);
+      for (const record of COMPANIES.json(records)) yield record.toString();
     }
   }
 

@@ -1,8 +1,13 @@
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
 
 /** Between the values of a stored record, and between records. JSON contains neither; without field names a record is half the size. */
-export const SEPARATOR = "\x1f";
+const SEPARATOR = 0x1f;
 export const RECORD_SEPARATOR = "\x1e";
+const END = 0x1e;
+/** The lowest bit tells the two separators apart: in all four bytes of a word, and the word of nothing else than separators. */
+const LOWEST = 0x01010101;
+const SEPARATORS = 0x1f1f1f1f;
+const HIGHEST = 0x80808080;
 
 /** What is most often the other values of a record put together: then nothing is stored. */
 const DERIVED: Readonly<Record<string, { readonly from: readonly string[]; readonly by: string }>> = {
@@ -15,48 +20,191 @@ const derivationOf = (field: string, fields: readonly string[]) => {
   return derived?.from.every((part) => fields.includes(part)) ? derived : undefined;
 };
 
+const WORD = 4;
+
+const viewOf = ({ buffer, byteLength, byteOffset }: Buffer): DataView => new DataView(buffer, byteOffset, byteLength);
+
+/** Records as they are stored, unpacked. */
+export interface Block {
+  readonly bytes: DataView;
+  /** The last record once more, with a separator behind it and room to read four bytes from there: each of the others has that as it is. */
+  readonly last: DataView;
+  /** Where each record begins, and where the next one would. */
+  readonly starts: readonly number[];
+}
+
+export function blockOf(data: Buffer): Block {
+  const starts = [0];
+  for (let at = data.indexOf(END); at >= 0; at = data.indexOf(END, at + 1)) starts.push(at + 1);
+  const last = data.subarray(starts.at(-1));
+  starts.push(data.length + 1);
+  return { bytes: viewOf(data), last: viewOf(Buffer.concat([last, Buffer.alloc(WORD, END)])), starts };
+}
+
+/** One of the records of a block. */
+export interface Stored {
+  readonly block: Block;
+  readonly place: number;
+}
+
+const QUOTE = 0x22;
+const BRACE = 0x7d;
+
+interface Derivation {
+  readonly from: readonly number[];
+  readonly by: DataView;
+}
+
+const DESK_BYTES = 2 ** 18;
+/** Where records are put together, one behind the other: what was handed out is never written again, and a full desk is left to it. */
+let desk = viewOf(Buffer.allocUnsafeSlow(DESK_BYTES));
+let taken = 0;
+
 /** The form of the records of one kind. */
 export class RecordForm {
-  readonly #openings: readonly string[];
+  readonly #fields: number;
   readonly #places: ReadonlyMap<string, number>;
+  /** What stands before each value, in rows of as many words: its length, its words, and these. */
+  readonly #openings: DataView;
+  readonly #row: number;
+  /** All of them, and the brace. */
+  readonly #around: number;
   /** By place: of which values the one that lies there is made where it is empty. */
-  readonly #derived: readonly ({ readonly from: readonly number[]; readonly by: string } | undefined)[];
+  readonly #derived: readonly (Derivation | undefined)[];
+  /** Where each value of the record begins and ends that was joined last. */
+  readonly #begins: Int32Array;
+  readonly #ends: Int32Array;
 
   constructor(fields: readonly string[]) {
-    this.#openings = fields.map((field, index) => `${index === 0 ? "{" : ","}${JSON.stringify(field)}:`);
+    this.#fields = fields.length;
     this.#places = new Map(fields.map((field, place) => [field, place]));
+    const openings = fields.map((field, index) => Buffer.from(`${index === 0 ? "{" : ","}${JSON.stringify(field)}:`));
+    const words = openings.map(({ length }) => Math.ceil(length / WORD));
+    this.#row = (2 + Math.max(...words)) * WORD;
+    const table = Buffer.alloc(this.#row * openings.length);
+    for (const [index, opening] of openings.entries()) {
+      table.writeInt32LE(opening.length, index * this.#row);
+      table.writeInt32LE(words[index] ?? 0, index * this.#row + WORD);
+      opening.copy(table, index * this.#row + 2 * WORD);
+    }
+    this.#openings = viewOf(table);
+    this.#around = openings.reduce((sum, { length }) => sum + length, 1);
     this.#derived = fields.map((field) => {
       const derived = derivationOf(field, fields);
-      return derived && { from: derived.from.map((part) => fields.indexOf(part)), by: derived.by };
+      return derived && { from: derived.from.map((part) => fields.indexOf(part)), by: viewOf(Buffer.from(derived.by)) };
     });
+    this.#begins = new Int32Array(fields.length);
+    this.#ends = new Int32Array(fields.length);
   }
 
-  /** The values of a stored record, each as JSON text. @throws Error where it is damaged */
-  values(stored: string): string[] {
-    const values = stored.split(SEPARATOR);
-    const wanted = this.#openings.length;
-    if (values.length !== wanted) throw new Error(`a stored record has ${values.length} values, not ${wanted}`);
-    for (const [place, derived] of this.#derived.entries()) {
-      if (derived && values[place] === "") {
-        values[place] = `"${derived.from.map((part) => values[part]?.slice(1, -1)).join(derived.by)}"`;
+  /** Records as JSON text in UTF-8, fields in published order. @throws Error where one is damaged */
+  json(records: readonly Stored[]): Buffer[] {
+    this.#makeRoom(records);
+    return records.map((record) => this.#joined(record));
+  }
+
+  /** The values of a record by field, each parsed when it is asked for; null where it has none. @throws Error where it is damaged */
+  fields(record: Stored): (field: string) => unknown {
+    this.#makeRoom([record]);
+    const json = this.#joined(record);
+    const [begins, ends] = [this.#begins.slice(), this.#ends.slice()];
+    return (field) => {
+      const place = this.#places.get(field);
+      return place === undefined ? null : (JSON.parse(json.toString("utf8", begins[place], ends[place])) as unknown);
+    };
+  }
+
+  #makeRoom(records: readonly Stored[]): void {
+    // Derived values are other values once more; what is written too much is less than an opening.
+    let most = this.#row;
+    for (const { block, place } of records) {
+      most += 2 * ((block.starts[place + 1] ?? 0) - (block.starts[place] ?? 0)) + this.#around;
+    }
+    if (taken + most <= desk.byteLength) return;
+    desk = viewOf(Buffer.allocUnsafeSlow(Math.max(DESK_BYTES, most)));
+    taken = 0;
+  }
+
+  #joined(record: Stored): Buffer {
+    const start = taken;
+    taken = this.#join(record, start);
+    return Buffer.from(desk.buffer, start, taken - start);
+  }
+
+  /** Four bytes a step: what is written too much is written over by what comes next. @returns where it ends */
+  #join({ block, place }: Stored, start: number): number {
+    const isInside = place + 2 < block.starts.length;
+    const bytes = isInside ? block.bytes : block.last;
+    let from = isInside ? (block.starts[place] ?? 0) : 0;
+    const openings = this.#openings;
+    const to = desk;
+    let at = start;
+    for (let field = 0; field < this.#fields; field++) {
+      const row = field * this.#row;
+      const words = openings.getInt32(row + WORD, true);
+      for (let word = 0; word < words; word++) {
+        to.setInt32(at + word * WORD, openings.getInt32(row + (2 + word) * WORD, true), true);
+      }
+      at += openings.getInt32(row, true);
+      this.#begins[field] = at - start;
+      let found = 0;
+      while (found === 0) {
+        const word = bytes.getInt32(from, true);
+        to.setInt32(at, word, true);
+        const others = (word | LOWEST) ^ SEPARATORS;
+        // The lowest bit that is set is of the first byte that is a separator.
+        found = (others - LOWEST) & ~others & HIGHEST;
+        const length = found === 0 ? WORD : (31 - Math.clz32(found & -found)) >> 3;
+        from += length;
+        at += length;
+      }
+      const isLast = field === this.#fields - 1;
+      if (bytes.getUint8(from++) !== (isLast ? END : SEPARATOR)) throw damaged(this.#fields);
+      const derived = this.#derived[field];
+      if (derived !== undefined && at === start + (this.#begins[field] ?? 0)) {
+        at = this.#derive(derived, field, bytes, from, start, at);
+      }
+      this.#ends[field] = at - start;
+    }
+    to.setUint8(at, BRACE);
+    return at + 1;
+  }
+
+  /** @param from where the value after it is stored @param start of the record @param begin of the value @returns where it ends */
+  #derive({ by, from: parts }: Derivation, field: number, bytes: DataView, from: number, start: number, begin: number) {
+    let at = begin;
+    let next = field + 1;
+    let ahead = from;
+    desk.setUint8(at++, QUOTE);
+    for (let index = 0; index < parts.length; index++) {
+      if (index > 0) at = copied(by, 0, by.byteLength, at);
+      const part = parts[index] ?? 0;
+      if (part < field)
+        at = copied(desk, start + (this.#begins[part] ?? 0) + 1, start + (this.#ends[part] ?? 0) - 1, at);
+      else {
+        for (; next < part; next++) ahead = endOf(bytes, ahead) + 1;
+        at = copied(bytes, ahead + 1, endOf(bytes, ahead) - 1, at);
       }
     }
-    return values;
-  }
-
-  /** The record as JSON text, fields in published order. */
-  json(stored: string): string {
-    const values = this.values(stored);
-    let text = "";
-    for (let index = 0; index < values.length; index++) text += `${this.#openings[index]}${values[index]}`;
-    return `${text}}`;
-  }
-
-  /** The value of a field among the values of a record; null where it has none. */
-  field(values: readonly string[], field: string): unknown {
-    return JSON.parse(values[this.#places.get(field) ?? -1] ?? "null");
+    desk.setUint8(at++, QUOTE);
+    return at;
   }
 }
+
+/** @returns where it ends on the desk */
+function copied(source: DataView, begin: number, end: number, start: number): number {
+  let at = start;
+  for (let index = begin; index < end; index++) desk.setUint8(at++, source.getUint8(index));
+  return at;
+}
+
+function endOf(bytes: DataView, from: number): number {
+  let at = from;
+  while (bytes.getUint8(at) !== SEPARATOR) at++;
+  return at;
+}
+
+const damaged = (values: number): Error => new Error(`a stored record does not have ${values} values`);
 
 export const PEOPLE = new RecordForm(PERSON_FIELDS);
 export const COMPANIES = new RecordForm(COMPANY_FIELDS);

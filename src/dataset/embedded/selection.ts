@@ -166,7 +166,7 @@ export class Selection {
     return this.#ordered(await this.#scan(rest, lookups));
   }
 
-  records(rids: Uint32Array): Promise<string[]> {
+  records(rids: Uint32Array): Promise<Buffer[]> {
     return this.#inPieces(rids, (piece) => this.#store.people(piece));
   }
 

@@ -186,6 +186,6 @@ export async function* storedPages(
         `page ${page + 1} of ${item.pages} is no longer kept: replies are kept for 24 hours`,
       );
     }
-    yield (await suppressed.shown(reply)).body;
+    yield (await suppressed.shown(reply)).body.toString();
   }
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { listOf } from "../../contract/envelope.ts";
 import type { CanonicalFilters } from "../../contract/filters.ts";
 import { type Credits, creditsToNumber, parseCredits, priceOf } from "../../contract/money.ts";
 import { PER_PAGE_MAX } from "../../contract/records.ts";
@@ -36,7 +37,9 @@ export const rowsOf = ({ headers }: StoredReply): number => Number(headers[ROWS]
 
 /** What was charged for a stored page, whatever a person costs by now. */
 export function chargeOf({ body }: StoredReply): Credits {
-  const charged = parseCredits(/"credits_used":([\d.]+),"credits_remaining":[-\d.]+\}$/.exec(body)?.[1] ?? "");
+  const charged = parseCredits(
+    /"credits_used":([\d.]+),"credits_remaining":[-\d.]+\}$/.exec(body.toString())?.[1] ?? "",
+  );
   if (charged === undefined) throw new Error("a stored page does not say what it cost");
   return charged;
 }
@@ -53,7 +56,7 @@ export async function buyPage(order: PageOrder, options: PageOptions): Promise<S
       const { leftOut = 0, records } = page;
       return {
         rows: records.length,
-        resultJson: `[${records.join(",")}]`,
+        result: listOf(records),
         // Rows of the segment: the export goes on behind them, whoever of them is left out.
         headers: { "x-dataset-version": now, [ROWS]: String(records.length + leftOut) },
       };

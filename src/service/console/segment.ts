@@ -208,7 +208,11 @@ async function preview(call: ConsoleCall) {
     },
     { ...call.parts, served },
   );
-  const envelope = JSON.parse(reply.body) as { result: unknown; credits_used: number; credits_remaining: number };
+  const envelope = JSON.parse(reply.body.toString()) as {
+    result: unknown;
+    credits_used: number;
+    credits_remaining: number;
+  };
   return { rows: envelope.result, credits: envelope.credits_used, balance: envelope.credits_remaining };
 }
 

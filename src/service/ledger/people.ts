@@ -73,7 +73,7 @@ export function peopleStore(database: LedgerDatabase, now: () => number): People
 
 /** Only where it is still what was read. The digest of what was settled stays with the hold, and in the chain. */
 function* replace({ digest, holdId, requestHash }: Found, { body, headers, status }: StoredReply): Steps<number> {
-  const values = [status, JSON.stringify(headers), body];
+  const values = [status, JSON.stringify(headers), body.toString()];
   return yield* change(
     "UPDATE idempotency SET status = $1, headers = $2, body = $3, digest = $4 WHERE hold_id = $5 AND digest = $6",
     ...[...values, replyDigest([requestHash, ...values]), holdId, digest],

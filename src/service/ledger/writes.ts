@@ -39,7 +39,7 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     }),
   );
   const replies = writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
-    const values = [status, JSON.stringify(headers), body];
+    const values = [status, JSON.stringify(headers), body.toString()];
     return [holdId, ...values, now, replyDigest([links.requests.get(holdId) ?? "", ...values])] as const;
   });
   const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));

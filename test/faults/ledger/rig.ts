@@ -223,7 +223,7 @@ export async function checkLedger(path: string, lines: readonly Line[], volatile
         });
         const expected = posted.has(action.name) ? "replay" : "held";
         if (outcome.kind !== expected) problems.push(`a retry of ${action.name} is ${outcome.kind}, not ${expected}`);
-        if (outcome.kind === "replay" && !outcome.reply.body.startsWith(`${action.name} `)) {
+        if (outcome.kind === "replay" && !String(outcome.reply.body).startsWith(`${action.name} `)) {
           problems.push(`a retry of ${action.name} gets the reply ${outcome.reply.body}`);
         }
       }
