@@ -296,8 +296,8 @@ __headcount_tree() {
     many='' ;;
   'serve')
     commands=''
-    flags='--data --store --host --port --tls-cert --tls-key --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --no-console --console-link --console-insecure --otel --log --fault --print-unit --latency -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
-    valued='--data --store --host --port --tls-cert --tls-key --dataset --max-depth --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --jq --max-wait'
+    flags='--data --store --host --port --tls-cert --tls-key --dataset --max-depth --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --metrics-port --metrics-host --cors-origin --public-url --no-console --console-link --console-insecure --otel --log --fault --print-unit --latency -h --help -c --connection --base-url --paging --json --jq -q --quiet -v --verbose --no-color --max-wait -V --version'
+    valued='--data --store --host --port --tls-cert --tls-key --dataset --max-depth --max-concurrent --max-concurrent-per-key --max-queued --queue-wait --metrics-port --metrics-host --cors-origin --public-url --fault --latency -c --connection --base-url --paging --jq --max-wait'
     many='--cors-origin --fault' ;;
   'service')
     commands='import map generate dataset accounts keys credits plan entries usage audit link sessions suppress forget data backup verify restore'

@@ -1122,6 +1122,10 @@ $headcountTree = @{
       '--tls-key' = @{ Text = 'the key of --tls-cert (PEM, without a passphrase)'; Value = @{ Kind = 'file' } }
       '--dataset' = @{ Text = 'a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)'; Value = @{ Kind = 'text' } }
       '--max-depth' = @{ Text = 'deepest row that paging reaches (default: no bound)'; Value = @{ Kind = 'text' } }
+      '--max-concurrent' = @{ Text = 'calls that the dataset works at, at once; 3 of them free ones (default: 16)'; Value = @{ Kind = 'text' } }
+      '--max-concurrent-per-key' = @{ Text = 'of them of one key; 2 of them free ones (default: 8)'; Value = @{ Kind = 'text' } }
+      '--max-queued' = @{ Text = 'calls of a key that wait for their turn, paid and free each; one more gets a 503 (default: 1000)'; Value = @{ Kind = 'text' } }
+      '--queue-wait' = @{ Text = 'how long a call waits for its turn before a 503 (default: 5)'; Value = @{ Kind = 'text' } }
       '--metrics-port' = @{ Text = 'serve Prometheus metrics on this port (default: off)'; Value = @{ Kind = 'text' } }
       '--metrics-host' = @{ Text = 'address for --metrics-port'; Value = @{ Kind = 'text' } }
       '--cors-origin' = @{ Text = 'pages of these origins may call the API in a browser; * for any (default: none)'; Value = @{ Kind = 'text' } }

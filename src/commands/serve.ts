@@ -7,8 +7,9 @@ import type { Fault } from "../service/faults.ts";
 import type { Store } from "../service/ledger/ledger.ts";
 import type { RunningService, ServiceOptions } from "../service/server.ts";
 import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
+import { addTurnOptions, type TurnFlags, turnSettings } from "./service/turns.ts";
 
-interface ServeOptions extends FolderOptions {
+interface ServeOptions extends FolderOptions, TurnFlags {
   readonly host: string;
   readonly port: string;
   readonly dataset?: string;
@@ -30,7 +31,7 @@ interface ServeOptions extends FolderOptions {
 }
 
 export function register(program: Command, context: Context): void {
-  addFolderOptions(program.command("serve"))
+  const command = addFolderOptions(program.command("serve"))
     .summary("run the API over a dataset of your own")
     .description(
       "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
@@ -40,7 +41,8 @@ export function register(program: Command, context: Context): void {
     .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
     .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")
     .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
-    .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)")
+    .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)");
+  addTurnOptions(command)
     .option("--metrics-port <n>", "serve Prometheus metrics on this port (default: off)")
     .option("--metrics-host <address>", "address for --metrics-port", "127.0.0.1")
     .option(
@@ -147,6 +149,7 @@ async function readSettings(options: ServeOptions, context: Context): Promise<Pa
     ...(options.log ? { log: context.stderr } : {}),
     ...(options.otel ? { telemetry: context.env } : {}),
     ...(await tlsSetting(options, context)),
+    ...(await turnSettings(options)),
     metricsHost: options.metricsHost,
     ...consoleSetting(options, context),
     ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),

@@ -78,6 +78,18 @@ const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
     "retry-after": String(retryAfter),
   });
 
+/** A 401 beyond those of a minute that an address gets is a 429. Whether the key is valid is looked at first, so nobody with one is refused. */
+export const boundGuesses = (problem: Problem, { allowed, limit, retryAfter }: RateState): Problem =>
+  allowed || problem.status !== 401
+    ? problem
+    : new Problem(
+        429,
+        [
+          `${problem.detail[0]}; more than ${limit} calls a minute without a valid key came from this address, retry in ${retryAfter} s`,
+        ],
+        { "retry-after": String(retryAfter) },
+      );
+
 function unauthorised(authorization: string | undefined, given: number): string {
   if (given > 1) return "more than one Authorization header; send exactly one";
   if (authorization === undefined) return "send the API key as: Authorization: Bearer <API_KEY>";

@@ -6,7 +6,8 @@ import { errorEnvelopeJson } from "../contract/envelope.ts";
 import { type Credits, ZERO } from "../contract/money.ts";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { echo } from "../contract/text.ts";
-import type { Admission } from "./admission.ts";
+import { networkOf } from "./address.ts";
+import { type Admission, boundGuesses } from "./admission.ts";
 import { CLIENT_GONE, newCall } from "./call.ts";
 import type { Connections } from "./connections.ts";
 import type { RecentRequests } from "./console/recent.ts";
@@ -230,9 +231,10 @@ export class App {
   }
 
   async #sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): Promise<FastifyReply> {
-    const rate = request.call.rate ?? this.#parts.limiter.takeAnonymous(request.raw.socket.remoteAddress ?? "");
-    const body = errorEnvelopeJson(problem.detail, await this.#remaining(request));
-    return send(request, reply, rate, { status: problem.status, headers: problem.headers, body });
+    const rate = request.call.rate ?? this.#parts.limiter.takeAnonymous(networkOf(request.raw.socket));
+    const { detail, headers, status } = boundGuesses(problem, rate);
+    const body = errorEnvelopeJson(detail, await this.#remaining(request));
+    return send(request, reply, rate, { status, headers, body });
   }
 
   /** The balance for an error's envelope: 0 where nobody is known, or where the store does not answer (the error says that). */

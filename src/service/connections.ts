@@ -1,6 +1,7 @@
 import type { Server } from "node:http";
 import { Server as TlsServer } from "node:https";
 import type { Socket } from "node:net";
+import { networkOf } from "./address.ts";
 
 /** The open connections of one address. */
 interface Holder {
@@ -43,7 +44,7 @@ export class Connections {
   }
 
   #add(socket: Socket): void {
-    const address = networkOf(socket.remoteAddress ?? "");
+    const address = networkOf(socket);
     const holder = this.#holders.get(address) ?? { open: 0, idle: new Set() };
     this.#holders.set(address, holder);
     this.#open += 1;
@@ -57,7 +58,7 @@ export class Connections {
   }
 
   #rest(socket: Socket): void {
-    const holder = this.#holders.get(networkOf(socket.remoteAddress ?? ""));
+    const holder = this.#holders.get(networkOf(socket));
     if (holder === undefined || socket.destroyed) return;
     this.#holderOf.set(socket, holder);
     holder.idle.add(socket);
@@ -73,11 +74,4 @@ export class Connections {
     const [longest] = most?.idle ?? [];
     return most !== undefined && most.open >= held ? longest : undefined;
   }
-}
-
-/** An address of IPv4, or the network of 64 bits that a site has of IPv6. */
-function networkOf(address: string): string {
-  if (!address.includes(":") || address.includes(".")) return address.replace(/^::ffff:/i, "");
-  const groups = address.split("::", 1)[0]?.split(":").slice(0, 4).join(":") ?? "";
-  return groups.replace(/(?::0)+$/, "");
 }

@@ -4,8 +4,9 @@ import type { DayCount, Plan, Store } from "./ledger/ledger.ts";
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
-/** Calls a minute that the headers of a 401 speak of: the window of callers without a key, one per remote address. */
+/** Calls a minute without a valid key, of one address. */
 export const ANONYMOUS_PER_MINUTE = 60;
+/** Beyond them the oldest window is given up: some 2 MB. */
 const MAX_ANONYMOUS_ADDRESSES = 10_000;
 const VALUES_A_CALL = 100;
 /** What another process counted is believed to be of this minute where it is known to be at most this old. */
@@ -96,19 +97,23 @@ export class RateLimiter {
       : this.#state(allowed, "minute", plan.perMinute, minuteLeft, (windows.minute + 1) * MINUTE_MS, time);
   }
 
-  /** Counts one call without a valid key. Such a call is a 401 whatever the window says, so it is never refused here. */
-  takeAnonymous(address: string): RateState {
+  /** Counts one call without a valid key, of an address or a site. Calls with one are counted by their key, wherever they come from. */
+  takeAnonymous(network: string): RateState {
     const time = this.now();
     const minute = Math.floor(time / MINUTE_MS);
-    let window = this.#anonymous.get(address);
+    let window = this.#anonymous.get(network);
     if (window === undefined || window.minute < minute) {
-      if (this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.#anonymous.clear();
       window = { minute, count: 0 };
-      this.#anonymous.set(address, window);
+      // The map's order is that of the windows' beginnings.
+      this.#anonymous.delete(network);
+      const [oldest] = this.#anonymous.keys();
+      if (oldest !== undefined && this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.#anonymous.delete(oldest);
+      this.#anonymous.set(network, window);
     }
-    window.count++;
-    const left = Math.max(0, ANONYMOUS_PER_MINUTE - window.count);
-    return this.#state(true, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
+    const allowed = window.count < ANONYMOUS_PER_MINUTE;
+    if (allowed) window.count++;
+    const left = ANONYMOUS_PER_MINUTE - window.count;
+    return this.#state(allowed, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
   }
 
   /** Writes the calls counted since the last flush and reads what other processes counted. What fails is tried again next time. */

@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import type { Socket } from "node:net";
 import { errorEnvelopeJson } from "../contract/envelope.ts";
 import { ZERO } from "../contract/money.ts";
+import { networkOf } from "./address.ts";
 import { standardHeaders } from "./call.ts";
 import type { RateLimiter } from "./limits.ts";
 
@@ -49,7 +50,7 @@ function refuse(error: { readonly code?: string }, socket: Socket, limiter: Rate
     "this is not a valid HTTP request",
   ];
   const body = errorEnvelopeJson([detail], ZERO);
-  const headers = standardHeaders(randomUUID(), limiter.takeAnonymous(socket.remoteAddress ?? ""));
+  const headers = standardHeaders(randomUUID(), limiter.takeAnonymous(networkOf(socket)));
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const allow = status === 405 ? "allow: GET, POST\r\n" : "";
   const head = `HTTP/1.1 ${status} ${reason}\r\n${lines.join("")}${allow}content-length: ${Buffer.byteLength(body)}\r\nconnection: close\r\n\r\n`;

@@ -158,8 +158,11 @@ async function search(request: FastifyRequest, options: RouteOptions): Promise<A
     onOneVersion(engine, async (version) => {
       checkCursorVersion(paging, version);
       const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
-      // Nothing is charged for it, and it says as much as a count does.
-      if (page.total === 0) options.smallCounts.tell(key, account.plan, 0);
+      // Nothing is charged for it, and it says and costs as much as a count does.
+      if (page.total === 0) {
+        options.smallCounts.tell(key, account.plan, 0);
+        options.admission.weigh(request.call, filters);
+      }
       return boughtPage(page, paging, version, canonical, "/v1/person/search");
     });
   return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, suppressed, work, magic });

@@ -22,6 +22,22 @@ export const TURNS: TurnBounds = {
   waiting: 1_000,
 };
 
+/** Bounds by what somebody who runs a service says of them; of the rest as {@link TURNS}, as far as they fit. */
+export function boundsOf(said: {
+  readonly all: number;
+  readonly ofKey: number | undefined;
+  readonly waiting: number | undefined;
+}): TurnBounds {
+  const { all, ofKey, waiting } = TURNS;
+  const paid = Math.min(said.ofKey ?? ofKey.paid, said.all);
+  return {
+    dataset: said.all,
+    all: { ...all, paid: said.all, free: Math.min(all.free, said.all) },
+    ofKey: { ...ofKey, paid, free: Math.min(ofKey.free, paid) },
+    waiting: said.waiting ?? waiting,
+  };
+}
+
 /** The calls of one key and kind. */
 interface Lane {
   readonly id: string;

@@ -235,6 +235,32 @@ describe("serve", () => {
     expect(code).toBe(0);
   });
 
+  test("how many calls of a key the dataset works at, and how many wait for how long, is for whoever runs it to say", async () => {
+    const dataset = await generatedDataset(300);
+    const argv = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", dataset];
+    const bounds = ["--max-concurrent", "4", "--max-concurrent-per-key", "1", "--max-queued", "0", "--queue-wait", "7"];
+    const counted = async (line: string): Promise<Response[]> => {
+      const { key, url } = JSON.parse(line) as { key: string; url: string };
+      const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
+      const count = (nth: number): Promise<Response> => {
+        const body = JSON.stringify({ filters: { title: `somebody ${nth}` } });
+        return fetch(`${url}/v1/person/count`, { method: "POST", headers, body });
+      };
+      return Promise.all(Array.from({ length: 40 }, (_, nth) => count(nth)));
+    };
+    const { code } = await serving([...argv, ...bounds], async (line) => {
+      const answers = await counted(line);
+      const refused = answers.filter(({ status }) => status === 503);
+      expect(refused.length).toBeGreaterThan(0);
+      expect(refused[0]?.headers.get("retry-after")).toBe("7");
+      expect(answers.filter(({ status }) => status === 200)).toHaveLength(answers.length - refused.length);
+    });
+    expect(code).toBe(0);
+    await serving([...argv.slice(0, 4), "--data", folder(), "--dataset", dataset], async (line) => {
+      expect((await counted(line)).map(({ status }) => status)).toEqual(Array.from({ length: 40 }, () => 200));
+    });
+  });
+
   test("without --json it speaks to a person, and warns where keys would travel in clear", async () => {
     const dataset = await generatedDataset(300);
     const { code, err, out } = await serving(
@@ -251,6 +277,10 @@ describe("serve", () => {
     [["--port", "-1"], 2, "--port"],
     [["--port", "http"], 2, "--port"],
     [["--max-depth", "0"], 2, "--max-depth"],
+    [["--max-concurrent", "0"], 2, "--max-concurrent takes a whole number from 1 to 1000"],
+    [["--max-concurrent-per-key", "17"], 2, "--max-concurrent-per-key 17 is more than the 16 of all keys together"],
+    [["--max-queued", "some"], 2, "--max-queued takes a whole number from 0"],
+    [["--queue-wait", "0.5"], 2, "--queue-wait takes a whole number from 1"],
     [["--fault", "search:p=2:500"], 2, "CALL[:p=0..1]"],
     [["--latency", "x"], 2, "--latency"],
     [

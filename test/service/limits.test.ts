@@ -1,5 +1,7 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
+import { networkOf } from "../../src/service/address.ts";
+import { makeApiKey } from "../../src/service/keys.ts";
 import type { DayCount } from "../../src/service/ledger/ledger.ts";
 import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/limits.ts";
 import { watchResponses } from "../support/openapi.ts";
@@ -136,18 +138,44 @@ describe("minute and day", () => {
 });
 
 describe("without a key", () => {
-  test("a 401 carries the window of its address, counting down and never below 0", async () => {
-    const service = await start();
-    const seen: number[] = [];
-    for (let call = 0; call < ANONYMOUS_PER_MINUTE + 3; call++) {
-      const { headers, json, status } = await service.call("/v1/account", { key: null });
+  test("an address gets so many 401s a minute, then 429 until the minute is over; whoever has a key is let in from there", async () => {
+    const clock = clocks();
+    const service = await start(clock);
+    const guess = () => service.call("/v1/account", { key: makeApiKey("live").key });
+    for (let left = ANONYMOUS_PER_MINUTE - 1; left >= 0; left--) {
+      const { headers, json, status } = await (left % 2 === 0 ? guess() : service.call("/v1/account", { key: null }));
       expect([status, json.credits_remaining]).toEqual([401, 0]);
       expect(headers.get("www-authenticate")).toBe("Bearer");
-      seen.push(Number(headers.get("x-ratelimit-remaining")));
+      expect(headers.get("x-ratelimit-remaining")).toBe(String(left));
     }
-    expect(Math.min(...seen)).toBe(0);
-    expect(Math.max(...seen)).toBe(ANONYMOUS_PER_MINUTE - 1);
+    const { headers, json, status } = await guess();
+    expect([status, headers.get("x-ratelimit-remaining"), headers.get("www-authenticate")]).toEqual([429, "0", null]);
+    const wait = Number(headers.get("retry-after"));
+    expect(wait).toBe(Number(headers.get("x-ratelimit-reset")) - Math.floor(clock.now() / 1_000));
+    expect(json).toMatchObject({ status: false, result: null, credits_used: 0, credits_remaining: 0 });
+    expect(json.detail).toEqual([
+      `the API key is not valid or was revoked; more than ${ANONYMOUS_PER_MINUTE} calls a minute without a valid key came from this address, retry in ${wait} s`,
+    ]);
     expect((await service.call("/v1/account")).status).toBe(200);
+    // What is wrong apart from the key is told as it is.
+    expect((await service.call("/nowhere", { key: null })).status).toBe(404);
+    clock.pass(wait * 1_000);
+    expect((await guess()).status).toBe(401);
+  });
+
+  test("a site of IPv6 is one address, and many addresses take no more room", () => {
+    const store = { recordCalls: async () => undefined, callsOfDay: async () => [] };
+    const limiter = new RateLimiter({ ...clocks(), store });
+    const left = (address: string): number => limiter.takeAnonymous(networkOf({ remoteAddress: address })).remaining;
+    expect(left("2001:db8:1:2::7")).toBe(ANONYMOUS_PER_MINUTE - 1);
+    expect(left("2001:db8:1:2:a:b:c:d")).toBe(ANONYMOUS_PER_MINUTE - 2);
+    expect(left("2001:db8:1:3::7")).toBe(ANONYMOUS_PER_MINUTE - 1);
+    expect(left("::ffff:192.0.2.1")).toBe(ANONYMOUS_PER_MINUTE - 1);
+    expect(left("192.0.2.1")).toBe(ANONYMOUS_PER_MINUTE - 2);
+    for (let nth = 0; nth < 9_999; nth++) left(`10.${nth >> 16}.${(nth >> 8) & 255}.${nth & 255}`);
+    // The last but one window is still known, the first ones made room.
+    expect(left("192.0.2.1")).toBe(ANONYMOUS_PER_MINUTE - 3);
+    expect(left("2001:db8:1:2::7")).toBe(ANONYMOUS_PER_MINUTE - 1);
   });
 });
 

@@ -1,5 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import type { Unit } from "../../src/runs/journal.ts";
 import { planOf, stateOf } from "../../src/runs/run.ts";
 import { type TestContext, tempDir } from "../support/client.ts";
 import { readCsv } from "../support/export.ts";
@@ -78,6 +79,18 @@ export class Person {
       .sort()
       .map((name) => join(folder, name))
       .filter((path) => existsSync(join(path, "journal.ndjson")));
+  }
+
+  /** Pages that were asked for, of all runs. */
+  units(): Unit[] {
+    return this.runs().flatMap((run) => [...stateOf(run).units.values()]);
+  }
+
+  /** Those of which nobody knows how they ended. */
+  pending(): Unit[] {
+    return this.units().filter(
+      ({ settled, uncertain, voided }) => settled === undefined && !voided && uncertain === 0n,
+    );
   }
 
   /** Whom the journals brought. @param but a run that is not looked at */

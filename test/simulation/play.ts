@@ -38,8 +38,8 @@ export class Play {
   readonly checks: Checks;
   granted = 0;
   reloads = 0;
-  /** Credits came while commands ran, and a day passed: the balance explains no longer what a lost reply cost. */
-  blurred = { granted: false, late: false };
+  /** Idempotency keys whose reply was awaited when credits came: after a day the balance no longer explains what they cost. */
+  readonly blurred = new Set<string>();
   #life!: Life;
   readonly #lives: Life[] = [];
   #isOver = false;
@@ -112,6 +112,7 @@ export class Play {
   }
 
   async #grant(credits: number): Promise<void> {
+    for (const person of this.people) for (const { intent } of person.pending()) this.blurred.add(intent.key);
     await this.store.grant("default", "live", c(credits), "granted");
     this.granted += credits;
   }
@@ -228,8 +229,6 @@ export class Play {
     if (what === "hours" && !tokens.every(({ kind }) => kind === "sleep")) return false;
     if (/^(revoke|grant|deduct|cap|reload|crash|hours)$/.test(what)) {
       scheduler.say(what);
-      this.blurred.granted ||= what === "grant";
-      this.blurred.late ||= what === "hours";
       if (what === "hours") scheduler.time += 25 * HOUR;
       else await this.#act(what, whom, 10);
       return true;

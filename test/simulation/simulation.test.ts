@@ -65,10 +65,9 @@ test(
       // Whatever was found before the limit is told; no end in time is a failure too.
       const limit = { interruptAfterTimeLimit: until - Date.now(), markInterruptAsFailure: true };
       const details = await fc.check(plays, { seed, numRuns, ...replay, ...limit });
-      if (details.failed) failures.push(`${fc.defaultReportMessage(details)}\n${causeOf(details.errorInstance)}`);
-      tell(
-        `seed ${seed}: ${SEEDS - left} of ${SEEDS}, ${failures.length} failed${failures.length === 0 ? "" : `\n${failures.at(-1)}`}`,
-      );
+      const failure = details.failed ? `${fc.defaultReportMessage(details)}\n${causeOf(details.errorInstance)}` : "";
+      if (details.failed) failures.push(failure);
+      tell(`seed ${seed}: ${SEEDS - left} of ${SEEDS}, ${failures.length} failed\n${failure}`.trim());
       if (details.interrupted || PATH !== undefined) break;
     }
     expect(failures.join("\n\n")).toBe("");

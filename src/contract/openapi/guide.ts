@@ -52,7 +52,7 @@ A call is checked in this order, and the first failure answers: key (401), rate 
 
 ## Rate limits
 
-Limits hold per key, in fixed windows of a minute and of a UTC day. Every answer carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (epoch seconds) of the window that binds first; \`X-RateLimit-Window\` says which one that is. A 429 carries \`Retry-After\` in whole seconds. A refused call does not count; free calls do, one for each hundred values in their filters where the answer is not known already. A call without a valid key is a 401 whatever its headers tell: they speak of the window of such callers, and nothing more is done to them.
+Limits hold per key, in fixed windows of a minute and of a UTC day. Every answer carries \`X-RateLimit-Limit\`, \`X-RateLimit-Remaining\` and \`X-RateLimit-Reset\` (epoch seconds) of the window that binds first; \`X-RateLimit-Window\` says which one that is. A 429 carries \`Retry-After\` in whole seconds. A refused call does not count; free calls do, one for each hundred values in their filters where the answer is not known already, and searches that find nobody count like them. Calls without a valid key have a window of an address: a 401 tells what is left of it, and beyond it they are a 429. A valid key is let in from any address.
 
 ## Paging
 
