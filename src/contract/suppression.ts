@@ -105,17 +105,33 @@ export class Suppression {
 
 export const NOBODY_SUPPRESSED = new Suppression(Buffer.alloc(0), []);
 
-/** In a folder of its own: the list, one entry a line, and the key, 32 random bytes. */
+/** In a folder of its own: the list, one entry a line and a line that seals them, and the key, 32 random bytes. */
 export const SUPPRESSION_FILES = { list: "list.ndjson", key: "key" } as const;
 
-/** @throws Error naming the line that is no entry: a list that is read in part would let people through */
-export function parseSuppressed(text: string): SuppressedEntry[] {
-  return text.split("\n").flatMap((line, index) => {
-    if (line.trim() === "") return [];
-    try {
-      const { marks, kind, at, note } = JSON.parse(line) as SuppressedEntry;
-      if (marks.every((mark) => /^[0-9a-f]{32}$/.test(mark)) && marks.length > 0) return [{ marks, kind, at, note }];
-    } catch {}
-    throw new Error(`line ${index + 1} is damaged`);
-  });
+const KEY_BYTES = 32;
+
+/** The text of a list. Its last line is the HMAC-SHA-256 of those before, so that no bit of it or of the key can change unseen. */
+export function suppressedText(entries: readonly SuppressedEntry[], key: Buffer): string {
+  const lines = entries.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+  return `${lines}${sealOf(lines, key)}`;
+}
+
+const sealOf = (lines: string, key: Buffer): string =>
+  `${JSON.stringify({ hmac: createHmac("sha256", key).update(`list:${lines}`).digest("hex") })}\n`;
+
+/** @throws Error saying what is damaged: a list that is read in part would let people through */
+export function parseSuppressed(text: string, key: Buffer | undefined): SuppressedEntry[] {
+  if (key?.length !== KEY_BYTES) throw new Error(`its key is ${key === undefined ? "gone" : "damaged"}`);
+  const lines = text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1);
+  const entries = lines.split("\n").flatMap((line, index) => (line === "" ? [] : [entryOf(line, index + 1)]));
+  if (text.slice(lines.length) !== sealOf(lines, key)) throw new Error("it or its key is not what was written");
+  return entries;
+}
+
+function entryOf(line: string, number: number): SuppressedEntry {
+  try {
+    const { marks, kind, at, note } = JSON.parse(line) as SuppressedEntry;
+    if (marks.every((mark) => /^[0-9a-f]{32}$/.test(mark)) && marks.length > 0) return { marks, kind, at, note };
+  } catch {}
+  throw new Error(`line ${number} is damaged`);
 }

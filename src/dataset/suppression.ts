@@ -1,7 +1,14 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { hash } from "node:crypto";
+import { readFile, rename, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { NOBODY_SUPPRESSED, parseSuppressed, SUPPRESSION_FILES, Suppression } from "../contract/suppression.ts";
+import {
+  NOBODY_SUPPRESSED,
+  parseSuppressed,
+  SUPPRESSION_FILES,
+  type SuppressedEntry,
+  Suppression,
+} from "../contract/suppression.ts";
 import { InputError } from "./text/input-file.ts";
 
 /** Where a service finds whom it leaves out: the list's folder, and the folders of its datasets, which say whom they are without. */
@@ -21,31 +28,42 @@ const unlessMissing = (error: unknown): undefined => {
 
 /** @throws InputError where the list cannot be read whole: nothing is built then rather than too much */
 export async function readSuppression(folder: string): Promise<Suppression> {
+  const { entries, key } = await readList(folder);
+  return key === undefined ? NOBODY_SUPPRESSED : new Suppression(key, entries);
+}
+
+async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: readonly SuppressedEntry[] }> {
   const text = await readFile(join(folder, SUPPRESSION_FILES.list), "utf8").catch(unlessMissing);
-  if (text === undefined || text === "") return NOBODY_SUPPRESSED;
+  if (text === undefined) return { key: undefined, entries: [] };
   const key = await readFile(join(folder, SUPPRESSION_FILES.key)).catch(unlessMissing);
   try {
-    if (key?.length !== 32) throw new Error("its key is gone or damaged");
-    return new Suppression(key, parseSuppressed(text));
+    return { key, entries: parseSuppressed(text, key) };
   } catch (error) {
     const what = `the suppression list in ${folder} cannot be used: ${(error as Error).message}`;
     throw new InputError(what, "restore the folder from a backup, or remove it whole and add the people again");
   }
 }
 
-/** How many entries the list has. */
-export async function readSuppressedEntries(folder: string): Promise<number> {
-  return parseSuppressed((await readFile(join(folder, SUPPRESSION_FILES.list), "utf8").catch(unlessMissing)) ?? "")
-    .length;
-}
+/** How many entries the list has. @throws InputError where it cannot be read whole */
+export const readSuppressedEntries = async (folder: string): Promise<number> => (await readList(folder)).entries.length;
 
 /** Whom a version of a dataset was built without. Whoever is added to the list later is looked for in every page until the next build. */
 const leftOutFile = (datasetDir: string): string => join(datasetDir, "left-out.json");
 
+interface LeftOut {
+  readonly version: string;
+  readonly marks: readonly string[];
+}
+
+const leftOutText = ({ marks, version }: LeftOut): string => {
+  const said = { version, marks };
+  return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) })}\n`;
+};
+
 /** Notes that nobody of the list is in a version. */
 export async function noteLeftOut(datasetDir: string, version: string, { marks }: Suppression): Promise<void> {
   const draft = `${leftOutFile(datasetDir)}.new`;
-  await writeFile(draft, JSON.stringify({ version, marks: [...marks] }), { mode: 0o600, flush: true });
+  await writeFile(draft, leftOutText({ version, marks: [...marks] }), { mode: 0o600, flush: true });
   await rename(draft, leftOutFile(datasetDir));
 }
 
@@ -55,12 +73,24 @@ export async function readLeftOut(
 ): Promise<{ readonly version: string; readonly marks: ReadonlySet<string> } | undefined> {
   const text = await readFile(leftOutFile(datasetDir), "utf8").catch(unlessMissing);
   try {
-    const { version, marks } = JSON.parse(text ?? "") as { version: string; marks: readonly string[] };
-    return { version, marks: new Set(marks) };
-  } catch {
-    // Nothing is known: every page is looked through.
-    return undefined;
-  }
+    const said = JSON.parse(text ?? "") as LeftOut;
+    if (leftOutText(said) === text) return { version: said.version, marks: new Set(said.marks) };
+  } catch {}
+  // Nothing is known: every page is looked through.
+  return undefined;
+}
+
+/** Holds the list of who is left out, and what is known of a version without them, against what was written. @returns a sentence for each file that is hurt */
+export async function checkLeftOut(datasetDir: string): Promise<string[]> {
+  const problems: string[] = [];
+  await readSuppression(suppressionDir(datasetDir)).catch((error: Error) => problems.push(error.message));
+  const file = leftOutFile(datasetDir);
+  const isThere = (await stat(file).catch(unlessMissing)) !== undefined;
+  if (isThere && (await readLeftOut(datasetDir)) === undefined)
+    problems.push(
+      `${file} is not what was written: until the next import every page is looked through for people who are left out`,
+    );
+  return problems;
 }
 
 /** Takes the suppressed out of `rows` (a query of id, address, domain) in a table with ids. @returns how many */

@@ -11,6 +11,7 @@ import {
   withBuildLock,
 } from "./layout.ts";
 import { checkManifest } from "./manifest.ts";
+import { checkLeftOut } from "./suppression.ts";
 
 /** A version of a dataset that is served, or was and is kept. */
 export interface KeptVersion extends DatasetMeta {
@@ -103,15 +104,15 @@ export async function dropPrevious({ datasetDir, signal, sleep }: VersionOptions
 }
 
 /**
- * Holds every byte of a dataset's folder against what was written: CURRENT, and the files of the version that is served and of those
- * kept. Reads all of them, and writes nothing. @returns a sentence for each file that is hurt; undefined where there is no dataset
+ * Holds every byte of a dataset's folder against what was written: CURRENT, the files of the version that is served and of those
+ * kept, and the list of who is left out. Reads all of them, and writes nothing. @returns a sentence for each file that is hurt; undefined where there is no dataset
  */
 export async function checkFiles(datasetDir: string): Promise<string[] | undefined> {
   const current = join(datasetDir, "CURRENT");
+  const problems = await checkLeftOut(datasetDir);
   try {
     const pointer = await readPointer(datasetDir);
-    if (pointer === undefined) return undefined;
-    const problems: string[] = [];
+    if (pointer === undefined) return problems.length > 0 ? problems : undefined;
     if ((await readFile(current, "utf8")) !== `${JSON.stringify(pointer)}\n`)
       problems.push(`${current} is not as it was written`);
     for (const name of [pointer.folder, ...pointer.previous]) {
@@ -125,6 +126,6 @@ export async function checkFiles(datasetDir: string): Promise<string[] | undefin
     }
     return problems;
   } catch (error) {
-    return [error instanceof Error ? error.message : String(error)];
+    return [...problems, error instanceof Error ? error.message : String(error)];
   }
 }

@@ -9,6 +9,7 @@ import {
   type SuppressedEntry,
   type SuppressedName,
   Suppression,
+  suppressedText,
 } from "../contract/suppression.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
@@ -32,10 +33,9 @@ async function readList(folder: string): Promise<{ key: Buffer | undefined; entr
   const file = join(folder, SUPPRESSION_FILES.list);
   const text = await readFile(file, "utf8").catch(absent);
   const key = await readFile(join(folder, SUPPRESSION_FILES.key)).catch(absent);
-  if (text === undefined || text === "") return { key, entries: [] };
-  if (key?.length !== 32) throw damaged(`${join(folder, SUPPRESSION_FILES.key)} is ${key ? "damaged" : "gone"}`);
+  if (text === undefined) return { key, entries: [] };
   try {
-    return { key, entries: parseSuppressed(text) };
+    return { key, entries: parseSuppressed(text, key) };
   } catch (error) {
     throw damaged(`${file}: ${(error as Error).message}`);
   }
@@ -102,7 +102,7 @@ export class SuppressionList {
       const { key = await this.#makeKey(), entries } = await readList(this.#folder);
       const { entries: after, changed } = work(entries, key);
       if (changed === 0) return 0;
-      const text = after.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+      const text = suppressedText(after, key);
       await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), text, "suppression");
       return changed;
     } finally {

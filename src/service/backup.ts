@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
@@ -72,7 +73,7 @@ export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<M
     await assertSound(draft);
     const files = await hashed(draft, await filesOf(draft));
     const manifest = { format: FORMAT, made_at: madeAt, head, dataset: dataset?.version ?? null, files };
-    await writeFile(join(draft, MANIFEST), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600 });
+    await writeFile(join(draft, MANIFEST), manifestText(manifest), { mode: 0o600 });
     return manifest;
   });
 }
@@ -126,8 +127,10 @@ export async function restore({ actor, dir, from, now }: RestoreOptions): Promis
 export async function readManifest(from: string): Promise<Manifest> {
   const path = join(from, MANIFEST);
   let manifest: Partial<Manifest> = {};
+  let text = "";
   try {
-    manifest = JSON.parse(await readFile(path, "utf8")) as Manifest;
+    text = await readFile(path, "utf8");
+    manifest = JSON.parse(text) as Manifest;
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === "ENOENT")
       throw new BackupError(`${from} is no backup: it has no ${MANIFEST}`);
@@ -138,8 +141,34 @@ export async function readManifest(from: string): Promise<Manifest> {
     throw new BackupError(`${path} has format ${format}; this version of headcount reads ${FORMAT}`);
   }
   const plain = Array.isArray(files) && files.every((file: Partial<BackedFile>) => isPlain(String(file?.path)));
-  if (!plain || typeof madeAt !== "string") throw new BackupError(`${path} is not what a backup has written`);
+  if (!plain || typeof madeAt !== "string" || manifestText(manifest as Manifest) !== text) {
+    throw new BackupError(`${path} is not what a backup has written`);
+  }
   return manifest as Manifest;
+}
+
+/** With a SHA-256 of its own, over all the rest. */
+export function manifestText({ dataset, files, format, head, made_at }: Manifest): string {
+  const said = { format, made_at, head, dataset, files };
+  return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) }, null, 2)}\n`;
+}
+
+/** Holds a backup's files against what was written. @returns a sentence for each that is hurt; none where the folder is no backup */
+export async function checkBackup(folder: string): Promise<readonly string[]> {
+  if ((await stat(join(folder, MANIFEST)).catch(ifMissing(undefined))) === undefined) return [];
+  try {
+    const problems: string[] = [];
+    for (const { path, sha256 } of (await readManifest(folder)).files) {
+      const file = join(folder, path);
+      const found = await digestOf(file).catch(ifMissing(undefined));
+      if (found === undefined) problems.push(`the backup ${folder} is not whole: ${path} is missing`);
+      else if (found !== sha256) problems.push(`${file} is not what was backed up: its SHA-256 is another`);
+    }
+    return problems;
+  } catch (error) {
+    if (error instanceof BackupError) return [error.message];
+    throw error;
+  }
 }
 
 /** No path of a manifest leads out of the folder. */

@@ -173,9 +173,23 @@ describe("headcount suppress", () => {
       entries: { mark: string; kind: string }[];
     };
     expect(entries.map(({ kind }) => kind)).toEqual(["id", "address"]);
-    const key = join(folder, "key");
-    const saved = readFileSync(key);
-    for (const damage of [() => rmSync(key), () => writeFileSync(key, "short")]) {
+    const [key, list] = [join(folder, "key"), join(folder, "list.ndjson")];
+    const [saved, listed] = [readFileSync(key), readFileSync(list)];
+    const flipped = (bytes: Buffer, at: number): Buffer =>
+      Buffer.from(bytes.map((byte, index) => (index === at ? byte ^ 1 : byte)));
+    const lines = listed.toString().split("\n");
+    for (const damage of [
+      () => rmSync(key),
+      () => writeFileSync(key, "short"),
+      // A mark that is another mark, a line that is gone, a key that is another: nobody comes back for it.
+      () => writeFileSync(key, flipped(saved, 9)),
+      () => writeFileSync(list, flipped(listed, listed.indexOf('"marks":["') + 12)),
+      () => writeFileSync(list, lines.slice(1).join("\n")),
+      () => writeFileSync(list, lines.slice(0, 2).join("\n")),
+      () => writeFileSync(list, ""),
+    ]) {
+      writeFileSync(key, saved);
+      writeFileSync(list, listed);
       damage();
       for (const argv of [
         ["runs", "export", "last"],
@@ -187,6 +201,7 @@ describe("headcount suppress", () => {
       }
     }
     writeFileSync(key, saved);
+    writeFileSync(list, listed);
     await ok(me, ["suppress", "remove", entries[0]?.mark ?? ""]);
     expect((await ok(me, ["runs", "export", "last", "--format", "ndjson"])).stdout).toContain(one.id);
     expect((await me.run(["suppress", "remove", one.id])).code).toBe(2);

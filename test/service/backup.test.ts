@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { backUp, type Manifest, restore } from "../../src/service/backup.ts";
+import { backUp, checkBackup, type Manifest, manifestText, restore } from "../../src/service/backup.ts";
 import { openStore } from "../../src/service/data-folder.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
@@ -155,6 +155,7 @@ test("a file of a backup that is changed, cut or missing is named, and nothing i
     for (const hurt of [changed, bytes.subarray(0, -1)]) {
       rewriteFile(file, hurt);
       await expect(restoring(), path).rejects.toThrow(`${file} is not what was backed up`);
+      expect(await checkBackup(backup)).toEqual([`${file} is not what was backed up: its SHA-256 is another`]);
     }
     rewriteFile(file, bytes);
   }
@@ -163,15 +164,20 @@ test("a file of a backup that is changed, cut or missing is named, and nothing i
   const known = JSON.parse(text) as Manifest;
   for (const [hurt, said] of [
     [text.slice(0, 50), /is not what a backup has written/],
-    [JSON.stringify({ ...known, format: 2 }), /has format 2; this version of headcount reads 1/],
-    [JSON.stringify({ ...known, files: [{ path: "../x", bytes: 1, sha256: "" }] }), /is not what a backup has written/],
-    [JSON.stringify({ ...known, files: [...files, { path: "gone", bytes: 1, sha256: "" }] }), /gone is missing/],
+    [manifestText({ ...known, format: 2 }), /has format 2; this version of headcount reads 1/],
+    [manifestText({ ...known, files: [{ path: "../x", bytes: 1, sha256: "" }] }), /is not what a backup has written/],
+    [manifestText({ ...known, files: [...files, { path: "gone", bytes: 1, sha256: "" }] }), /gone is missing/],
+    // What only tells of the backup is under its own SHA-256.
+    [text.replace('"made_at": "20', '"made_at": "21'), /is not what a backup has written/],
+    [text.replace(/"head": "./, '"head": "_'), /is not what a backup has written/],
   ] as const) {
     writeFileSync(manifest, hurt);
     await expect(restoring()).rejects.toThrow(said);
+    expect((await checkBackup(backup)).join()).toMatch(said);
   }
   expect([existsSync(target), existsSync(`${target}.part`)]).toEqual([false, false]);
   writeFileSync(manifest, text);
+  expect(await checkBackup(backup)).toEqual([]);
   await restoring();
   expect((await verifySqliteFile(join(target, "ledger.db"))).breaches).toEqual([]);
 });

@@ -83,13 +83,23 @@ async function verifyHistory(dir: string, options: VerifyOptions, context: Conte
   );
 }
 
+/** The dataset, and that of test keys where one is there; of a backup also the files that it lists. */
 async function verifyDataset(dir: string): Promise<readonly string[] | null> {
-  const [{ datasetDir }, { openDataset }, { checkFiles }] = await Promise.all([
+  const [{ datasetDir, testDatasetDir }, { checkBackup }] = await Promise.all([
     import("../../service/data-folder.ts"),
+    import("../../service/backup.ts"),
+  ]);
+  const folders = [datasetDir(dir), testDatasetDir(dir)];
+  const [dataset = null, test] = await Promise.all(folders.map((folder) => verifyFolder(folder, dir)));
+  const others = [...(test ?? []), ...(await checkBackup(dir))];
+  return dataset === null && others.length === 0 ? null : [...(dataset ?? []), ...others];
+}
+
+async function verifyFolder(folder: string, dir: string): Promise<readonly string[] | null> {
+  const [{ openDataset }, { checkFiles }] = await Promise.all([
     import("../../dataset/embedded/open.ts"),
     import("../../dataset/versions.ts"),
   ]);
-  const folder = datasetDir(dir);
   const hurt = await checkFiles(folder);
   if (hurt === undefined) return null;
   try {
