@@ -154,16 +154,16 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   if (Object.keys(map.values).length > 0)
     rows = `SELECT ${each((field) => mapped(field, map.values))}, ${line} FROM (${rows})`;
   rows = `SELECT ${each((field) => (lenient.includes(field) ? meant(field) : field))}, ${line} FROM (${rows})`;
-  rows = `SELECT *, ${lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`).join(", ")} FROM (${rows})`;
+  const longest = `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) > ${MAX_VALUE} AS is_long`;
+  rows = `SELECT *, ${[...lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`), longest].join(", ")} FROM (${rows})`;
   const identity = identityOf(kind).join(", ");
-  const longest = `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) > ${MAX_VALUE}`;
   const tooLong = (then: (field: string) => string): string =>
-    `WHEN ${longest} THEN CASE ${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
+    `WHEN is_long THEN CASE ${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
   return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
         ELSE ${madeId(kind, `coalesce(${[...madeFrom(kind).map(keyOf), rowKey(kind)].join(", ")})`)} END,
       ${fields.slice(1).join(", ")}, ${lenient.map(usableOf).join(", ")}, reason, CASE WHEN reason IS NOT NULL THEN detail END,
       CASE WHEN reason IS NOT NULL THEN wrong_field END, CASE WHEN reason IS NOT NULL THEN text END, ${file}, line
-    FROM (SELECT * EXCLUDE (problem, detail, wrong_field), CASE WHEN problem IS NOT NULL THEN problem
+    FROM (SELECT * EXCLUDE (problem, detail, wrong_field, is_long), CASE WHEN problem IS NOT NULL THEN problem
         WHEN coalesce(${identity}) IS NULL THEN 'no_identity' ${tooLong(() => "'too_long'")} END AS reason,
         CASE WHEN problem IS NOT NULL THEN detail WHEN coalesce(${identity}) IS NULL THEN 'none of ${identity} has a value'
           ${tooLong((field) => `concat('${field} has ', length(${field}), ' characters')`)} END AS detail,
