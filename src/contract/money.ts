@@ -44,6 +44,9 @@ export function parseCredits(value: string | number): Credits | undefined {
 
 /** The shortest decimal, without grouping: `3766`, `0.25`. Also valid as a JSON number. */
 export function formatCredits(amount: Credits): string {
+  // Whole credits that a double holds exactly, as most amounts are: without arithmetic on bigints.
+  const micros = Number(amount);
+  if (Number.isSafeInteger(micros) && micros % 1_000_000 === 0) return String(micros / 1_000_000);
   const negative = amount < 0n;
   const absolute = negative ? -amount : amount;
   const whole = (absolute / SCALE).toString();

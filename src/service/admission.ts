@@ -4,7 +4,7 @@ import { type Credits, ZERO } from "../contract/money.ts";
 import type { Call } from "./call.ts";
 import { countOf } from "./incoming.ts";
 import { parseApiKey } from "./keys.ts";
-import type { Account, Scope, Store, StoredKey } from "./ledger/ledger.ts";
+import type { Scope, Store, StoredKey } from "./ledger/ledger.ts";
 import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
 import { ended, Problem, suspended } from "./problem.ts";
 
@@ -30,9 +30,13 @@ export class Admission {
     }
     // Node's merged headers hide a second one.
     const given = countOf("authorization", rawHeaders);
-    const caller = given === 1 ? await this.#findCaller(headers.authorization ?? "") : undefined;
-    if (caller === undefined) throw new Problem(401, [unauthorised(headers.authorization, given)], CHALLENGE);
-    const { account, key } = caller;
+    const presented = given === 1 ? keyIn(headers.authorization ?? "") : undefined;
+    const key = presented && (await this.#store.findKey(presented.hash));
+    if (presented === undefined || key === undefined || key.revokedAt !== null || key.mode !== presented.mode) {
+      throw new Problem(401, [unauthorised(headers.authorization, given)], CHALLENGE);
+    }
+    const account = await this.#store.account(key.accountId);
+    if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
     if (key.expiresAt !== null && key.expiresAt <= this.#limiter.now()) {
       throw ended(`the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`);
     }
@@ -55,17 +59,10 @@ export class Admission {
   async remaining({ key }: Call): Promise<Credits> {
     return key === undefined ? ZERO : (await this.#store.money(key.accountId, key.mode)).balance;
   }
-
-  async #findCaller(authorization: string): Promise<{ key: StoredKey; account: Account } | undefined> {
-    const parsed = parseApiKey(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? "");
-    if (parsed === undefined) return undefined;
-    const key = await this.#store.findKey(parsed.hash);
-    if (key === undefined || key.revokedAt !== null || key.mode !== parsed.mode) return undefined;
-    const account = await this.#store.account(key.accountId);
-    if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
-    return { account, key };
-  }
 }
+
+const keyIn = (authorization: string): ReturnType<typeof parseApiKey> =>
+  parseApiKey(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? "");
 
 /** Throws a Problem where the key may not make such a call. */
 export function assertScope({ scopes }: Pick<StoredKey, "scopes">, scope: Scope): void {

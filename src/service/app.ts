@@ -8,13 +8,13 @@ import { MAX_BODY_BYTES } from "../contract/records.ts";
 import { echo } from "../contract/text.ts";
 import { networkOf } from "./address.ts";
 import { type Admission, boundGuesses } from "./admission.ts";
-import { CLIENT_GONE, newCall } from "./call.ts";
+import { type Call, CLIENT_GONE, newCall } from "./call.ts";
 import type { Connections } from "./connections.ts";
 import type { RecentRequests } from "./console/recent.ts";
 import type { Cors } from "./cors.ts";
 import { problemOf } from "./failures.ts";
 import type { FaultPlan } from "./faults.ts";
-import { checkBodyHeaders, isLarge } from "./incoming.ts";
+import { checkBodyHeaders, isLarge, readBody } from "./incoming.ts";
 import type { RateLimiter } from "./limits.ts";
 import { type ServiceLog, SILENT } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -54,6 +54,7 @@ export class App {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
   readonly #parts: AppParts;
+  readonly #isDisturbed: boolean;
   readonly #withheld = new WeakSet<IncomingMessage>();
 
   constructor(parts: AppParts) {
@@ -75,17 +76,17 @@ export class App {
       observe:
         observe &&
         ((request, { body, status }, headers) => {
-          const route = request.is404 ? undefined : request.routeOptions.url;
           observe({
             method: request.method,
             url: request.raw.url ?? "",
-            route,
+            route: request.call.route ?? undefined,
             status,
             headers,
             body: body.toString(),
           });
         }),
     };
+    this.#isDisturbed = parts.latencyMs > 0 || !parts.faults.isEmpty;
     this.http = this.#listener();
     this.#addHooks();
   }
@@ -146,12 +147,12 @@ export class App {
     http.decorate("lifecycle", this.lifecycle);
     http.decorateRequest("call");
     http.removeAllContentTypeParsers();
-    http.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, body, done) => done(null, body));
+    http.addContentTypeParser("application/json", (_request, payload, done) => readBody(payload, done));
     http.addHook("onRequest", async (request, reply) => {
       this.#begin(request, reply);
       if (cors.allow(request, reply)) return reply.code(204).send();
       if (request.is404) return this.answerUnrouted(request, reply);
-      const route = API_ROUTES[request.routeOptions.url ?? ""];
+      const route = API_ROUTES[request.call.route ?? ""];
       if (route === undefined) return undefined;
       request.call.name = route.name;
       await this.#enter(request);
@@ -167,9 +168,10 @@ export class App {
 
   /** What is known of the call from its start, and its line in the log: at its end, or when its client is gone and it is answered. */
   #begin(request: FastifyRequest, reply: FastifyReply): void {
-    const call = newCall(request.id, this.#parts.monotonic());
+    const route = request.is404 ? null : (request.routeOptions.url ?? null);
+    const call = newCall(request.id, this.#parts.monotonic(), route);
     request.call = call;
-    call.withheld = this.#withheld.has(request.raw);
+    call.withheld = request.headers.expect !== undefined && this.#withheld.has(request.raw);
     call.trace = this.#parts.telemetry?.begin(request);
     const { raw } = reply;
     const { socket } = request.raw;
@@ -197,9 +199,13 @@ export class App {
   }
 
   async #enter(request: FastifyRequest): Promise<void> {
-    const { admission, faults, latencyMs, sleep } = this.#parts;
-    const { call } = request;
-    await admission.admit(request);
+    await this.#parts.admission.admit(request);
+    if (this.#isDisturbed) await this.#disturb(request.call);
+  }
+
+  /** Latency and faults, where somebody asked for them. */
+  async #disturb(call: Call): Promise<void> {
+    const { faults, latencyMs, sleep } = this.#parts;
     if (latencyMs > 0) await sleep(latencyMs);
     call.fault = call.name === undefined ? undefined : faults.strike(call.name);
     if (call.fault?.kind === "slow") await sleep(call.fault.ms);
@@ -234,7 +240,8 @@ export class App {
     const rate = request.call.rate ?? this.#parts.limiter.takeAnonymous(networkOf(request.raw.socket));
     const { detail, headers, status } = boundGuesses(problem, rate);
     const body = errorEnvelopeJson(detail, await this.#remaining(request));
-    return send(request, reply, rate, { status, headers, body });
+    await send(request, reply, rate, { status, headers, body });
+    return reply;
   }
 
   /** The balance for an error's envelope: 0 where nobody is known, or where the store does not answer (the error says that). */

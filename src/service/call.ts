@@ -15,6 +15,8 @@ export interface Trace {
 export interface Call {
   readonly requestId: string;
   readonly startedAt: number;
+  /** The pattern of the route, not what was asked for; null where there is none. */
+  readonly route: string | null;
   /** Which of the calls, or undefined for any other path. */
   name: CallName | undefined;
   rate: RateState | undefined;
@@ -39,9 +41,10 @@ declare module "fastify" {
   }
 }
 
-export const newCall = (requestId: string, startedAt: number): Call => ({
+export const newCall = (requestId: string, startedAt: number, route: string | null): Call => ({
   requestId,
   startedAt,
+  route,
   name: undefined,
   rate: undefined,
   key: undefined,

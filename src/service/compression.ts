@@ -16,7 +16,9 @@ export interface Encoded {
 
 /** A large body in the encoding that the client takes, brotli before gzip (RFC 9110, 12.5.3). Done beside the event loop. */
 export function encodeBody(accepted: string | undefined, body: string | Buffer): Encoded | Promise<Encoded> {
-  return Buffer.byteLength(body) < LEAST_BYTES ? { body, headers: {} } : encodeLarge(accepted, body);
+  // Three bytes a character at most: that many are not counted in an answer that is far too small.
+  const isSmall = body.length * 3 < LEAST_BYTES || Buffer.byteLength(body) < LEAST_BYTES;
+  return isSmall ? { body, headers: {} } : encodeLarge(accepted, body);
 }
 
 async function encodeLarge(accepted: string | undefined, body: string | Buffer): Promise<Encoded> {

@@ -29,8 +29,9 @@ export class Cors {
   }
 
   /** Adds what a browser asks for. @returns whether the request is a preflight that this answers in full */
-  allow({ headers, method, raw }: FastifyRequest, reply: FastifyReply): boolean {
-    if (this.#origins.size === 0 || !API_PATH.test(raw.url ?? "")) return false;
+  allow(request: FastifyRequest, reply: FastifyReply): boolean {
+    if (this.#origins.size === 0 || !API_PATH.test(request.raw.url ?? "")) return false;
+    const { headers, method } = request;
     const any = this.#origins.has("*");
     if (!any) reply.header("vary", "origin");
     const { origin } = headers;

@@ -2,16 +2,14 @@ import type { FastifyError } from "fastify";
 import { OutOfTimeError } from "../dataset/engine.ts";
 import { OutcomeUnknownError } from "./billing.ts";
 import { DeadlineError } from "./deadline.ts";
-import { bodyTooLarge, unsupportedMediaType } from "./incoming.ts";
+import { unsupportedMediaType } from "./incoming.ts";
 import { invalid, Problem, VanishedError } from "./problem.ts";
 
 /** What a failure anywhere in a request is to the client (docs/contract.md, Errors). */
 export function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   const { code, statusCode } = (typeof error === "object" && error !== null ? error : {}) as Partial<FastifyError>;
-  if (code === "FST_ERR_CTP_BODY_TOO_LARGE") return bodyTooLarge();
   if (code === "FST_ERR_CTP_INVALID_MEDIA_TYPE") return unsupportedMediaType();
-  if (code === "FST_ERR_CTP_INVALID_CONTENT_LENGTH") return invalid("the body is not as long as its Content-Length");
   if (typeof statusCode === "number" && statusCode >= 400 && statusCode < 500) {
     return invalid("the body cannot be read");
   }

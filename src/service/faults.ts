@@ -56,6 +56,10 @@ export class FaultPlan {
     this.#left = faults.map((fault) => fault.times);
   }
 
+  get isEmpty(): boolean {
+    return this.#faults.length === 0;
+  }
+
   strike(call: CallName): FaultAction | undefined {
     for (const [index, fault] of this.#faults.entries()) {
       if (fault.call !== "all" && fault.call !== call) continue;

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import type { IncomingHttpHeaders } from "node:http";
+import type { IncomingHttpHeaders, IncomingMessage } from "node:http";
 import type { FastifyRequest } from "fastify";
 import { MAX_BODY_BYTES } from "../contract/records.ts";
 import type { HoldRequest } from "./ledger/ledger.ts";
@@ -40,6 +40,42 @@ export function checkBodyHeaders(headers: IncomingHttpHeaders): void {
     throw new Problem(415, ["send the body without a Content-Encoding"], { "accept-encoding": "identity" });
   }
 }
+
+/**
+ * Reads a body: what has come by now, which mostly is all of it, and then what is still to come.
+ * @param done told its bytes, or why there are none: a Problem (413, 422), or what ended the connection
+ */
+export function readBody(payload: IncomingMessage, done: (error: Error | null, body?: Buffer) => void): void {
+  const said = Number(payload.headers["content-length"]);
+  if (said > MAX_BODY_BYTES) {
+    done(bodyTooLarge());
+    return;
+  }
+  const chunks: Buffer[] = [];
+  let size = 0;
+  const finish = (error: Error | null): void => {
+    payload.off("data", take).off("end", end).off("error", fail);
+    // What still comes is read past, as far as the answer lets it come.
+    if (error !== null) payload.resume();
+    done(error, error === null ? Buffer.concat(chunks, size) : undefined);
+  };
+  const take = (chunk: Buffer): void => {
+    chunks.push(chunk);
+    size += chunk.length;
+    if (size > MAX_BODY_BYTES) finish(bodyTooLarge());
+  };
+  const end = (): void => finish(said >= 0 && size !== said ? notAsLong() : null);
+  const fail = (error: Error): void => finish(Object.assign(error, { statusCode: 400 }));
+  const come = payload.read() as Buffer | null;
+  if (payload.complete && come?.length === said) {
+    done(null, come);
+    return;
+  }
+  payload.on("data", take).on("end", end).on("error", fail);
+  if (come !== null) take(come);
+}
+
+const notAsLong = (): Problem => invalid("the body is not as long as its Content-Length");
 
 /** The bytes of a body that was sent as JSON in UTF-8. Throws a 415 Problem. */
 export function jsonBody({ body, headers }: FastifyRequest): Uint8Array {

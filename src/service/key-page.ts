@@ -18,7 +18,7 @@ export function addKeyPage(app: FastifyInstance, admission: Admission, store: St
       await admission.admit(request);
       const { rate } = request.call;
       if (rate === undefined) throw new Error("a key was let in without its limits");
-      return send(request, reply, rate, await answer(request, store));
+      await send(request, reply, rate, await answer(request, store));
     },
   });
 }

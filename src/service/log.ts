@@ -27,8 +27,7 @@ export async function openLog(out: { write(text: string): unknown }): Promise<Se
       const { call } = request;
       logger.info({
         method: request.method,
-        // The pattern of the route, not what was asked for.
-        route: request.is404 ? null : (request.routeOptions.url ?? null),
+        route: call.route,
         status,
         ms: Math.round(ms * 10) / 10,
         request_id: call.requestId,

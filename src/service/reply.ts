@@ -1,7 +1,7 @@
 import type { ServerResponse } from "node:http";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { type Answer, standardHeaders } from "./call.ts";
-import { encodeBody } from "./compression.ts";
+import { type Encoded, encodeBody } from "./compression.ts";
 import type { RateState } from "./limits.ts";
 
 /** What every answer needs to know of the service. */
@@ -23,41 +23,45 @@ declare module "fastify" {
 /** The most bytes of a body that are read past after it was refused; the request's timeout holds all the same. */
 const MAX_SKIPPED_BYTES = 64 * 1_024 * 1_024;
 
-/** Sends an answer in the envelope, or loses it where a fault says so. */
-export async function send(
+/** Sends an answer in the envelope, or loses it where a fault says so. @returns a promise where a large body is packed first */
+export function send(
   request: FastifyRequest,
   reply: FastifyReply,
   rate: RateState,
   answer: Answer,
-): Promise<FastifyReply> {
+): Promise<void> | undefined {
+  const encoded = encodeBody(request.headers["accept-encoding"], answer.body);
+  if (encoded instanceof Promise) return encoded.then((packed) => sendEncoded(request, reply, rate, answer, packed));
+  sendEncoded(request, reply, rate, answer, encoded);
+  return undefined;
+}
+
+function sendEncoded(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  rate: RateState,
+  answer: Answer,
+  { body, headers }: Encoded,
+): void {
   const { call, server } = request;
-  const encoding = encodeBody(request.headers["accept-encoding"], answer.body);
-  const encoded = encoding instanceof Promise ? await encoding : encoding;
-  const headers = Object.assign(standardHeaders(call.requestId, rate), answer.headers, encoded.headers);
-  const varied = reply.getHeader("vary");
-  if (varied !== undefined && headers.vary !== undefined) headers.vary = `${varied}, ${headers.vary}`;
-  if (server.lifecycle.draining || isCutOff(request, reply, answer.status)) headers.connection = "close";
+  const { lifecycle } = server;
+  const varied = headers.vary === undefined ? undefined : reply.getHeader("vary");
+  reply.headers(standardHeaders(call.requestId, rate)).headers(answer.headers).headers(headers);
+  if (varied !== undefined) reply.header("vary", `${varied}, ${headers.vary}`);
+  if (lifecycle.draining || isCutOff(request, reply, answer.status)) reply.header("connection", "close");
   // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
-  headers["content-length"] = String(Buffer.byteLength(encoded.body));
-  server.lifecycle.observe?.(request, answer, headers);
+  reply.header("content-length", String(Buffer.byteLength(body)));
+  lifecycle.observe?.(request, answer, reply.getHeaders() as Record<string, string>);
   call.isAnswered = true;
-  if (call.isClosed) server.lifecycle.report?.(request, reply);
+  if (call.isClosed) lifecycle.report?.(request, reply);
   if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
+    const sent = reply.getHeaders() as Record<string, string>;
     reply.hijack();
-    lose(
-      reply.raw,
-      answer.status,
-      headers,
-      Buffer.from(encoded.body),
-      call.fault.kind === "cut" ? call.fault.bytes : 0,
-    );
-    return reply;
+    lose(reply.raw, answer.status, sent, Buffer.from(body), call.fault.kind === "cut" ? call.fault.bytes : 0);
+    return;
   }
-  return reply
-    .code(answer.status)
-    .headers(headers)
-    .send(request.method === "HEAD" ? "" : encoded.body);
+  reply.code(answer.status).send(request.method === "HEAD" ? "" : body);
 }
 
 const asksToClose = ({ headers }: FastifyRequest): boolean => /\bclose\b/i.test(headers.connection ?? "");

@@ -1,15 +1,9 @@
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { envelopeJson, listOf } from "../contract/envelope.ts";
 import type { CanonicalFilters } from "../contract/filters.ts";
-import { creditsToNumber, ZERO } from "../contract/money.ts";
-import {
-  type AccountResult,
-  COSTED_CALLS,
-  COUNT_CACHE_SECONDS,
-  IDEMPOTENCY_SECONDS,
-  PER_PAGE_MAX,
-} from "../contract/records.ts";
+import { ZERO } from "../contract/money.ts";
 import type { RecordPage } from "../dataset/engine.ts";
+import { accountJson } from "./account.ts";
 import type { Admission } from "./admission.ts";
 import { type Bought, type Purchase, purchase } from "./billing.ts";
 import type { Answer } from "./call.ts";
@@ -18,7 +12,7 @@ import { onOneVersion, type ServedDataset } from "./datasets.ts";
 import { facetsOf } from "./facets.ts";
 import type { CallName } from "./faults.ts";
 import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
-import type { KeyMode, Plan, Store, StoredKey } from "./ledger/ledger.ts";
+import type { KeyMode, Store, StoredKey } from "./ledger/ledger.ts";
 import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters, magicProblem } from "./magic.ts";
 import type { Timeouts } from "./options.ts";
 import { invalid, Problem } from "./problem.ts";
@@ -59,6 +53,8 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
   "/facets": { name: "facets", method: "POST" },
 };
 
+const NONE = {};
+
 type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
 const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, search, enrich, employees, facets };
 
@@ -79,37 +75,10 @@ export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
 async function account(request: FastifyRequest, { dataset, maxDepth, store }: RouteOptions): Promise<Answer> {
   refuseQuery(queryOf(request));
   const { account, key } = admitted(request);
-  const [money, { engine }] = await Promise.all([store.balance(key.accountId, key.mode), dataset(key.mode)]);
-  const { costs, name, perDay, perMinute } = account.plan;
-  const result: AccountResult = {
-    account: { id: account.id, name: account.name },
-    key: { id: key.id, name: key.name, mode: key.mode, prefix: key.prefix },
-    plan: { name },
-    credits: {
-      remaining: creditsToNumber(money.balance),
-      held: creditsToNumber(money.held),
-      used_today: creditsToNumber(money.usedToday),
-    },
-    rate_limits: { per_minute: perMinute, per_day: perDay },
-    costs: costsToNumbers(costs),
-    limits: {
-      ...{ per_page_max: PER_PAGE_MAX, max_depth: maxDepth ?? null },
-      ...{ count_cache_seconds: COUNT_CACHE_SECONDS, idempotency_seconds: IDEMPOTENCY_SECONDS },
-    },
-    dataset: engine.info(),
-  };
-  return { status: 200, headers: {}, body: envelopeJson(JSON.stringify(result), ZERO, money.balance) };
-}
-
-const toldCosts = new WeakMap<Plan["costs"], AccountResult["costs"]>();
-
-/** The prices of a plan as numbers, made once a plan. */
-function costsToNumbers(costs: Plan["costs"]): AccountResult["costs"] {
-  const known = toldCosts.get(costs);
-  if (known !== undefined) return known;
-  const numbers = Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(costs[call])]));
-  toldCosts.set(costs, numbers as AccountResult["costs"]);
-  return numbers as AccountResult["costs"];
+  const { engine } = await dataset(key.mode);
+  const money = await store.balance(key.accountId, key.mode);
+  const result = accountJson(account, key, money, engine.info(), maxDepth);
+  return { status: 200, headers: NONE, body: envelopeJson(result, ZERO, money.balance) };
 }
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {

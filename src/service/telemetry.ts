@@ -97,19 +97,16 @@ const steps =
     }
   };
 
-/** The pattern of the route, not what was asked for. */
-const routeOf = (request: FastifyRequest): string | undefined => (request.is404 ? undefined : request.routeOptions.url);
-
 function endCall(span: Span, request: FastifyRequest, status: number, failed: number): void {
   const { call, method } = request;
-  const route = routeOf(request);
-  span.updateName(route === undefined ? method : `${method} ${route}`);
+  const { route } = call;
+  span.updateName(route === null ? method : `${method} ${route}`);
   span.setAttributes({
     "http.request.method": method,
     "http.response.status_code": status,
     "headcount.request_id": call.requestId,
     "headcount.credits": creditsToNumber(call.charged),
-    ...(route === undefined ? {} : { "http.route": route }),
+    ...(route === null ? {} : { "http.route": route }),
     ...(call.key === undefined ? {} : { "headcount.key_id": call.key.id }),
   });
   if (status >= 500 || status === CLIENT_GONE) span.setStatus({ code: failed });
@@ -132,9 +129,9 @@ function instruments(meter: Meter): (request: FastifyRequest, status: number, ms
   });
   return (request, status, ms) => {
     const { call, method } = request;
-    const route = routeOf(request);
+    const { route } = call;
     const labels: Attributes = { "http.request.method": method, "http.response.status_code": status };
-    duration.record(ms / 1_000, route === undefined ? labels : { ...labels, "http.route": route });
+    duration.record(ms / 1_000, route === null ? labels : { ...labels, "http.route": route });
     if (call.charged === ZERO) return;
     const credits = creditsToNumber(call.charged);
     charged.add(credits, { call: call.name ?? "other", mode: call.key?.mode ?? "live" });

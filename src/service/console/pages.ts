@@ -62,7 +62,7 @@ export async function buyPage(order: PageOrder, options: PageOptions): Promise<S
       };
     });
   return await purchase(options.store, {
-    call: newCall(idempotencyKey, options.monotonic()),
+    call: newCall(idempotencyKey, options.monotonic(), null),
     key,
     account,
     costed: "person_search",

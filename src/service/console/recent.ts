@@ -30,10 +30,10 @@ export class RecentRequests {
     this.#now = now;
   }
 
-  add({ call, is404, method, routeOptions }: FastifyRequest, status: number, ms: number): void {
-    const route = is404 ? null : (routeOptions.url ?? null);
+  add({ call, method }: FastifyRequest, status: number, ms: number): void {
+    const { route } = call;
     // The console's own calls would drown the others: it asks once a second.
-    if (route?.startsWith("/console") === true) return;
+    if (call.name === undefined && route?.startsWith("/console") === true) return;
     this.#ring[this.#next] = {
       at: this.#now(),
       method,

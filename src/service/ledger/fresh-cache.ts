@@ -1,6 +1,6 @@
-/** What a ledger remembers of its reads. */
+/** What a ledger remembers of its reads; never that something is not there (undefined). */
 export interface Remembered<Value> {
-  get(key: string, load: () => Promise<Value | undefined>): Promise<Value | undefined>;
+  get(key: string, load: () => Promise<Value>): Promise<Value>;
   drop(): void;
 }
 
@@ -33,7 +33,7 @@ export class FreshCache<T> implements Remembered<T> {
     this.#isOutage = options.isOutage;
   }
 
-  async get(key: string, load: () => Promise<T | undefined>): Promise<T | undefined> {
+  async get(key: string, load: () => Promise<T>): Promise<T> {
     const known = this.#entries.get(key);
     // The age counts from before the read: what was true then may have changed while the answer was on its way.
     const startedAt = this.#now();

@@ -50,8 +50,8 @@ export interface LedgerStoreOptions {
 /** The ledger on any database: keeps what only this process knows, and leaves money to `decide`. */
 export class LedgerStore extends Administrator implements Store {
   readonly #heartbeatMs: number;
-  readonly #keys: Remembered<StoredKey>;
-  readonly #accounts: Remembered<Account>;
+  readonly #keys: Remembered<StoredKey | undefined>;
+  readonly #accounts: Remembered<Account | undefined>;
   readonly #balances: Remembered<Balance>;
   readonly #moneys: Remembered<Pick<Balance, "balance" | "held">>;
   /** Whose the holds of this process are that wait for their settlement. */
@@ -83,7 +83,7 @@ export class LedgerStore extends Administrator implements Store {
     this.#moneys = current();
   }
 
-  async findKey(hash: string): Promise<StoredKey | undefined> {
+  findKey(hash: string): Promise<StoredKey | undefined> {
     return this.#keys.get(hash, async () => {
       const [row] = await this.database.read(`${KEY_COLUMNS} WHERE k.hash = $1 AND k.revoked_at IS NULL`, hash);
       const key = row === undefined ? undefined : storedKey(row);
@@ -91,37 +91,32 @@ export class LedgerStore extends Administrator implements Store {
     });
   }
 
-  async account(accountId: string): Promise<Account | undefined> {
+  account(accountId: string): Promise<Account | undefined> {
     return this.#accounts.get(accountId, async () => {
       const [row] = await this.database.read(`${ACCOUNT_COLUMNS} WHERE a.id = $1`, accountId);
       return row === undefined ? undefined : storedAccount(row);
     });
   }
 
-  async balance(accountId: string, mode: KeyMode): Promise<Balance> {
+  balance(accountId: string, mode: KeyMode): Promise<Balance> {
     const day = utcDay(this.now());
-    const balance = await this.#balances.get(`${mode} ${day} ${accountId}`, async () => {
+    return this.#balances.get(`${mode} ${day} ${accountId}`, async () => {
       const used = `, CAST((SELECT COALESCE(SUM(u.charged), 0) FROM usage u
         WHERE u.account_id = b.account_id AND u.mode = b.mode AND u.day = $3) AS bigint) AS used`;
       const row = await this.#row(used, accountId, mode, day);
-      return row && { ...moneyOf(row), usedToday: credits(row.used as bigint) };
+      return { ...moneyOf(row), usedToday: credits(row.used as bigint) };
     });
-    if (balance === undefined) throw new UnknownAccountError(accountId);
-    return balance;
   }
 
-  async money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">> {
-    const money = await this.#moneys.get(`${mode} ${accountId}`, async () => {
-      const row = await this.#row("", accountId, mode);
-      return row && moneyOf(row);
-    });
-    if (money === undefined) throw new UnknownAccountError(accountId);
-    return money;
+  money(accountId: string, mode: KeyMode): Promise<Pick<Balance, "balance" | "held">> {
+    return this.#moneys.get(`${mode} ${accountId}`, async () => moneyOf(await this.#row("", accountId, mode)));
   }
 
-  async #row(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]): Promise<Row | undefined> {
+  async #row(more: string, accountId: string, mode: KeyMode, ...values: readonly string[]): Promise<Row> {
     const sql = `SELECT b.account_id, b.mode, b.balance, b.held${more} FROM balances b WHERE b.account_id = $1 AND b.mode = $2`;
-    return (await this.database.read(sql, accountId, mode, ...values))[0];
+    const [row] = await this.database.read(sql, accountId, mode, ...values);
+    if (row === undefined) throw new UnknownAccountError(accountId);
+    return row;
   }
 
   async hold(request: HoldRequest): Promise<HoldOutcome> {

@@ -425,7 +425,7 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
 
 describe("a cache of keys", () => {
   it("forgets what was revoked while it was being read", async () => {
-    const cache = new FreshCache<string>({
+    const cache = new FreshCache<string | undefined>({
       freshMs: 10_000,
       staleMs: 60_000,
       now: () => 0,

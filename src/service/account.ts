@@ -1,0 +1,72 @@
+import { creditsToNumber, formatCredits } from "../contract/money.ts";
+import {
+  type AccountResult,
+  COSTED_CALLS,
+  COUNT_CACHE_SECONDS,
+  IDEMPOTENCY_SECONDS,
+  type CostedCall,
+  PER_PAGE_MAX,
+} from "../contract/records.ts";
+import type { DatasetInfo } from "../dataset/engine.ts";
+import type { Account, Balance, StoredKey } from "./ledger/ledger.ts";
+
+/** What of an account's page only an administrator changes, as JSON text before and after what calls change. */
+interface Lasting {
+  readonly account: Account;
+  readonly maxDepth: number | undefined;
+  readonly before: string;
+  readonly after: string;
+}
+
+/** By the key as the ledger remembers it: after any commit it is another object. */
+const lasting = new WeakMap<StoredKey, Lasting>();
+
+/** The `result` of `GET /v1/account` as JSON text, with the members of {@link AccountResult}. */
+export function accountJson(
+  account: Account,
+  key: StoredKey,
+  { balance, held, usedToday }: Balance,
+  dataset: DatasetInfo,
+  maxDepth: number | undefined,
+): string {
+  let text = lasting.get(key);
+  if (text?.account !== account || text.maxDepth !== maxDepth) {
+    text = lastingText(account, key, maxDepth);
+    lasting.set(key, text);
+  }
+  const credits = `{"remaining":${formatCredits(balance)},"held":${formatCredits(held)},"used_today":${formatCredits(usedToday)}}`;
+  const { companies, people, version } = dataset;
+  return `${text.before},"credits":${credits},${text.after},"dataset":{"version":"${version}","people":${people},"companies":${companies}}}`;
+}
+
+function lastingText(account: Account, key: StoredKey, maxDepth: number | undefined): Lasting {
+  const { costs, name, perDay, perMinute } = account.plan;
+  const before: Pick<AccountResult, "account" | "key" | "plan"> = {
+    account: { id: account.id, name: account.name },
+    key: { id: key.id, name: key.name, mode: key.mode, prefix: key.prefix },
+    plan: { name },
+  };
+  const after: Pick<AccountResult, "rate_limits" | "costs" | "limits"> = {
+    rate_limits: { per_minute: perMinute, per_day: perDay },
+    costs: Object.fromEntries(COSTED_CALLS.map((call) => [call, creditsToNumber(costs[call])])) as Record<
+      CostedCall,
+      number
+    >,
+    limits: { per_page_max: PER_PAGE_MAX, max_depth: maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS, idempotency_seconds: IDEMPOTENCY_SECONDS },
+  };
+  return {
+    account,
+    maxDepth,
+    before: latin1Json(before).slice(0, -1),
+    after: latin1Json(after).slice(1, -1),
+  };
+}
+
+/** JSON in characters that V8 keeps in one byte each: a single one beyond them makes an answer twice as dear to send. */
+function latin1Json(value: unknown): string {
+  const escaped = JSON.stringify(value).replace(
+    /[\u0100-\uffff]/g,
+    (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, "0")}`,
+  );
+  return Buffer.from(escaped, "latin1").toString("latin1");
+}
