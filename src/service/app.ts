@@ -198,9 +198,9 @@ export class App {
     reply.raw.writeContinue();
   }
 
-  async #enter(request: FastifyRequest): Promise<void> {
-    await this.#parts.admission.admit(request);
-    if (this.#isDisturbed) await this.#disturb(request.call);
+  #enter(request: FastifyRequest): Promise<void> {
+    const entered = this.#parts.admission.admit(request);
+    return this.#isDisturbed ? entered.then(() => this.#disturb(request.call)) : entered;
   }
 
   /** Latency and faults, where somebody asked for them. */

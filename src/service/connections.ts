@@ -10,6 +10,13 @@ interface Holder {
   readonly idle: Set<Socket>;
 }
 
+/** What a connection is at. */
+interface Use {
+  holder: Holder | undefined;
+  /** Requests that wait for their answer: a client may send several without waiting. */
+  requests: number;
+}
+
 /**
  * Where all are taken, of the addresses that have connections without a request the one that holds most gives up its longest idle. Whoever holds
  * more than that one gets none: the new connection is closed. A call at work is never cut.
@@ -17,9 +24,7 @@ interface Holder {
 export class Connections {
   readonly #most: number;
   readonly #holders = new Map<string, Holder>();
-  readonly #holderOf = new WeakMap<Socket, Holder>();
-  /** Requests that wait for their answer: a client may send several without waiting. */
-  readonly #requests = new WeakMap<Socket, number>();
+  readonly #uses = new WeakMap<Socket, Use>();
   #open = 0;
 
   constructor(most: number) {
@@ -33,14 +38,23 @@ export class Connections {
   }
 
   begin(socket: Socket): void {
-    this.#holderOf.get(socket)?.idle.delete(socket);
-    this.#requests.set(socket, (this.#requests.get(socket) ?? 0) + 1);
+    const use = this.#useOf(socket);
+    if (use.requests === 0) use.holder?.idle.delete(socket);
+    use.requests += 1;
   }
 
   end(socket: Socket): void {
-    const left = (this.#requests.get(socket) ?? 1) - 1;
-    this.#requests.set(socket, left);
-    if (left === 0 && !socket.destroyed) this.#holderOf.get(socket)?.idle.add(socket);
+    const use = this.#useOf(socket);
+    use.requests -= 1;
+    if (use.requests === 0 && !socket.destroyed) use.holder?.idle.add(socket);
+  }
+
+  #useOf(socket: Socket): Use {
+    const known = this.#uses.get(socket);
+    if (known !== undefined) return known;
+    const use = { holder: undefined, requests: 0 };
+    this.#uses.set(socket, use);
+    return use;
   }
 
   #add(socket: Socket): void {
@@ -60,7 +74,7 @@ export class Connections {
   #rest(socket: Socket): void {
     const holder = this.#holders.get(networkOf(socket));
     if (holder === undefined || socket.destroyed) return;
-    this.#holderOf.set(socket, holder);
+    this.#useOf(socket).holder = holder;
     holder.idle.add(socket);
     socket.once("close", () => holder.idle.delete(socket));
   }

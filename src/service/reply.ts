@@ -51,14 +51,16 @@ function sendEncoded(
   if (lifecycle.draining || isCutOff(request, reply, answer.status)) reply.header("connection", "close");
   // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
-  reply.header("content-length", String(Buffer.byteLength(body)));
+  // Without its body Fastify cannot tell how long it is.
+  if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
   lifecycle.observe?.(request, answer, reply.getHeaders() as Record<string, string>);
   call.isAnswered = true;
   if (call.isClosed) lifecycle.report?.(request, reply);
   if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
-    const sent = reply.getHeaders() as Record<string, string>;
+    const bytes = Buffer.from(body);
+    const sent = { ...reply.getHeaders(), "content-length": bytes.length } as Record<string, string | number>;
     reply.hijack();
-    lose(reply.raw, answer.status, sent, Buffer.from(body), call.fault.kind === "cut" ? call.fault.bytes : 0);
+    lose(reply.raw, answer.status, sent, bytes, call.fault.kind === "cut" ? call.fault.bytes : 0);
     return;
   }
   reply.code(answer.status).send(request.method === "HEAD" ? "" : body);
@@ -77,7 +79,13 @@ const isCutOff = (request: FastifyRequest, reply: FastifyReply, status: number):
     !(Number(request.headers["content-length"] ?? Number.NaN) <= MAX_SKIPPED_BYTES));
 
 /** Sends the first bytes of the body, if any, and cuts the connection. */
-function lose(raw: ServerResponse, status: number, headers: Record<string, string>, body: Buffer, bytes: number): void {
+function lose(
+  raw: ServerResponse,
+  status: number,
+  headers: Record<string, string | number>,
+  body: Buffer,
+  bytes: number,
+): void {
   if (bytes === 0) {
     raw.destroy();
     return;
