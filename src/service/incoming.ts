@@ -78,7 +78,7 @@ export function readBody(payload: IncomingMessage, done: (error: Error | null, b
 const notAsLong = (): Problem => invalid("the body is not as long as its Content-Length");
 
 /** The bytes of a body that was sent as JSON in UTF-8. Throws a 415 Problem. */
-export function jsonBody({ body, headers }: FastifyRequest): Uint8Array {
+export function jsonBody({ body, headers }: FastifyRequest): Buffer {
   checkBodyHeaders(headers);
   return Buffer.isBuffer(body) ? body : Buffer.alloc(0);
 }

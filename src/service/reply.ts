@@ -46,14 +46,15 @@ function sendEncoded(
   const { call, server } = request;
   const { lifecycle } = server;
   const varied = headers.vary === undefined ? undefined : reply.getHeader("vary");
-  reply.headers(standardHeaders(call.requestId, rate)).headers(answer.headers).headers(headers);
+  const standard = standardHeaders(call.requestId, rate);
+  reply.headers(standard).headers(answer.headers).headers(headers);
   if (varied !== undefined) reply.header("vary", `${varied}, ${headers.vary}`);
   if (lifecycle.draining || isCutOff(request, reply, answer.status)) reply.header("connection", "close");
   // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
   // Without its body Fastify cannot tell how long it is.
   if (request.method === "HEAD") reply.header("content-length", String(Buffer.byteLength(body)));
-  lifecycle.observe?.(request, answer, reply.getHeaders() as Record<string, string>);
+  lifecycle.observe?.(request, answer, { ...standard, ...answer.headers, ...headers });
   call.isAnswered = true;
   if (call.isClosed) lifecycle.report?.(request, reply);
   if (call.fault?.kind === "drop" || call.fault?.kind === "cut") {
