@@ -55,8 +55,6 @@ export function readBody(payload: IncomingMessage, done: (error: Error | null, b
   let size = 0;
   const finish = (error: Error | null): void => {
     payload.off("data", take).off("end", end).off("error", fail);
-    // What still comes is read past, as far as the answer lets it come.
-    if (error !== null) payload.resume();
     done(error, error === null ? Buffer.concat(chunks, size) : undefined);
   };
   const take = (chunk: Buffer): void => {

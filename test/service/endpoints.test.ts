@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
 import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/contract/records.ts";
+import { createKey } from "../../src/service/data-folder.ts";
+import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
 
@@ -40,6 +42,23 @@ describe("GET /v1/account", () => {
     expect(headers.get("x-request-id")).toMatch(/^[\w-]{36}$/);
     expect(headers.get("cache-control")).toBe("no-store");
     expect(headers.get("x-content-type-options")).toBe("nosniff");
+  });
+
+  test("tells names of any script, and what was changed since the last call", async () => {
+    const { store } = service;
+    const name = 'Zoë "x" \\ 数据 🐘';
+    const { key } = await createKey(store, { name, mode: "live", now: Date.now });
+    const before = await service.call("/v1/account", { key });
+    expect(before.json.result.key).toMatchObject({ name, prefix: expect.stringContaining("…") });
+    await store.setPlan("default", { ...STANDARD_PLAN, name: "wide", perMinute: 601 });
+    const after = await service.call("/v1/account", { key });
+    await store.setPlan("default", STANDARD_PLAN);
+    expect(after.json.result).toEqual({
+      ...before.json.result,
+      plan: { name: "wide" },
+      rate_limits: { per_minute: 601, per_day: 100_000 },
+    });
+    expect((await service.call("/v1/account")).json.result.key.name).toBe("live");
   });
 
   test("does not repeat the secret of the key", async () => {

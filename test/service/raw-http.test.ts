@@ -40,6 +40,11 @@ const MALFORMED: readonly (readonly [string, number, () => string])[] = [
   ["Content-Length with a sign", 400, () => post("Content-Length: +14\r\n", FILTERS)],
   ["hexadecimal Content-Length", 400, () => post("Content-Length: 0xe\r\n", FILTERS)],
   ["huge Content-Length", 400, () => post("Content-Length: 99999999999999999999999\r\n", FILTERS)],
+  [
+    "chunked body of 2 MiB",
+    413,
+    () => post("Transfer-Encoding: chunked\r\n", `200000\r\n${" ".repeat(0x200000)}\r\n0\r\n\r\n`),
+  ],
   ["Content-Length of 1 TB", 413, () => post("Content-Length: 1000000000000\r\n", FILTERS)],
   ["Transfer-Encoding not ending in chunked", 400, () => post("Transfer-Encoding: chunked, identity\r\n", FILTERS)],
   [

@@ -47,6 +47,34 @@ describe("credits are fixed point", () => {
     );
   });
 
+  test("every amount of a ledger is written to its last millionth", () => {
+    const edges = [
+      0n,
+      1n,
+      999_999n,
+      1_000_000n,
+      2n ** 53n,
+      10n ** 18n,
+      9_007_199_254_000_000n,
+      9_000_000_000_000_001n,
+      2n ** 63n - 1n,
+    ];
+    const amount = fc.oneof(
+      fc.bigInt({ min: -(2n ** 63n), max: 2n ** 63n - 1n }),
+      fc.bigInt({ min: -9_000_000_000n, max: 9_000_000_000n }).map((whole) => whole * 1_000_000n),
+      fc.constantFrom(...edges.flatMap((edge) => [edge - 1n, edge, edge + 1n, -edge])),
+    );
+    fc.assert(
+      fc.property(amount, (micros) => {
+        const [, sign, whole = "", fraction = ""] =
+          /^(-?)(\d+)(?:\.(\d{1,6}))?$/.exec(formatCredits(credits(micros))) ?? [];
+        const read = BigInt(whole) * 1_000_000n + BigInt(fraction.padEnd(6, "0"));
+        expect(sign === "-" ? -read : read).toBe(micros);
+        expect(fraction.endsWith("0")).toBe(false);
+      }),
+    );
+  });
+
   test("ten rows at 0.1 cost exactly one credit", () => {
     expect(formatCredits(priceOf(10, credits(100_000n)))).toBe("1");
   });
