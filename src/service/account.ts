@@ -3,8 +3,8 @@ import {
   type AccountResult,
   COSTED_CALLS,
   COUNT_CACHE_SECONDS,
-  IDEMPOTENCY_SECONDS,
   type CostedCall,
+  IDEMPOTENCY_SECONDS,
   PER_PAGE_MAX,
 } from "../contract/records.ts";
 import type { DatasetInfo } from "../dataset/engine.ts";
@@ -52,7 +52,12 @@ function lastingText(account: Account, key: StoredKey, maxDepth: number | undefi
       CostedCall,
       number
     >,
-    limits: { per_page_max: PER_PAGE_MAX, max_depth: maxDepth ?? null, count_cache_seconds: COUNT_CACHE_SECONDS, idempotency_seconds: IDEMPOTENCY_SECONDS },
+    limits: {
+      per_page_max: PER_PAGE_MAX,
+      max_depth: maxDepth ?? null,
+      count_cache_seconds: COUNT_CACHE_SECONDS,
+      idempotency_seconds: IDEMPOTENCY_SECONDS,
+    },
   };
   return {
     account,

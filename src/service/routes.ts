@@ -53,8 +53,6 @@ export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; read
   "/facets": { name: "facets", method: "POST" },
 };
 
-const NONE = {};
-
 type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
 const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, search, enrich, employees, facets };
 
@@ -78,7 +76,7 @@ async function account(request: FastifyRequest, { dataset, maxDepth, store }: Ro
   const { engine } = await dataset(key.mode);
   const money = await store.balance(key.accountId, key.mode);
   const result = accountJson(account, key, money, engine.info(), maxDepth);
-  return { status: 200, headers: NONE, body: envelopeJson(result, ZERO, money.balance) };
+  return { status: 200, headers: {}, body: envelopeJson(result, ZERO, money.balance) };
 }
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
