@@ -36,7 +36,7 @@ export function accountJson(
   }
   const credits = `{"remaining":${formatCredits(balance)},"held":${formatCredits(held)},"used_today":${formatCredits(usedToday)}}`;
   const { companies, people, version } = dataset;
-  return `${text.before},"credits":${credits},${text.after},"dataset":{"version":"${version}","people":${people},"companies":${companies}}}`;
+  return `${text.before},"credits":${credits},${text.after},"dataset":{"version":${JSON.stringify(version)},"people":${people},"companies":${companies}}}`;
 }
 
 function lastingText(account: Account, key: StoredKey, maxDepth: number | undefined): Lasting {
