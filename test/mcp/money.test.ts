@@ -66,6 +66,8 @@ test("more than the cap is refused, and a restart changes nothing", async () => 
   const large = await quoted(first, 30);
   expect(large.data).toMatchObject({ allowed: false, why_not: expect.stringContaining("5 left") });
   expect(await first.call("buy", { quote_id: idOf(large) })).toMatchObject({ failed: true });
+  // Nobody is asked for what the budget refuses.
+  expect(first.questions).toEqual([]);
   expect(await spent()).toBe(0);
   expect((await first.call("buy", { quote_id: idOf(await quoted(first, 3)) })).failed).toBe(false);
   await first.close();

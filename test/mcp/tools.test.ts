@@ -89,13 +89,21 @@ test.each([
   ["describe_filters", { key: "tittle" }, /did you mean title\?/],
   ["quote", { kind: "people", filters: {} }, /no filter is given/],
   ["quote", { kind: "employees" }, /no company is given/],
-  ["quote", { kind: "everything" }, /kind/],
+  ["quote", { kind: "everything" }, /kind is one of people, employees, enrich, not "everything"/],
+  [
+    "quote",
+    { kind: "people", filter: {} },
+    /unknown argument: filter \(did you mean filters\?\); valid arguments: kind/,
+  ],
+  ["account", { key: "x" }, /unknown argument: key; the tool takes none/],
+  ["export_run", { run: "last", format: "pdf" }, /format is one of csv/],
   ["read_rows", { run: "last", limit: 51 }, /50/],
   ["read_rows", { run: "20200101-000000-000000" }, /there is no run/],
   ["enrich_company", {}, /exactly one way/],
   ["buy", { quote_id: "q_nope" }, /nothing was spent/],
 ])("%s %j is refused in words, and costs nothing", async (name, given, words) => {
-  const agent = rawAgent(u, ["--max-credits", "50"]);
+  mkdirSync(u.file("out"));
+  const agent = rawAgent(u, ["--max-credits", "50", "--out", "out"]);
   const reply = await agent.call(name, given);
   expect(reply.error ?? reply.result?.isError).toBeTruthy();
   expect(textOf(reply)).toMatch(words);
@@ -166,6 +174,23 @@ test("the resource of a run is read on, fifty rows at a time", async () => {
   expect(sizes).toEqual([50, 50, 20]);
   expect(new Set(ids).size).toBe(120);
   await expect(agent.client.readResource({ uri: `headcount://runs/${run}/from/x` })).rejects.toThrow("whole number");
+});
+
+test("a run that is not there is a resource that is not found, no fault of the server", async () => {
+  const agent = rawAgent(u, []);
+  for (const uri of ["headcount://runs/last", "headcount://runs/20200101-000000-000000/receipt"]) {
+    const { error } = await agent.send("resources/read", { uri });
+    expect(error).toMatchObject({ code: -32602, message: expect.stringContaining("there is no run"), data: { uri } });
+  }
+  await agent.end();
+});
+
+test("a test key has a budget of its own, and the resource tells that one", async () => {
+  u = user(service.url, service.testKey);
+  const agent = await start(["--max-credits", "5"]);
+  await bought(agent, { filters: { country: "france" }, profiles: 1 });
+  const { contents } = await agent.client.readResource({ uri: "headcount://budget" });
+  expect(JSON.parse((contents[0] as { text: string }).text)).toMatchObject({ spent: 1, left: 4 });
 });
 
 test("a count says how many are owned, at no more calls", async () => {

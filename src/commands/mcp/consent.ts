@@ -13,7 +13,7 @@ import { rowsToBuy } from "../../purchase/quote.ts";
 import { spokenTarget } from "../../runs/plan.ts";
 import type { HeldQuote } from "./quotes.ts";
 import { QUOTE_MS } from "./quotes.ts";
-import { leftOf, type World } from "./world.ts";
+import { leftOf, useOf, type World } from "./world.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
 
@@ -85,6 +85,7 @@ export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputR
         "consent_needed",
       );
     }
+    await requireRoom(held, world);
     return ask(held, asking);
   }
   if (question.quote !== held.id || !world.quotes.answers(held.id, question.question))
@@ -93,6 +94,19 @@ export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputR
   if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true) return undefined;
   world.quotes.drop(held.id);
   throw refusal("declined", "the quote is void: ask for another only if the person wants one", "declined");
+}
+
+/** Nobody is asked for what the budget would refuse. An unfinished run counts otherwise: its own requests are in it already. */
+async function requireRoom({ command, continues, isTest, quote }: HeldQuote, world: World): Promise<void> {
+  const use = await useOf(world, isTest);
+  if (use === undefined || world.budget === undefined || continues !== undefined || quote.credits <= use.left) return;
+  const { cap, name, per } = world.budget;
+  const [cost, left] = [creditsText(quote.credits), formatCreditsGrouped(use.left)];
+  throw refusal(
+    `it costs ${cost}, and the budget "${name}" has ${left} left (${per}): ${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
+    `a person may buy it: ${command}`,
+    "over_budget",
+  );
 }
 
 async function ask(held: HeldQuote, { sdk, codec, ctx, world }: Asking): Promise<InputRequiredResult> {

@@ -8,14 +8,16 @@ import type {
 } from "@modelcontextprotocol/server";
 import { filterFileSchema } from "../../contract/filter-schema.ts";
 import { echo, harmless, harmlessJson, whole } from "../../contract/text.ts";
-import { type CliError, usageError } from "../../errors.ts";
+import { CliError, EXIT, usageError } from "../../errors.ts";
 import { packageVersion } from "../../version.ts";
 import { failureOf } from "../failures.ts";
+import { withSession } from "../session.ts";
+import { argumentProblem } from "./arguments.ts";
 import { type QuestionCodec, questionCodec } from "./consent.ts";
 import { readRows } from "./rows.ts";
 import { ROWS_MOST, toolSchema } from "./schemas.ts";
 import { type Arguments, budgetText, resultOf, type Told, type Tool, toolsOf } from "./tools.ts";
-import { budgetDocument, storeOf, type World } from "./world.ts";
+import { budgetDocument, quietContext, storeOf, type World } from "./world.ts";
 
 export type Sdk = typeof import("@modelcontextprotocol/server");
 export type Validators = typeof import("@modelcontextprotocol/server/validators/ajv");
@@ -94,7 +96,15 @@ function addTool(tool: Tool, { sdk, server, codec, world, work, validator }: Par
       title: tool.title,
       description: tool.description,
       inputSchema: sdk.fromJsonSchema(input as JsonSchemaType, {
-        getValidator: () => validator.getValidator(checked as JsonSchemaType),
+        getValidator: () => {
+          const check = validator.getValidator(checked as JsonSchemaType);
+          return (data) => {
+            const problem = argumentProblem(data, checked);
+            return problem === undefined
+              ? (check(data) as never)
+              : { valid: false, data: undefined, errorMessage: problem };
+          };
+        },
       }),
       // What was bought is told whatever it looks like: the tests check the shape.
       outputSchema: sdk.fromJsonSchema(output as JsonSchemaType, {
@@ -129,6 +139,14 @@ function offsetOf(text: string): number {
   throw usageError(`an offset is a whole number, not "${echo(text)}"`, "headcount/next of a page names the next one");
 }
 
+/** Whether the key in use is a test key, by what it looks like: nobody is asked. Where there is no key, it is none. */
+const isTestKey = (world: World): Promise<boolean> =>
+  withSession(
+    quietContext(world, world.context.interrupted),
+    world.flags,
+    async ({ keyMode }) => keyMode === "test",
+  ).catch(() => false);
+
 function addResources(sdk: Sdk, server: McpServer, world: World): void {
   const of = (uri: URL, text: string, mimeType = JSON_TYPE) => ({ contents: [{ uri: uri.href, mimeType, text }] });
   const json = (value: unknown): string => harmlessJson(JSON.stringify(value));
@@ -139,12 +157,21 @@ function addResources(sdk: Sdk, server: McpServer, world: World): void {
     async (uri) => of(uri, json(filterFileSchema())),
   );
   server.registerResource("budget", "headcount://budget", { title: "The budget", mimeType: JSON_TYPE }, async (uri) =>
-    of(uri, json(await budgetDocument(world, false))),
+    of(uri, json(await budgetDocument(world, await isTestKey(world)))),
   );
-  const run = async (id: unknown) => storeOf(world).open(await storeOf(world).resolve(String(id)));
+  const run = async (uri: URL, id: unknown) => {
+    try {
+      return await storeOf(world).open(await storeOf(world).resolve(String(id)));
+    } catch (error) {
+      if (error instanceof CliError && error.exitCode === EXIT.usage) {
+        throw new sdk.ResourceNotFoundError(uri.href, harmless(error.message));
+      }
+      throw error;
+    }
+  };
   const rows = async (uri: URL, id: unknown, offset: number) => {
     const wanted = { fields: undefined, where: undefined, offset, limit: ROWS_MOST };
-    const opened = await run(id);
+    const opened = await run(uri, id);
     const { next, rows: found, total } = await readRows(opened, wanted, world.positions);
     const lines = found.map((row) => `${JSON.stringify(row)}\n`).join("");
     const on = next === undefined ? {} : { "headcount/next": `headcount://runs/${opened.id}/from/${next}` };
@@ -167,6 +194,6 @@ function addResources(sdk: Sdk, server: McpServer, world: World): void {
     "receipt",
     new sdk.ResourceTemplate("headcount://runs/{id}/receipt", { list: undefined }),
     { title: "The receipt of a run", mimeType: JSON_TYPE },
-    async (uri, { id }) => of(uri, json((await (await run(id)).receipt()) ?? null)),
+    async (uri, { id }) => of(uri, json((await (await run(uri, id)).receipt()) ?? null)),
   );
 }

@@ -64,7 +64,7 @@ const buy: Tool = {
     const asked = await consentTo(world.quotes.find(String(id)), asking);
     if (asked !== undefined) return asked;
     const found = purchaseDocument(await buyQuoted(world.quotes.take(String(id)), world, signalOf(asking)));
-    const what = `Run ${found.run} holds ${counted(found.profiles, "row")} for ${grouped(found.credits)} credits`;
+    const what = `Run ${found.run} holds ${counted(found.profiles, "row")} for ${counted(found.credits, "credit")}`;
     return {
       structured: found,
       sentence: `${what}; the budget has ${grouped(found.budget_left)} left. read_rows reads them.`,
@@ -135,7 +135,7 @@ async function enriched(held: HeldQuote, asking: Asking): Promise<Told> {
     const structured = { found: true, company: rows[0] ?? {}, run, credits: receipt.credits };
     return {
       structured: { ...structured, budget_left: creditsToNumber(left) },
-      sentence: `Found, for ${grouped(receipt.credits)} credits; its values are ${THIRD_PARTY}.`,
+      sentence: `Found, for ${counted(receipt.credits, "credit")}; its values are ${THIRD_PARTY}.`,
       run,
     };
   } catch (error) {
@@ -167,7 +167,7 @@ const quote: Tool = {
     "Price people of a segment (filters, profiles), employees of companies, or enrich of companies. Binds all of it for ten minutes and one buy. Free.",
   call: async (given, asking) => {
     const found = await quoteTool(given as unknown as QuoteArguments, asking.world, signalOf(asking));
-    const what = `${counted(found.profiles, "row")} for ${grouped(found.credits)} credits`;
+    const what = `${counted(found.profiles, "row")} for ${counted(found.credits, "credit")}`;
     return {
       structured: found,
       sentence: found.why_not === undefined ? `${what}.` : `${what}; not to be bought here: ${found.why_not}.`,
