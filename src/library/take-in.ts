@@ -155,13 +155,21 @@ function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
   });
 }
 
-const boughtRun = ({ plan, state }: RunReader): BoughtRun => ({
-  id: plan.id,
-  command: plan.command,
-  target: targetText(plan.target),
-  datasetVersion: plan.dataset_version,
-  output: plan.output,
-  createdAt: plan.created_at,
+/** The dataset that all of a run is of; null where it moved meanwhile: then what one page says may hold in neither. */
+function versionOf({ plan, state }: RunReader): string | null {
+  for (const { settled } of state.units.values()) {
+    if (settled?.version !== undefined && settled.version !== plan.dataset_version) return null;
+  }
+  return plan.dataset_version;
+}
+
+const boughtRun = (run: RunReader): BoughtRun => ({
+  id: run.plan.id,
+  command: run.plan.command,
+  target: targetText(run.plan.target),
+  datasetVersion: versionOf(run),
+  output: run.plan.output,
+  createdAt: run.plan.created_at,
   // Only where nothing more can come: an unfinished run is read again.
-  finishedAt: state.done === undefined ? null : state.lastAt,
+  finishedAt: run.state.done === undefined ? null : run.state.lastAt,
 });
