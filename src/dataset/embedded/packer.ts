@@ -35,7 +35,8 @@ export class Packer {
   readonly #threads: number;
   readonly #workers = new Map<Worker, Job | undefined>();
   readonly #waiting: Job[] = [];
-  #closed = false;
+  /** Why nothing is packed any more. */
+  #failure: Error | undefined;
 
   constructor(threads: number) {
     this.#threads = threads;
@@ -66,15 +67,16 @@ export class Packer {
   }
 
   async close(): Promise<void> {
-    this.#closed = true;
-    const workers = [...this.#workers.keys()];
     this.#fail(new Error("the packer is closed"));
-    await Promise.all(workers.map((worker) => worker.terminate()));
+    await Promise.all([...this.#workers.keys()].map((worker) => worker.terminate()));
   }
 
   #job(message: Job["message"]): Promise<Pieces> {
     return new Promise((resolve, reject) => {
-      if (this.#closed) reject(new Error("the packer is closed"));
+      if (this.#failure) {
+        reject(this.#failure);
+        return;
+      }
       this.#waiting.push({ message, resolve, reject });
       const idle = [...this.#workers].find(([, job]) => job === undefined)?.[0];
       if (idle) this.#next(idle);
@@ -101,7 +103,7 @@ export class Packer {
   }
 
   #fail(error: Error): void {
+    this.#failure ??= error;
     for (const job of [...this.#workers.values(), ...this.#waiting.splice(0)]) job?.reject(error);
-    this.#workers.clear();
   }
 }

@@ -1,0 +1,44 @@
+import { inflateRawSync } from "node:zlib";
+import { expect, test } from "vitest";
+import { type Pieces, packing } from "../../src/dataset/embedded/blocks.ts";
+import { Packer } from "../../src/dataset/embedded/packer.ts";
+
+const dictionary = Buffer.from("a block of which much is known before ".repeat(40));
+
+function blocks(count: number): { readonly texts: readonly string[]; readonly pieces: Pieces } {
+  const texts = Array.from({ length: count }, (_, index) => `block ${index}: ${"much is known ".repeat(index % 50)}`);
+  let length = 0;
+  const ends = texts.map((text) => (length += text.length));
+  return { texts, pieces: { bytes: new Uint8Array(Buffer.from(texts.join(""))), ends } };
+}
+
+async function packedBy(packer: Packer, pieces: Pieces, options = packing(dictionary)): Promise<string[]> {
+  const found: string[] = [];
+  for await (const { bytes, ends } of packer.pack(pieces, options)) {
+    for (const [index, end] of ends.entries()) {
+      const block = inflateRawSync(bytes.subarray(ends[index - 1] ?? 0, end), { dictionary });
+      found.push(block.toString());
+    }
+  }
+  return found;
+}
+
+test.each([0, 1, 127, 128, 1_000])("%i blocks come back in their order", async (count) => {
+  const packer = new Packer(2);
+  const { texts, pieces } = blocks(count);
+  expect(await packedBy(packer, pieces)).toEqual(texts);
+  // What the caller gave is still the caller's.
+  expect(Buffer.from(pieces.bytes).toString()).toBe(texts.join(""));
+  await packer.close();
+});
+
+test("what cannot be packed is an error, and the next blocks are packed; nothing is after the end", async () => {
+  const packer = new Packer(2);
+  const { texts, pieces } = blocks(1_000);
+  await expect(packedBy(packer, pieces, { level: 99 })).rejects.toThrow(/level/);
+  expect(await packedBy(packer, pieces)).toEqual(texts);
+  const under = expect(packedBy(packer, pieces)).rejects.toThrow("the packer is closed");
+  await packer.close();
+  await under;
+  await expect(packedBy(packer, pieces)).rejects.toThrow("the packer is closed");
+});
