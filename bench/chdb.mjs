@@ -1,8 +1,9 @@
 // One load into chDB, a ClickHouse in this process: `node bench/chdb.mjs load|bare FILE FOLDER`. Prints what it took as JSON. Apart, because
 // chDB has one folder for each process.
-import { mkdirSync, readdirSync, statSync, writeFileSync } from "node:fs";
+import { createWriteStream, mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
+import { pipeline } from "node:stream/promises";
 import { ROOT } from "./harness.mjs";
 
 const [mode, file, folder] = process.argv.slice(2);
@@ -22,10 +23,16 @@ const seconds = async (work) => {
   await work();
   return (performance.now() - from) / 1_000;
 };
-const bytesOf = (path) =>
-  readdirSync(path, { withFileTypes: true, recursive: true })
-    .filter((entry) => entry.isFile())
-    .reduce((sum, entry) => sum + statSync(join(entry.parentPath ?? entry.path, entry.name)).blocks * 512, 0);
+/** What a folder takes on the disk; what goes meanwhile is nothing. */
+function bytesOf(path) {
+  const info = statSync(path, { throwIfNoEntry: false });
+  if (!info?.isDirectory()) return (info?.blocks ?? 0) * 512;
+  try {
+    return readdirSync(path).reduce((sum, name) => sum + bytesOf(join(path, name)), 0);
+  } catch {
+    return 0;
+  }
+}
 const answer = mode === "bare" ? await bare() : await load();
 const cpu = process.cpuUsage();
 process.stdout.write(JSON.stringify({ ...answer, cpu: (cpu.user + cpu.system) / 1e6 }));
@@ -46,7 +53,7 @@ async function bare() {
 }
 
 async function load() {
-  readAsFiles();
+  takesFiles();
   let highest = 0;
   const look = setInterval(() => {
     highest = Math.max(highest, bytesOf(folder));
@@ -63,18 +70,19 @@ async function load() {
   return { seconds: took, people: report.people.taken, highest, left: bytesOf(join(folder, "chdb")) };
 }
 
-/** chDB's client makes one JavaScript text of all that is sent, which costs more than the insert; a server reads bytes from its socket. */
-function readAsFiles() {
+/** chDB's client makes JavaScript text of what is sent, which Parquet is not; a server takes the bytes from its socket. */
+function takesFiles() {
   const { insert } = client;
+  let sent = 0;
   client.insert = async (params) => {
-    if (params.format !== "TabSeparated") return insert.call(client, params);
-    const chunks = [];
-    for await (const chunk of params.values) chunks.push(chunk);
-    const path = join(folder, "lines.tsv");
-    writeFileSync(path, Buffer.concat(chunks));
+    if (params.format !== "Parquet") return insert.call(client, params);
+    // Two are sent beside each other.
+    const path = join(folder, `sent-${sent++}.parquet`);
+    await pipeline(params.values, createWriteStream(path));
     const columns = params.columns.join(", ");
-    const query = `INSERT INTO ${params.table} (${columns}) SELECT * FROM file('${path}', 'TabSeparated')`;
+    const query = `INSERT INTO ${params.table} (${columns}) SELECT ${columns} FROM file('${path}', 'Parquet')`;
     await client.command({ query, clickhouse_settings: params.clickhouse_settings });
+    rmSync(path);
     return { executed: true, query_id: "" };
   };
 }

@@ -149,7 +149,14 @@ describe.skipIf(!hasClickHouseServer)("loading into two shards", { timeout: 300_
     if (state === undefined) throw new Error("no load was begun");
     const scratch = join(datasetDir, "scratch");
     const build = { datasetDir, now: Date.now, sleep, resources: SMALL };
-    const read = { input: given.input, map: NO_MAP, scratch, suppression: NOBODY_SUPPRESSED, build };
+    const read = {
+      input: given.input,
+      map: NO_MAP,
+      scratch,
+      suppression: NOBODY_SUPPRESSED,
+      format: "TabSeparated" as const,
+      build,
+    };
     const reader = await PartReader.open(read);
     const loading = new LoadServers(servers, state.version);
     const load = new Load({ servers: loading, state, parts: await reader.plan(), reader, now: Date.now });

@@ -1,4 +1,3 @@
-import { createClient } from "@clickhouse/client";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from "../../src/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, slugOf } from "../../src/contract/normalise.ts";
@@ -10,8 +9,8 @@ import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { hasChdb, startChdb } from "../support/chdb.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
-import { tempFolder } from "../support/dataset.ts";
 import { seededRandom } from "../support/exactness.ts";
 import { randomFacet } from "../support/facets.ts";
 import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";
@@ -26,11 +25,7 @@ const PEOPLE = 3_000;
 const SEED = 7;
 const SETS = process.env.HEADCOUNT_LONG ? 500 : 120;
 
-type ChdbModule = { createChdbConnection(options: { path: string }): never };
-// A development dependency of half a gigabyte that only CI installs: named by a variable so that nothing else needs it.
-const chdbName = "chdb/connection";
-const chdb = await import(chdbName).then((module) => module as ChdbModule).catch(() => undefined);
-if (process.env.CI && chdb === undefined) throw new Error("CI must install chdb (npm install --no-save chdb)");
+if (process.env.CI && !hasChdb) throw new Error("CI must install chdb (npm install --no-save chdb)");
 if (process.env.CI && !hasClickHouseServer) throw new Error("CI must install clickhouse-server");
 
 const canonical = (filters: unknown): CanonicalFilters => {
@@ -187,19 +182,17 @@ function equalsEmbedded(name: string, engine: () => Engine, tight: () => Engine)
   });
 }
 
-describe.skipIf(chdb === undefined)("chDB, a modern ClickHouse", () => {
+describe.skipIf(!hasChdb)("chDB, a modern ClickHouse", () => {
   let engine: Engine;
   let tight: Engine;
   let servers: ClickHouseServers;
   beforeAll(async () => {
-    if (chdb === undefined) return;
-    const client = createClient({
-      connection: chdb.createChdbConnection({ path: await tempFolder("headcount-chdb-") }),
-    } as never);
-    servers = { clients: [client], topology: { database: "default", replicated: false }, dialect: MODERN };
+    servers = await startChdb();
     expect(plain(await loadFilesInto(servers, given))).toEqual(plain(given.report));
-    engine = await ClickHouseEngine.open({ client, topology: servers.topology, dialect: MODERN });
-    tight = await ClickHouseEngine.open({ client, topology: servers.topology, dialect: MODERN, segmentCacheBytes: 1 });
+    const [client] = servers.clients;
+    const { topology, dialect } = servers;
+    engine = await ClickHouseEngine.open({ client, topology, dialect });
+    tight = await ClickHouseEngine.open({ client, topology, dialect, segmentCacheBytes: 1 });
   });
   afterAll(() => engine?.close());
   equalsEmbedded(
@@ -310,6 +303,33 @@ describe.skipIf(!hasClickHouseServer)("a cluster of two shards (clickhouse-serve
     await lost?.start();
     await expect(engine.count(filters)).resolves.toBe(await embedded.count(filters));
     expect(await search()).toMatchObject({ status: 200, json: { credits_used: 5 } });
+    await service.close();
+  });
+
+  test("a shard that is killed while searches are answered: each is right and paid, or failed and free", async () => {
+    const lost = cluster.shards[1];
+    const service = await startTestService({ engine: await openClickHouse(cluster.url) });
+    const filters = { department: ["Sales", "Legal"] };
+    const whole = await embedded.people(canonical(filters), { offset: 0, limit: 30 });
+    const money = async () => Number((await service.store.money("default", "live")).balance) / 1_000_000;
+    const before = await money();
+    const replies: { page: number; status: number; records: unknown }[] = [];
+    let killed: Promise<void> | undefined;
+    const buyer = async (first: number): Promise<void> => {
+      for (const page of [first, first + 3, first]) {
+        const { status, json } = await service.call("/v1/person/search", { body: { filters, page, per_page: 5 } });
+        replies.push({ page, status, records: json.data });
+        if (replies.length === 3) killed = lost?.kill();
+      }
+    };
+    await Promise.all([1, 2, 3].map(buyer));
+    await killed;
+    const paid = replies.filter(({ status }) => status === 200);
+    for (const { page, records } of paid)
+      expect(records).toEqual(whole.records.slice(5 * (page - 1), 5 * page).map((record) => JSON.parse(record)));
+    expect(new Set(replies.map(({ status }) => status))).toEqual(new Set([200, 500]));
+    expect(before - (await money())).toBe(5 * paid.length);
+    await lost?.start();
     await service.close();
   });
 });

@@ -48,6 +48,9 @@ const odd = (people: readonly Person[]): object[] => [
   { id: "odd-4", network_url: "ftp://nowhere", headline: "x".repeat(100_001) },
   { id: "odd-5", name: "Bare", company_network_url: "acme", updated_at: "yesterday" },
   { id: "odd-6", name: "Whole", company_network_url: "elsewhere.example/c/bare-1" },
+  // Forms of which nothing is left, texts that JSON writes with escapes, letters of which databases make other lower ones.
+  { id: "odd-8", name: "\u00a0\u3000", headline: "\ufeff", company_name: "\u2003", city: "\u00a0x\u2003 y" },
+  { id: "odd-9", name: 'Say "hi"\u0001', title: "\u212aelvin İSTANBUL Straße", headline: "ΑΣ ß ς \u0345", city: "a:" },
   { id: "odd-7", company_name: "Only Named Ltd", name: "Ｆｕｌｌ Ｎａｍｅ" },
 ];
 

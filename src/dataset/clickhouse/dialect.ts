@@ -11,9 +11,17 @@ export interface Dialect {
   readonly parameters: boolean;
   readonly dictionaryColumns: boolean;
   readonly projections: boolean;
+  /** How rows are sent: as columns, packed, or as lines of text. */
+  readonly rows: "Parquet" | "TabSeparated";
 }
 
-export const MODERN: Dialect = { name: "modern", parameters: true, dictionaryColumns: true, projections: true };
+export const MODERN: Dialect = {
+  name: "modern",
+  parameters: true,
+  dictionaryColumns: true,
+  projections: true,
+  rows: "Parquet",
+};
 
 /** For tests: 18.16 is the newest real cluster they can start, and binds no parameters, so values become escaped literals. */
 export const LITERAL_TEST: Dialect = {
@@ -21,6 +29,7 @@ export const LITERAL_TEST: Dialect = {
   parameters: false,
   dictionaryColumns: false,
   projections: false,
+  rows: "TabSeparated",
 };
 
 export function rendered(

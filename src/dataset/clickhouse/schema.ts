@@ -92,6 +92,8 @@ export interface TableOptions {
   /** What a row's shard is told by. Default: its id. */
   readonly shardBy?: string;
   readonly partitionBy?: string;
+  /** Of the table that holds the rows: `name = value, ...`. */
+  readonly settings?: string | undefined;
 }
 
 export function table(
@@ -99,14 +101,14 @@ export function table(
   columns: readonly string[],
   order: string,
   topology: Topology,
-  { shardBy = "id", partitionBy }: TableOptions = {},
+  { shardBy = "id", partitionBy, settings }: TableOptions = {},
 ): string[] {
   const local = topology.cluster === undefined ? name : `${name}_local`;
   const path = `/clickhouse/tables/{shard}/${topology.database}/${local}`;
   const engine = topology.replicated ? `ReplicatedMergeTree('${path}', '{replica}')` : "MergeTree()";
   const parts = partitionBy === undefined ? "" : ` PARTITION BY ${partitionBy}`;
   const statements = [
-    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine}${parts} ORDER BY ${order}`,
+    `CREATE TABLE ${topology.database}.${local} (${columns.join(", ")}) ENGINE = ${engine}${parts} ORDER BY ${order}${settings === undefined ? "" : ` SETTINGS ${settings}`}`,
   ];
   if (topology.cluster !== undefined) {
     statements.push(

@@ -1,5 +1,5 @@
 import { COMPANY_FIELDS } from "../../../contract/records.ts";
-import { EMPLOYER, STAGED, type StageTables } from "./stage.ts";
+import { EMPLOYER, madeOf, STAGED, type StageTables } from "./stage.ts";
 
 /** A table of this load in the form that a statement needs. */
 export type Named = (table: keyof StageTables) => string;
@@ -22,20 +22,27 @@ const record = COMPANY_FIELDS.map((field) => {
   return `'${field === "id" ? "{" : ","}"${field}":', ${given[field] ?? (field === "specialties" ? "'[]'" : "'null'")}`;
 }).join(", ");
 
+/** People who name their employer by a slug alone. */
+export const bareSql = (table: Named): string =>
+  `SELECT count() FROM ${table("people")} WHERE startsWith(link_key, 'address ') AND position(link_key, '/') = 0`;
+
 /**
  * One company for each address that people name, else each domain, else each name, as the first person says it: what
- * `deriveCompanies` of build/import-values.ts does, in statements to be run one after another.
+ * `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. @param anyBare what `bareSql` counts
  */
-export function deriveSql(table: Named, anyRefused: boolean): readonly string[] {
+export function deriveSql(table: Named, anyRefused: boolean, anyBare: boolean): readonly string[] {
   const address = "if(startsWith(link_key, 'address '), substring(link_key, 9), '')";
-  const people = `SELECT ${address} AS own, company_plain, company_domain, company_domain_key, ${EMPLOYER.join(", ")}, ${PLACE} AS place
+  const made = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER].map(madeOf).join(", ");
+  const people = `SELECT ${address} AS own, ${made}, ${PLACE} AS place
     FROM ${table("people")} WHERE link_key != '' AND ${notRefused(table, anyRefused)}`;
   // A bare slug stands for the whole address where somebody gives that.
   const wholes = `SELECT slug AS own, min(full) AS whole
     FROM (SELECT own AS full, ${lastOf("own")} AS slug FROM (${people}) AS named WHERE position(own, '/') > 0) AS slugs
     WHERE slug GLOBAL IN (SELECT own FROM (${people}) AS bare WHERE own != '' AND position(own, '/') = 0) GROUP BY slug`;
-  const employers = `SELECT *, if(whole != '', whole, own) AS address, if(whole != '', 'null', company_url_json) AS url
-    FROM (${people}) AS p ANY LEFT JOIN (${wholes}) AS w USING (own)`;
+  const employers = anyBare
+    ? `SELECT *, if(whole != '', whole, own) AS address, if(whole != '', 'null', company_url_json) AS url
+    FROM (${people}) AS p ANY LEFT JOIN (${wholes}) AS w USING (own)`
+    : `SELECT *, own AS address, company_url_json AS url FROM (${people}) AS p`;
   const first = (value: string, json: string): string => `argMinIf(${value}, place, ${json} != 'null')`;
   const tiers = [
     { key: "address", prefix: "address ", where: "address != ''" },
@@ -88,15 +95,21 @@ SELECT key, ${least("seq")}, ${least("address")}, ${named}, min(tier)
 FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR count() = 1`;
 }
 
-/** A query of rows with `link_key`, with what is known of the company of each: `found`, `k_seq`, `k_address`, `k_company_name_json` and so on. */
-export function linkedSql(table: Named, rows: string, columns: readonly string[]): string {
-  const slug = `if(startsWith(link_key, 'address ') AND position(link_key, '/') > 0, concat('address ', ${lastOf("link_key")}), '')`;
+/**
+ * A query of rows that ask for a company by the link key `asked`, with what is known of the company of each: `found`, `k_seq`, `k_address`,
+ * `k_company_name_json` and so on. What is asked for is looked up once, however many ask. @param keys a query of `asked` of the same rows
+ */
+export function linkedSql(table: Named, rows: string, keys: string, columns: readonly string[]): string {
+  const slug = `if(startsWith(asked, 'address ') AND position(asked, '/') > 0, concat('address ', ${lastOf("asked")}), '')`;
   const values = ["seq", "address", ...EMPLOYER];
   const side = (name: string, key: string, wanted: string, more: string): string =>
     `SELECT key AS ${key}, ${values.map((value) => `${value} AS ${name}_${value}`).join(", ")}, tier AS ${name}_tier
-      FROM ${table("links")} WHERE key GLOBAL IN (SELECT ${wanted} FROM (${rows}) AS wanted)${more}`;
+      FROM ${table("links")} WHERE key GLOBAL IN (SELECT ${wanted} FROM (${keys}) AS wanted)${more}`;
   const known = values.map((value) => `if(a_tier > 0, a_${value}, b_${value}) AS k_${value}`);
-  return `SELECT ${columns.join(", ")}, (a_tier + b_tier) > 0 AS found, ${known.join(", ")}
-FROM (SELECT *, ${slug} AS link_slug FROM (${rows}) AS rows ANY LEFT JOIN (${side("a", "link_key", "link_key", "")}) AS a USING (link_key)) AS ra
+  const looked = `SELECT asked, (a_tier + b_tier) > 0 AS found, ${known.join(", ")}
+FROM (SELECT *, ${slug} AS link_slug FROM (SELECT DISTINCT asked FROM (${keys}) AS k WHERE asked != '') AS keys
+  ANY LEFT JOIN (${side("a", "asked", "asked", "")}) AS a USING (asked)) AS ra
 ANY LEFT JOIN (${side("b", "link_slug", slug, " AND tier = 1")}) AS b USING (link_slug)`;
+  return `SELECT ${columns.join(", ")}, found, ${values.map((value) => `k_${value}`).join(", ")}
+FROM (${rows}) AS rows ANY LEFT JOIN (${looked}) AS looked USING (asked)`;
 }

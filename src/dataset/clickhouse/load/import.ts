@@ -70,7 +70,14 @@ async function loadWhole(
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
   const suppression = await readSuppression(options.suppression ?? suppressionDir(datasetDir));
   const scratch = join(datasetDir, "scratch");
-  const reader = await PartReader.open({ input, map, scratch, suppression, build: options });
+  const reader = await PartReader.open({
+    input,
+    map,
+    scratch,
+    suppression,
+    format: connected.dialect.rows,
+    build: options,
+  });
   try {
     const parts = await reader.plan();
     const begun = await LoadState.open(folder);

@@ -4,11 +4,11 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { BuildProgress } from "../../build/build.ts";
 import type { ImportKind } from "../../build/import-map.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
-import { deriveSql, linksSql, type Named } from "./companies.ts";
+import { bareSql, deriveSql, linksSql, type Named } from "./companies.ts";
 import type { Part, PartReader } from "./parts.ts";
 import { companyGroupsSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_KEYS } from "./people.ts";
 import { type Group, RangeConditions, rangesOf } from "./ranges.ts";
-import { sendLines } from "./send.ts";
+import { sendRows } from "./send.ts";
 import { type LoadServers, unavailable } from "./servers.ts";
 import { createStage, dropStage, STAGED, type StageTables, stageOf } from "./stage.ts";
 import type { LoadState, PartReport } from "./state.ts";
@@ -91,14 +91,14 @@ export class Load {
     let sending: Promise<void> = Promise.resolve();
     for (const part of parts) {
       if (this.#state.part(part.number) === undefined) {
-        const lines = join(this.#state.folder, `lines-${part.number}.tsv`);
+        const rows = join(this.#state.folder, `rows-${part.number}`);
         const rejects = this.#state.rejects(part.number);
         const before = bytes;
-        const report = await reader.read(part, { rejects, lines }, (done) =>
+        const report = await reader.read(part, { rejects, rows }, (done) =>
           onProgress?.({ phase: "read", done: before + done, total }),
         );
         await sending;
-        sending = this.#send(part, report, lines);
+        sending = this.#send(part, report, rows);
         // It is waited for at the next part.
         sending.catch(() => undefined);
       }
@@ -108,12 +108,16 @@ export class Load {
     await sending;
   }
 
-  async #send(part: Part, report: PartReport, lines: string): Promise<void> {
-    const names = stageOf(this.#state.version);
-    await this.#servers.onAll([`ALTER TABLE ${this.#servers.local(names[part.kind])} DROP PARTITION ${part.number}`]);
-    await sendLines(this.#servers, names[part.kind], STAGED[part.kind], lines);
+  async #send(part: Part, report: PartReport, rows: string): Promise<void> {
+    const servers = this.#servers;
+    const name = stageOf(this.#state.version)[part.kind];
+    const own = `part = ${part.number}`;
+    // What a load that was cut off, or a server, left of it.
+    if ((await servers.number(`SELECT count() FROM ${servers.named(name)} WHERE ${own}`)) > 0)
+      await servers.remove(name, own);
+    await sendRows(servers, name, STAGED[part.kind], rows);
     await this.#state.setPart(part.number, report);
-    await rm(lines, { force: true });
+    await rm(rows, { recursive: true, force: true });
   }
 
   /** Parts of which the servers do not hold every row are brought again. */
@@ -166,8 +170,8 @@ export class Load {
     const found = new Map<number, string[]>();
     const flush = async (part: number, lines: string[]): Promise<void> => {
       await appendFile(this.#state.twins(part), lines.map((line) => `${line}\n`).join(""));
-      const rows = lines.map((line) => `${part}\t${line.split(",", 1)[0]}\t1\n`).join("");
-      await servers.send(names.refused, ["part", "line", "why"], Buffer.from(rows), servers.clients[0]);
+      const rows = lines.map((line) => ({ part, line: line.split(",", 1)[0], why: 1 }));
+      await servers.insert(names.refused, rows, servers.clients[0]);
       lines.length = 0;
     };
     for (const part of this.#options.parts)
@@ -204,7 +208,8 @@ export class Load {
       const any = this.#anyRefused;
       if (isDerived) {
         await this.#again("companies");
-        for (const statement of deriveSql(this.#table, any)) await servers.run(statement);
+        const anyBare = (await servers.number(bareSql(this.#table))) > 0;
+        for (const statement of deriveSql(this.#table, any, anyBare)) await servers.run(statement);
       }
       await this.#again("keyed");
       await servers.empty(tablesOf(this.#state.version).companies);
@@ -247,7 +252,7 @@ export class Load {
     const servers = this.#servers;
     await this.#holdsParts("people");
     const any = (await servers.number(`SELECT count() FROM ${this.#table("refused")}`)) > 0;
-    const groups = (await servers.rows(groupsSql(this.#table, any))).map(groupOf);
+    const groups = await this.#groups(any, rangeRows);
     const total = groups.reduce((sum, { count }) => sum + count, 0);
     const conditions = new RangeConditions(RANGE_KEYS, groups);
     const ranges = rangesOf(groups, rangeRows);
@@ -269,6 +274,15 @@ export class Load {
     const ends = await Promise.allSettled(servers.streams.map(work));
     for (const end of ends) if (end.status === "rejected") throw end.reason;
     await this.#holds(this.#target.people, total);
+  }
+
+  /** Groups by as many keys as it takes until none is larger than a range. */
+  async #groups(anyRefused: boolean, rangeRows: number): Promise<Group[]> {
+    for (let keys = 1; ; keys++) {
+      const sql = groupsSql(this.#table, RANGE_KEYS.slice(0, keys), anyRefused);
+      const groups = (await this.#servers.rows(sql)).map(groupOf);
+      if (keys === RANGE_KEYS.length || groups.every(({ count }) => count <= rangeRows)) return groups;
+    }
   }
 
   /** Makes the version the one that is served, and takes away what the load worked in. Done again, it does what is left. */

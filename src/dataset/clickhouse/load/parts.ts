@@ -1,18 +1,16 @@
 import { mkdir, rm, stat } from "node:fs/promises";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import { NUMBER_COLUMNS } from "../../../contract/conditions.ts";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../contract/records.ts";
 import type { Suppression } from "../../../contract/suppression.ts";
 import { type BuildOptions, interruptedBy } from "../../build/build.ts";
 import type { ImportInput } from "../../build/import.ts";
-import { type ImportKind, type ImportMap, usableOf } from "../../build/import-map.ts";
+import type { ImportKind, ImportMap } from "../../build/import-map.ts";
 import { createRaw, type FilePlan, planFiles, refusedOf, type Staging, stageFile } from "../../build/import-stage.ts";
 import { clearedReport, departmentReport, typedSql } from "../../build/import-values.ts";
-import { LINK_KEY } from "../../build/link-companies.ts";
 import { addNormalForms } from "../../build/normal-sql.ts";
 import { RejectFile } from "../../build/rejects.ts";
 import { literal, machineResources, startDuckDb } from "../../duckdb.ts";
-import { FORMS } from "./stage.ts";
+import type { Dialect } from "../dialect.ts";
+import { FURTHER, jsonSql, writeRows } from "./rows.ts";
 import type { PartReport } from "./state.ts";
 
 /** A file of people or companies: what is read, sent and done again as one. */
@@ -30,12 +28,13 @@ export interface PartReaderOptions {
   /** For files of a part at a time; made, and removed at the end. */
   readonly scratch: string;
   readonly suppression: Suppression;
+  readonly format: Dialect["rows"];
   readonly build: BuildOptions;
 }
 
 const ALL_VALUES = 1_000_000;
 
-/** Reads files one after another by the rules of every import, and writes what is taken as lines for ClickHouse. */
+/** Reads files one after another by the rules of every import, and writes what is taken as rows for ClickHouse. */
 export class PartReader {
   readonly #options: PartReaderOptions;
   readonly #instance: DuckDBInstance;
@@ -57,10 +56,6 @@ export class PartReader {
     const instance = await startDuckDb(options.build.resources ?? machineResources(), scratch);
     const connection = await instance.connect();
     await addNormalForms(connection);
-    await connection.run(`CREATE OR REPLACE TEMP MACRO line_text(x) AS CASE
-      WHEN contains(x, '\\') OR contains(x, chr(9)) OR contains(x, chr(10))
-        THEN replace(replace(replace(x, '\\', '\\\\'), chr(9), '\\t'), chr(10), '\\n')
-      ELSE coalesce(x, '') END`);
     return new PartReader(options, instance, connection);
   }
 
@@ -80,11 +75,11 @@ export class PartReader {
 
   /**
    * Reads a part. @param twins a file of `line,file,line` of rows whose id an earlier row has, where that is known
-   * @param lines where the lines of what is taken go; none are written where it is undefined
+   * @param rows the folder for what is taken; nothing is written where it is undefined
    */
   async read(
     part: Part,
-    places: { readonly rejects: string; readonly twins?: string; readonly lines?: string },
+    places: { readonly rejects: string; readonly twins?: string; readonly rows?: string },
     onBytes: (done: number) => void,
   ): Promise<PartReport> {
     const { kind, index, plan } = part;
@@ -109,7 +104,7 @@ export class PartReader {
       };
       await connection.run(`CREATE VIEW typed AS ${typedSql(kind, FURTHER[kind])}`);
       const hiddenDomains = await this.#hide(kind);
-      if (places.lines !== undefined) await this.#writeLines(part, places.lines);
+      if (places.rows !== undefined) await writeRows(connection, part, this.#options.format, places.rows);
       return { ...report, hiddenDomains, sent: counted.taken };
     } catch (error) {
       await rejects.abandon();
@@ -152,7 +147,7 @@ export class PartReader {
     if (suppression.isEmpty) return [];
     const domain = kind === "people" ? "company_domain" : "domain";
     const found = await connection.runAndReadAll(
-      `SELECT DISTINCT ${domain}, ${json(domain)} FROM typed WHERE ${domain} IS NOT NULL`,
+      `SELECT DISTINCT ${domain}, ${jsonSql(domain)} FROM typed WHERE ${domain} IS NOT NULL`,
     );
     const domains = found.getRowsJS().filter(([name]) => suppression.hides({ domain: String(name) }));
     if (kind === "people") {
@@ -172,69 +167,4 @@ export class PartReader {
     }
     return domains.map(([, text]) => String(text));
   }
-
-  async #writeLines({ number, kind }: Part, path: string): Promise<void> {
-    const columns = kind === "people" ? PEOPLE_LINE : COMPANY_LINE;
-    const texts = columns.map((column) => `line_text(${column})`);
-    const numbers = kind === "people" ? NUMBER_COLUMNS.map((column) => `coalesce(${column}::VARCHAR, '\\N')`) : [];
-    const cells = [
-      `'${number}'`,
-      "line::VARCHAR",
-      ...(kind === "people" ? ["CASE WHEN line IN (SELECT line FROM hidden) THEN '1' ELSE '0' END"] : []),
-      ...texts.slice(0, kind === "people" ? PEOPLE_TEXTS : undefined),
-      ...numbers,
-      ...(kind === "people" ? texts.slice(PEOPLE_TEXTS) : []),
-    ];
-    // One column, so that nothing is quoted: what needs an escape has it already.
-    await this.#connection.run(`COPY (SELECT concat_ws(chr(9), ${cells.join(", ")}) FROM (${LINES[kind]}))
-      TO ${literal(path)} (FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE '')`);
-  }
 }
-
-const json = (field: string): string => `coalesce(to_json(${field})::VARCHAR, 'null')`;
-const jsonFields = (fields: readonly string[]): string =>
-  fields.map((field) => `'"${field}":', ${json(field)}`).join(", ',', ");
-
-const EMPLOYER_JSON = ["company_name", "company_domain", "company_network_url"] as const;
-const employerAt = PERSON_FIELDS.indexOf(EMPLOYER_JSON[0]);
-const HEAD = PERSON_FIELDS.slice(0, employerAt);
-const TAIL = PERSON_FIELDS.slice(employerAt + EMPLOYER_JSON.length);
-
-const PEOPLE_LINE = [
-  ...["id", ...FORMS, "network_address", "network_slug"],
-  ...[
-    "link_key",
-    "company_plain",
-    "company_domain",
-    "company_domain_key",
-    "head",
-    ...EMPLOYER_JSON.map((field) => `${field}_json`),
-    "tail",
-  ],
-];
-const PEOPLE_TEXTS = FORMS.length + 3;
-const COMPANY_LINE = [
-  ...["id", "name_key", "domain_key", "address", "slug", "name_json", "domain_json", "url_json", "record"],
-];
-
-/** What is known of a raw row beside the fields of its record. */
-const FURTHER: Readonly<Record<ImportKind, readonly string[]>> = {
-  people: [
-    ...["line", `${usableOf("network_url")} AS address`],
-    `${usableOf("company_network_url")} AS company_address`,
-  ],
-  companies: ["line", `${usableOf("company_network_url")} AS address`],
-};
-
-/** The line of each row, as `STAGED` says. What the record says of an employer is apart: what it lacks is filled in later. */
-const LINES: Readonly<Record<ImportKind, string>> = {
-  people: `SELECT *, slug_of(network_address) AS network_slug FROM (SELECT line, id,
-      ${FORMS.map((field) => `${field === "department" ? field : `normal_form(${field})`} AS ${field}`).join(", ")},
-      address AS network_address, ${NUMBER_COLUMNS.join(", ")}, ${LINK_KEY} AS link_key,
-      normal_form(company_name) AS company_plain, company_domain, domain_form(company_domain) AS company_domain_key, concat('{', ${jsonFields(HEAD)}, ',"${EMPLOYER_JSON[0]}":') AS head,
-      ${EMPLOYER_JSON.map((field) => `${json(field)} AS ${field}_json`).join(", ")},
-      concat(',', ${jsonFields(TAIL)}, '}') AS tail FROM typed)`,
-  companies: `SELECT *, slug_of(address) AS slug FROM (SELECT line, id, normal_form(name) AS name_key, domain_form(domain) AS domain_key,
-      address, ${json("name")} AS name_json, ${json("domain")} AS domain_json,
-      ${json("company_network_url")} AS url_json, concat('{', ${jsonFields(COMPANY_FIELDS)}, '}') AS record FROM typed)`,
-};

@@ -1,4 +1,7 @@
-import { open } from "node:fs/promises";
+import { createReadStream } from "node:fs";
+import { open, readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { Readable } from "node:stream";
 import type { LoadServers } from "./servers.ts";
 
 const CHUNK = 16 << 20;
@@ -23,9 +26,18 @@ async function* wholeLines(path: string): AsyncGenerator<Buffer> {
   }
 }
 
-/** Streams the lines of a file into a table, over two connections to each server. */
-export async function sendLines(servers: LoadServers, table: string, columns: readonly string[], path: string) {
-  const pieces = wholeLines(path);
+/** What is sent as one: a file of columns whole, of a file of lines some. */
+async function* piecesOf(folder: string): AsyncGenerator<Readable> {
+  for (const name of await readdir(folder)) {
+    const path = join(folder, name);
+    if (path.endsWith(".parquet")) yield createReadStream(path);
+    else for await (const lines of wholeLines(path)) yield Readable.from([lines], { objectMode: false });
+  }
+}
+
+/** Sends the rows in the files of a folder into a table, over two connections to each server. */
+export async function sendRows(servers: LoadServers, table: string, columns: readonly string[], folder: string) {
+  const pieces = piecesOf(folder);
   const streams = servers.streams.map(async (client) => {
     for (;;) {
       // A generator that is asked by several gives each piece to one of them.

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { type Query, rendered } from "../dialect.ts";
 import { type ClickHouseServers, DatasetUnavailableError } from "../open.ts";
@@ -19,8 +19,14 @@ const SETTINGS = {
 } as const;
 // Else tables of more than 50 GB are not dropped.
 const DROP_SETTINGS = { max_table_size_to_drop: "0", max_partition_size_to_drop: "0" } as const;
-// What was taken away and is sent again would be taken for the first time.
-const MODERN_SETTINGS = { ...SETTINGS, insert_deduplicate: 0, mutations_sync: "2" } as const;
+const MODERN_SETTINGS = {
+  ...SETTINGS,
+  // What was taken away and is sent again would be taken for the first time.
+  insert_deduplicate: 0,
+  mutations_sync: "2",
+  // A range is one part of a table, however wide its rows: each more is merged again.
+  min_insert_block_size_bytes: "0",
+} as const;
 const LOOK_EVERY_MS = 100;
 /** For each server. Each takes up to about 2 GB of its memory. */
 const STREAMS = 2;
@@ -105,15 +111,15 @@ export class LoadServers {
     }
   }
 
-  /** Sends whole lines of tab-separated text. */
-  async send(table: string, columns: readonly string[], lines: Buffer, client: ClickHouseClient): Promise<void> {
+  /** Sends rows in the form that these servers read (`dialect.rows`). */
+  async send(table: string, columns: readonly string[], rows: Readable, client: ClickHouseClient): Promise<void> {
     this.#signal?.throwIfAborted();
     await this.#reaching(
       client.insert({
         table: this.named(table),
         columns: [...columns] as [string, ...string[]],
-        values: Readable.from([lines], { objectMode: false }),
-        format: "TabSeparated",
+        values: rows,
+        format: this.dialect.rows,
         ...this.#call(),
       }),
     );
@@ -124,7 +130,9 @@ export class LoadServers {
     rows: readonly Readonly<Record<string, unknown>>[],
     client: ClickHouseClient,
   ): Promise<void> {
-    await this.#reaching(client.insert({ table: this.named(table), values: rows, format: "JSONEachRow" }));
+    await this.#reaching(
+      client.insert({ table: this.named(table), values: rows, format: "JSONEachRow", ...this.#call() }),
+    );
   }
 
   /** Takes rows of a table away on every server, and waits until they are gone. */

@@ -1,4 +1,5 @@
 import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../../contract/conditions.ts";
+import { PERSON_FIELDS } from "../../../contract/records.ts";
 import { SORT_KEYS } from "../../columns.ts";
 import type { Dialect } from "../dialect.ts";
 import { dropTable, LOW, type Topology, table } from "../schema.ts";
@@ -26,20 +27,82 @@ export const stageOf = (version: string): StageTables => ({
   links: `stage_links_${version}`,
 });
 
-/** In normal form, as the people table has them. */
-export const FORMS: readonly string[] = [...LOW, ...NORMAL_COLUMNS.filter((column) => !LOW.includes(column))];
-
 /** What is written by a person's employer: values of the record as JSON. */
 export const EMPLOYER = ["company_name_json", "company_domain_json", "company_url_json"] as const;
+
+/** Columns of the people table in normal form of which hardly two people have the same. */
+export const FORMED_COLUMNS: readonly string[] = NORMAL_COLUMNS.filter((column) => !LOW.includes(column));
+/**
+ * Texts in a form of their own, and the field that each is the form of. Most are the value in lower case, and then nothing is sent of them.
+ */
+export const FORMED: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(FORMED_COLUMNS.map((column) => [column, column])),
+  company_plain: "company_name",
+  company_domain_key: "company_domain",
+};
+/** Sent for a form of which nothing is left where the value has something. No form is a space. */
+export const NO_FORM = " ";
+
+/** Fields of a record that are sent as they are. */
+export const VALUES: readonly string[] = PERSON_FIELDS.filter(
+  (field) => field !== "id" && field !== "department" && !NUMBER_COLUMNS.includes(field),
+);
+export const formOf = (column: string): string => `${column}_form`;
+export const givenOf = (field: string): string => `${field}_given`;
+/** Sent only of records with a character that JSON escapes; the others are put together there. */
+export const escapedOf = (part: string): string => `${part}_escaped`;
+/** A record before its employer and behind it. */
+export const RECORD = ["head", ...EMPLOYER, "tail"] as const;
 
 /** Columns of a staged row, in the order in which they are sent. A part is a file, a line its place there. */
 export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>> = {
   people: [
-    ...["part", "line", "hidden", "id", ...FORMS, "network_address", "network_slug", ...NUMBER_COLUMNS],
-    ...["link_key", "company_plain", "company_domain", "company_domain_key", "head", ...EMPLOYER, "tail"],
+    ...["part", "line", "hidden", "id", ...LOW, ...Object.keys(FORMED).map(formOf), "network_address"],
+    ...[...NUMBER_COLUMNS, "link_key", ...VALUES.map(givenOf), ...RECORD.map(escapedOf)],
   ],
   companies: ["part", "line", "id", "name", "domain", "address", "slug", ...EMPLOYER, "record"],
 };
+
+const employerAt = PERSON_FIELDS.indexOf("company_name");
+/** Fields of a record before its employer, and behind it. */
+export const HEAD = PERSON_FIELDS.slice(0, employerAt);
+export const TAIL = PERSON_FIELDS.slice(employerAt + EMPLOYER.length);
+const EMPLOYER_FIELDS = PERSON_FIELDS.slice(employerAt, employerAt + EMPLOYER.length);
+
+/** Texts in quotes, then null for those that are empty: no text that needs no escape has a quote in it. */
+const fieldsSql = (fields: readonly string[]): string => {
+  const parts = fields.map((field) => {
+    const name = `${field === "id" ? "{" : ","}"${field}":`;
+    if (NUMBER_COLUMNS.includes(field)) return `'${name}', ifNull(toString(${field}), 'null')`;
+    return `'${name}"', ${VALUES.includes(field) ? givenOf(field) : field}, '"'`;
+  });
+  return parts.join(", ");
+};
+const orEscaped = (part: string, sql: string): string => `if(${escapedOf("head")} = '', ${sql}, ${escapedOf(part)})`;
+
+const MADE: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(
+    Object.entries(FORMED).map(([column, field]) => [
+      column,
+      `multiIf(${formOf(column)} = '', lower(${givenOf(field)}), ${formOf(column)} = '${NO_FORM}', '', ${formOf(column)})`,
+    ]),
+  ),
+  company_domain: givenOf("company_domain"),
+  head: orEscaped("head", `replaceAll(concat(${fieldsSql(HEAD)}, ',"company_name":'), ':""', ':null')`),
+  tail: orEscaped("tail", `replaceAll(concat(${fieldsSql(TAIL)}, '}'), ':""', ':null')`),
+  ...Object.fromEntries(
+    EMPLOYER.map((part, index) => {
+      const value = givenOf(EMPLOYER_FIELDS[index] ?? "");
+      return [part, orEscaped(part, `if(${value} = '', 'null', concat('"', ${value}, '"'))`)];
+    }),
+  ),
+};
+
+/** A column of staged people for a list of columns: as it was sent, or made of what was. */
+export const madeOf = (column: string): string => (column in MADE ? `${MADE[column]} AS ${column}` : column);
+
+/** Stored with a dictionary: few values, or almost always nothing. */
+const LOW_STORED = [...LOW, ...LOW.map(givenOf)];
 
 const TYPES: Readonly<Record<string, string>> = {
   part: "UInt32",
@@ -49,6 +112,9 @@ const TYPES: Readonly<Record<string, string>> = {
   ...Object.fromEntries(NUMBER_COLUMNS.map((column) => [column, "Nullable(Int64)"])),
 };
 
+/** What people are ordered by. Missing values are '', and come last. */
+export const inOrder = (keys: readonly string[]): string => keys.flatMap((key) => [`${key} = ''`, key]).join(", ");
+
 export function createStage(
   version: string,
   topology: Topology,
@@ -57,12 +123,14 @@ export function createStage(
   const names = stageOf(version);
   const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
   const typed = (columns: readonly string[]): string[] =>
-    columns.map((column) => `${column} ${TYPES[column] ?? (LOW.includes(column) ? low : "String")}`);
-  const byPart = { partitionBy: "part" };
-  const order = `(${[...SORT_KEYS, "id"].join(", ")})`;
+    columns.map((column) => `${column} ${TYPES[column] ?? (LOW_STORED.includes(column) ? low : "String")}`);
+  // As people are put in order in the end: missing values last. Parts are no partitions: of thousands of them each would be read for every range.
+  const order = `(${inOrder(SORT_KEYS)}, id)`;
+  // What is read a few times only is not worth being merged again and again.
+  const settings = dialect.parameters ? "min_parts_to_merge_at_once = 10" : undefined;
   return {
-    people: table(names.people, typed(STAGED.people), order, topology, byPart),
-    companies: table(names.companies, typed(STAGED.companies), "id", topology, byPart),
+    people: table(names.people, typed(STAGED.people), order, topology, { settings }),
+    companies: table(names.companies, typed(STAGED.companies), "id", topology, { settings }),
     twins: table(names.twins, ["id String"], "id", topology),
     refused: table(names.refused, ["part UInt32", "line UInt64", "why UInt8"], "(part, line)", topology, {
       shardBy: "line",

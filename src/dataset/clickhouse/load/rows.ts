@@ -1,0 +1,114 @@
+import { mkdir, rm } from "node:fs/promises";
+import { join } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import { NUMBER_COLUMNS } from "../../../contract/conditions.ts";
+import { COMPANY_FIELDS } from "../../../contract/records.ts";
+import { type ImportKind, usableOf } from "../../build/import-map.ts";
+import { LINK_KEY } from "../../build/link-companies.ts";
+import { literal } from "../../duckdb.ts";
+import type { Dialect } from "../dialect.ts";
+import { LOW } from "../schema.ts";
+import { EMPLOYER, escapedOf, FORMED, formOf, givenOf, HEAD, NO_FORM, RECORD, STAGED, TAIL, VALUES } from "./stage.ts";
+
+/** A server takes a piece into memory whole. */
+const ROWS_A_PIECE = 262_144;
+/** To look for more values that are alike costs more than it saves. */
+const VALUES_OF_FEW = 4_000;
+
+/** What is needed of a raw row beside the fields of its record. */
+export const FURTHER: Readonly<Record<ImportKind, readonly string[]>> = {
+  people: [
+    ...["line", `${usableOf("network_url")} AS address`],
+    `${usableOf("company_network_url")} AS company_address`,
+  ],
+  companies: ["line", `${usableOf("company_network_url")} AS address`],
+};
+
+export const jsonSql = (field: string): string => `coalesce(to_json(${field})::VARCHAR, 'null')`;
+const jsonFields = (fields: readonly string[]): string =>
+  fields.map((field) => `'"${field}":', ${jsonSql(field)}`).join(", ',', ");
+
+/** A form where it is not the value in lower case; only of ASCII do all databases agree on what that is. */
+const unlessLower = (form: string, value: string): string =>
+  `CASE WHEN ${form} IS NULL THEN CASE WHEN ${value} IS NOT NULL THEN '${NO_FORM}' END
+    WHEN strlen(${value}) <> length(${value}) OR ${form} <> lower(${value}) THEN ${form} END`;
+
+const madeForm = (column: string, field: string): string =>
+  column === "company_domain_key" ? `domain_form(${field})` : `normal_form(${field})`;
+
+const EMPLOYER_FIELDS = ["company_name", "company_domain", "company_network_url"];
+const escaped: readonly string[] = [
+  `concat('{', ${jsonFields(HEAD)}, ',"${EMPLOYER_FIELDS[0]}":')`,
+  ...EMPLOYER_FIELDS.map(jsonSql),
+  `concat(',', ${jsonFields(TAIL)}, '}')`,
+];
+/** Whether JSON writes one of the texts with an escape, which makes it longer, or an empty one would be taken for a missing one. */
+const IS_ESCAPED = `strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR least(${VALUES.join(", ")}) = ''`;
+const ALL_TEXTS = `concat(id, ${VALUES.join(", ")})`;
+
+const listed = (columns: Readonly<Record<string, string>>, names: readonly string[]): string =>
+  names.map((name) => `${columns[name] ?? name} AS ${name}`).join(", ");
+
+const PEOPLE: Readonly<Record<string, string>> = {
+  hidden: "(line IN (SELECT line FROM hidden))::INTEGER",
+  // Lists of departments are as they are.
+  ...Object.fromEntries(
+    LOW.filter((column) => column !== "department").map((column) => [column, `normal_form(${column})`]),
+  ),
+  ...Object.fromEntries(
+    Object.entries(FORMED).map(([column, field]) => [formOf(column), unlessLower(`f_${column}`, field)]),
+  ),
+  network_address: "address",
+  link_key: LINK_KEY,
+  ...Object.fromEntries(VALUES.map((field) => [givenOf(field), field])),
+  ...Object.fromEntries(
+    RECORD.map((part, index) => [escapedOf(part), `CASE WHEN is_escaped THEN ${escaped[index]} END`]),
+  ),
+};
+
+const COMPANIES: Readonly<Record<string, string>> = {
+  name: "normal_form(name)",
+  domain: "domain_form(domain)",
+  slug: "slug_of(address)",
+  [EMPLOYER[0]]: jsonSql("name"),
+  [EMPLOYER[1]]: jsonSql("domain"),
+  [EMPLOYER[2]]: jsonSql("company_network_url"),
+  record: `concat('{', ${jsonFields(COMPANY_FIELDS)}, '}')`,
+};
+
+const forms = Object.entries(FORMED).map(([column, field]) => `${madeForm(column, field)} AS f_${column}`);
+/** The rows of a part, as `STAGED` says. */
+const ROWS: Readonly<Record<ImportKind, string>> = {
+  people: `SELECT ${listed(PEOPLE, STAGED.people.slice(1))} 
+    FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${forms.join(", ")}, ${ALL_TEXTS} AS all_texts FROM typed))`,
+  companies: `SELECT ${listed(COMPANIES, STAGED.companies.slice(1))} FROM typed`,
+};
+
+/** Writes what is taken of a part into files of a folder, each whole rows as the servers read them. */
+export async function writeRows(
+  connection: DuckDBConnection,
+  { number, kind }: { readonly number: number; readonly kind: ImportKind },
+  format: Dialect["rows"],
+  folder: string,
+): Promise<void> {
+  await rm(folder, { recursive: true, force: true });
+  const rows = `SELECT ${number} AS part, * FROM (${ROWS[kind]})`;
+  if (format === "Parquet") {
+    await connection.run(`COPY (${rows}) TO ${literal(folder)}
+      (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${VALUES_OF_FEW}, ROW_GROUP_SIZE ${ROWS_A_PIECE / 2}, ROW_GROUPS_PER_FILE 2)`);
+    return;
+  }
+  await mkdir(folder, { mode: 0o700 });
+  const numbers: readonly string[] = ["part", "line", "hidden", ...NUMBER_COLUMNS];
+  const cells = STAGED[kind].map((column) =>
+    numbers.includes(column) ? `coalesce(${column}::VARCHAR, '\\N')` : lineText(column),
+  );
+  // One column, so that nothing is quoted: what needs an escape has it already.
+  await connection.run(`COPY (SELECT concat_ws(chr(9), ${cells.join(", ")}) FROM (${rows}))
+      TO ${literal(join(folder, "lines.tsv"))} (FORMAT csv, HEADER false, DELIMITER '\\x01', QUOTE '', ESCAPE '')`);
+}
+
+const lineText = (text: string): string => `CASE
+  WHEN contains(${text}, '\\') OR contains(${text}, chr(9)) OR contains(${text}, chr(10))
+    THEN replace(replace(replace(${text}, '\\', '\\\\'), chr(9), '\\t'), chr(10), '\\n')
+  ELSE coalesce(${text}, '') END`;
