@@ -318,7 +318,7 @@ describe.skipIf(!hasClickHouseServer)("a cluster of two shards (clickhouse-serve
     const buyer = async (first: number): Promise<void> => {
       for (const page of [first, first + 3, first]) {
         const { status, json } = await service.call("/v1/person/search", { body: { filters, page, per_page: 5 } });
-        replies.push({ page, status, records: json.data });
+        replies.push({ page, status, records: json.result });
         if (replies.length === 3) killed = lost?.kill();
       }
     };
