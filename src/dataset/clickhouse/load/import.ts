@@ -17,7 +17,7 @@ import { clearedReports, departmentsReport, fingerprintOf, LoadState, type PartR
 /** One statement of a load may put half a million rows in order, or all companies. */
 const STATEMENT_MS = 3_600_000;
 /** Another way to load has another number: what it has begun is not gone on with. */
-const LOAD_FORMAT = 2;
+const LOAD_FORMAT = 3;
 
 /** `datasetDir` is a folder for what is known of a load that is under way; it is small, and goes with the load. */
 export type LoadBuildOptions = BuildOptions & { readonly rangeRows?: number };
