@@ -5,7 +5,7 @@ const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
 
 /** Calls a minute without a valid key, of one address. */
-export const ANONYMOUS_PER_MINUTE = 60;
+export const ANONYMOUS_PER_MINUTE = 600;
 /** Beyond them the oldest window is given up: some 2 MB. */
 const MAX_ANONYMOUS_ADDRESSES = 10_000;
 const VALUES_A_CALL = 100;
