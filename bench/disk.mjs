@@ -28,7 +28,7 @@ export async function measure({ quick, people }) {
     const { folder: version, meta } = await currentVersion(join(folder, "dataset"));
     note(`I2: ${size.toLocaleString("en")} people as Parquet`);
     const parquet = await asParquet(version, meta.people);
-    const bytes = ["records.db", "people.duckdb", "lookups.duckdb", "counts.bin"].map((name) => ({
+    const bytes = ["records.db", "columns.bin"].map((name) => ({
       name,
       each: statSync(join(version, name)).size / size,
     }));

@@ -3,7 +3,8 @@ import { existsSync, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { performance } from "node:perf_hooks";
 import { median } from "./arithmetic.mjs";
-import { canonicaliser, generated, startService } from "./datasets.mjs";
+import { canonicaliser, contentKey, generated, startService } from "./datasets.mjs";
+import { attachFilterTable } from "./filter-table.mjs";
 import { headcount, note, ROOT, scratch, userEnvironment, valueRow } from "./harness.mjs";
 import { referenceQueries } from "./queries.mjs";
 
@@ -100,13 +101,13 @@ function libraryFile(state) {
 }
 
 async function countsOf(library, folder) {
-  const { FILES, readPointer } = await import(join(ROOT, "dist/dataset/layout.js"));
+  const { readMeta, readPointer } = await import(join(ROOT, "dist/dataset/layout.js"));
   const { startDuckDb, machineResources } = await import(join(ROOT, "dist/dataset/duckdb.js"));
   const dataset = join(folder, "dataset");
   const version = join(dataset, (await readPointer(dataset)).folder);
   const connection = await (await startDuckDb(machineResources())).connect();
-  await connection.run(`ATTACH '${join(version, FILES.people)}' AS filters (READ_ONLY)`);
-  await connection.run(`ATTACH '${join(version, FILES.lookups)}' AS lookups (READ_ONLY)`);
+  const { people } = await readMeta(version);
+  await attachFilterTable(connection, version, people, await contentKey(people));
   const queries = await referenceQueries(async (sql) => (await connection.runAndReadAll(sql)).getRowsJS(), 5);
   const canonical = await canonicaliser();
   return queries.map(({ name: of, variants }) => ({

@@ -1,7 +1,7 @@
 // The eight reference queries, with values taken from the dataset itself: every variant asks for other values, so that no cache
 // of results answers in the place of an engine.
 
-/** What each query looks like, and which of its values come from where. `rows` are rows of the dataset's filter table. */
+/** What each query looks like, and which of its values come from where. `rows` are rows of the people as a table. */
 const QUERIES = [
   {
     name: "department",
@@ -73,7 +73,7 @@ const QUERIES = [
 
 /**
  * The queries with `variants` sets of values each.
- * @param rowsOf runs SQL against the dataset's files (attached as `filters` and `lookups`) and gives rows
+ * @param rowsOf runs SQL against the people (attached as `filters`) and gives rows
  */
 export async function referenceQueries(rowsOf, variants) {
   const queries = [];

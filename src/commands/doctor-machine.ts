@@ -34,7 +34,7 @@ const OPTIONAL = [
   ["@napi-rs/keyring", "keys in the system's keychain"],
   ["fastify", "serve, and the sample connection"],
   ["@photostructure/sqlite", "serve, and the sample connection"],
-  ["@duckdb/node-api", "serve, the sample connection, Parquet, DuckDB tables"],
+  ["@duckdb/node-api", "service import, the sample connection, Parquet, DuckDB tables"],
   ["pg", "PostgreSQL tables"],
   ["yazl", ".xlsx"],
   ["@hpcc-js/wasm-zstd", ".zst"],

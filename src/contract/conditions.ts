@@ -91,8 +91,6 @@ export interface Sql {
 export interface SqlDialect {
   readonly placeholder: (type: "text" | "integer") => string;
   readonly addressColumns: (column: string) => { readonly slug: string; readonly address: string };
-  /** Another form of a list of texts, where a dialect has one that is quicker for it. */
-  readonly list?: (column: string, values: readonly string[]) => Sql | undefined;
 }
 
 export function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
@@ -101,8 +99,6 @@ export function conditionSql(condition: Condition, dialect: SqlDialect): Sql {
     case "in": {
       const { column, values } = condition;
       if (values.length === 1) return { text: `${column} = ${text}`, values };
-      const list = dialect.list?.(column, values);
-      if (list) return list;
       return { text: `${column} IN (${values.map(() => text).join(", ")})`, values };
     }
     case "prefix": {

@@ -34,45 +34,6 @@ export async function startDuckDb(resources: Resources, spill?: string): Promise
   return instance;
 }
 
-export interface OpenDuckDb {
-  readonly instance: DuckDBInstance;
-  readonly connection: DuckDBConnection;
-}
-
-/** By resources: one that an engine has let go of, with nothing attached. */
-const spare = new Map<string, OpenDuckDb>();
-const keyOf = ({ threads, memoryBytes }: Resources): string => `${threads} ${memoryBytes}`;
-
-/** For reading attached files. Closing an instance holds the thread for 20 ms and more, so after a reload it is kept for the next. */
-export async function acquireDuckDb(resources: Resources): Promise<OpenDuckDb> {
-  const kept = spare.get(keyOf(resources));
-  if (kept) {
-    spare.delete(keyOf(resources));
-    return kept;
-  }
-  const instance = await startDuckDb(resources);
-  return { instance, connection: await instance.connect() };
-}
-
-/** Lets go of files that were attached under these names. Nothing else may use them any more. */
-export async function releaseDuckDb(
-  resources: Resources,
-  open: OpenDuckDb,
-  attached: readonly string[],
-): Promise<void> {
-  try {
-    // Their cached blocks are freed in DuckDB's thread, not in this one.
-    for (const name of attached) await open.connection.run(`DETACH DATABASE IF EXISTS ${name}`);
-    // The allocator gives what it holds back to the system by itself.
-    await open.connection.run("SET allocator_background_threads = true");
-  } catch {
-    open.instance.closeSync();
-    return;
-  }
-  if (spare.has(keyOf(resources))) open.instance.closeSync();
-  else spare.set(keyOf(resources), open);
-}
-
 /** A value as a SQL string literal, for the few places that take no parameters (file names in ATTACH). */
 export const literal = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 

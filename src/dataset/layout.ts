@@ -8,7 +8,7 @@ import { writeManifest } from "./manifest.ts";
  * A dataset folder:
  *   CURRENT        JSON {"version","folder","previous"}: which version is served, and the folders of those kept that were
  *                  served before it, last first; replaced by rename, so it is always whole
- *   <version>/     one immutable folder for each version: people.duckdb, lookups.duckdb, counts.bin, records.db, meta.json, in-use.db,
+ *   <version>/     one immutable folder for each version: columns.bin, records.db, meta.json, in-use.db,
  *                  manifest.sha256
  *   build-*        a version that is being written; nothing refers to it
  *   suppression/   the list of people who are left out (suppression.ts); left-out.json: whom of them a version is known to be without
@@ -16,10 +16,8 @@ import { writeManifest } from "./manifest.ts";
  */
 
 export const FILES = {
-  people: "people.duckdb",
-  /** DuckDB: people sorted by the address and the position of their company. */
-  lookups: "lookups.duckdb",
-  counts: "counts.bin",
+  /** What people are counted and found by, for memory. */
+  columns: "columns.bin",
   /** SQLite: packed blocks of records by position, and of sorted look-up keys. */
   records: "records.db",
   meta: "meta.json",
@@ -27,7 +25,7 @@ export const FILES = {
 } as const;
 
 /** Raised when the stored form changes: a folder of another format is refused, and imported again. */
-export const FORMAT = 5;
+export const FORMAT = 6;
 
 export interface DatasetMeta {
   readonly format: number;

@@ -45,12 +45,8 @@ export class ListSegment<Positions extends Rids = Uint32Array> implements Segmen
 }
 
 const PIECE = 16_384;
-const BLOCK = 512;
-const ONES = Uint8Array.from({ length: 256 }, (_, byte) => {
-  let count = 0;
-  for (let rest = byte; rest > 0; rest &= rest - 1) count++;
-  return count;
-});
+/** Words between two running counts. */
+const BLOCK = 128;
 
 function onesIn(word: number): number {
   let bits = word - ((word >>> 1) & 0x55555555);
@@ -62,21 +58,18 @@ function onesIn(word: number): number {
 export class BitmapSegment implements Segment {
   readonly count: number;
   readonly bytes: number;
-  readonly #bits: Uint8Array;
+  readonly #bits: Uint32Array;
   readonly #before: Uint32Array;
 
-  /** @param bits person `i` is bit `i & 7`, the highest first, of byte `i >> 3`; begins at a multiple of 4 bytes */
-  constructor(bits: Uint8Array) {
+  /** @param bits person `i` is bit `i & 31`, the lowest first, of word `i >>> 5` */
+  constructor(bits: Uint32Array) {
     this.#bits = bits;
-    const words = new Uint32Array(bits.buffer, bits.byteOffset, bits.length >> 2);
     this.#before = new Uint32Array(Math.ceil(bits.length / BLOCK));
     let count = 0;
-    for (let block = 0; block < this.#before.length; block++) {
-      this.#before[block] = count;
-      const end = Math.min(words.length, ((block + 1) * BLOCK) >> 2);
-      for (let index = (block * BLOCK) >> 2; index < end; index++) count += onesIn(words[index] ?? 0);
+    for (let index = 0; index < bits.length; index++) {
+      if (index % BLOCK === 0) this.#before[index / BLOCK] = count;
+      count += onesIn(bits[index] ?? 0);
     }
-    for (let index = words.length << 2; index < bits.length; index++) count += ONES[bits[index] ?? 0] ?? 0;
     this.count = count;
     this.bytes = bits.byteLength + this.#before.byteLength;
   }
@@ -94,16 +87,15 @@ export class BitmapSegment implements Segment {
     let skip = offset - (this.#before[low] ?? 0);
     let found = 0;
     for (let index = low * BLOCK; found < rids.length; index++) {
-      const byte = this.#bits[index] ?? 0;
-      const ones = ONES[byte] ?? 0;
+      let word = this.#bits[index] ?? 0;
+      const ones = onesIn(word);
       if (skip >= ones) {
         skip -= ones;
         continue;
       }
-      for (let bit = 0; bit < 8 && found < rids.length; bit++) {
-        if ((byte & (0x80 >> bit)) === 0) continue;
-        if (skip > 0) skip--;
-        else rids[found++] = index * 8 + bit;
+      for (; skip > 0; skip--) word &= word - 1;
+      for (; word !== 0 && found < rids.length; word &= word - 1) {
+        rids[found++] = index * 32 + 31 - Math.clz32(word & -word);
       }
     }
     return rids;

@@ -15,15 +15,15 @@ const SETS = process.env.HEADCOUNT_LONG ? 5_000 : 300;
 const TIMEOUT_MS = SETS * 400;
 const SEED = Number(process.env.HEADCOUNT_SEED ?? 42);
 
-const ON_DISK = { countsInMemory: false, slowReadMs: 0 };
+const IN_THREADS = { scanHere: 0, slowReadMs: 0 };
 
 let hostile: Person[];
 let hostileEngine: Engine;
-/** The same datasets with all counts from DuckDB, none from memory, and all rows read by the other thread. */
-let hostileOnDisk: Engine;
+/** The same datasets, looked through and read by other threads every time. */
+let hostileInThreads: Engine;
 let generated: Person[];
 let generatedEngine: Engine;
-let generatedOnDisk: Engine;
+let generatedInThreads: Engine;
 
 beforeAll(async () => {
   const people = hostilePeople(3_000, SEED);
@@ -36,16 +36,16 @@ beforeAll(async () => {
   );
   expect(report.people).toMatchObject({ taken: 3_000, refused: 0 });
   hostileEngine = await openDataset(datasetDir, { resources: SMALL, segmentBytes: 100_000 });
-  hostileOnDisk = await openDataset(datasetDir, { resources: SMALL, ...ON_DISK });
+  hostileInThreads = await openDataset(datasetDir, { resources: SMALL, ...IN_THREADS });
   hostile = publicOrder(people);
   generatedEngine = await smallDataset(4_000, 3);
-  generatedOnDisk = await openDataset(await smallDatasetFolder(4_000, 3), { resources: SMALL, ...ON_DISK });
+  generatedInThreads = await openDataset(await smallDatasetFolder(4_000, 3), { resources: SMALL, ...IN_THREADS });
   const all = await generatedEngine.people({ exact: {}, prefix: {}, range: {} }, { offset: 0, limit: 10_000 });
   generated = all.records.map((record) => JSON.parse(record.toString()) as Person);
 });
 
 afterAll(async () => {
-  for (const engine of [hostileEngine, hostileOnDisk, generatedEngine, generatedOnDisk]) await engine?.close();
+  for (const engine of [hostileEngine, hostileInThreads, generatedEngine, generatedInThreads]) await engine?.close();
 });
 
 const idsOf = (records: readonly Buffer[]): string[] =>
@@ -53,7 +53,7 @@ const idsOf = (records: readonly Buffer[]): string[] =>
 
 async function compare(
   engine: Engine,
-  onDisk: Engine,
+  inThreads: Engine,
   people: readonly Person[],
   sets: number,
   seed: number,
@@ -65,13 +65,13 @@ async function compare(
     const filters = { ...randomFilters(people, random), ...further(random) };
     const expected = people.filter((person) => matches(person, filters)).map((person) => person.id);
     const what = `seed ${seed}, set ${set}: ${canonicalJson(filters)}`;
-    // Counting first and last takes both ways: from the tables, and from the segment that is kept.
+    // Counting first and last takes both ways: from the columns, and from the segment that is kept.
     expect(await engine.count(filters), what).toBe(expected.length);
-    expect(await onDisk.count(filters), `${what}, from disk`).toBe(expected.length);
+    expect(await inThreads.count(filters), `${what}, in threads`).toBe(expected.length);
     const page = await engine.people(filters, { offset: 0, limit: 10_000 });
     expect(page.total, what).toBe(expected.length);
     expect(idsOf(page.records), what).toEqual(expected);
-    if (set % 10 === 0) expect(await onDisk.people(filters, { offset: 0, limit: 10_000 }), what).toEqual(page);
+    if (set % 10 === 0) expect(await inThreads.people(filters, { offset: 0, limit: 10_000 }), what).toEqual(page);
     expect(await engine.count(filters), what).toBe(expected.length);
     if (expected.length > 0) nonEmpty++;
   }
@@ -81,7 +81,7 @@ async function compare(
 test(
   "hostile values: count, ids and order are those of a naive matcher",
   async () => {
-    expect(await compare(hostileEngine, hostileOnDisk, hostile, SETS, SEED)).toBeGreaterThan(SETS / 3);
+    expect(await compare(hostileEngine, hostileInThreads, hostile, SETS, SEED)).toBeGreaterThan(SETS / 3);
   },
   TIMEOUT_MS,
 );
@@ -90,7 +90,7 @@ test(
   "generated people: count, ids and order are those of a naive matcher",
   async () => {
     expect(generated).toEqual(publicOrder(generated));
-    expect(await compare(generatedEngine, generatedOnDisk, generated, SETS, SEED + 1)).toBeGreaterThan(SETS / 3);
+    expect(await compare(generatedEngine, generatedInThreads, generated, SETS, SEED + 1)).toBeGreaterThan(SETS / 3);
   },
   TIMEOUT_MS,
 );
@@ -104,7 +104,7 @@ test(
       return { company_network_url: random() < 0.5 ? address : slugOf(address) };
     };
     const sets = SETS / 3;
-    expect(await compare(hostileEngine, hostileOnDisk, hostile, sets, SEED + 3, company)).toBeGreaterThan(sets / 6);
+    expect(await compare(hostileEngine, hostileInThreads, hostile, sets, SEED + 3, company)).toBeGreaterThan(sets / 6);
   },
   TIMEOUT_MS,
 );
@@ -126,7 +126,7 @@ test("long lists of addresses, whole and bare, with and without more: as a naive
     const company = set % 5 === 4 ? { company_network_url: "co-4" } : {};
     const filters = { ...others, ...company, exact: { ...others.exact, network_url } };
     const expected = hostile.filter((person) => matches(person, filters)).map((person) => person.id);
-    for (const engine of [hostileEngine, hostileOnDisk]) {
+    for (const engine of [hostileEngine, hostileInThreads]) {
       expect(await engine.count(filters), `set ${set}`).toBe(expected.length);
       expect(idsOf((await engine.people(filters, { offset: 0, limit: 10_000 })).records), `set ${set}`).toEqual(
         expected,
@@ -136,13 +136,13 @@ test("long lists of addresses, whole and bare, with and without more: as a naive
 });
 
 test(
-  "facets: values, others and missing are those of a naive count, in memory and from disk",
+  "facets: values, others and missing are those of a naive count, here and in threads",
   async () => {
     const random = seededRandom(SEED + 5);
     for (let set = 0; set < SETS; set++) {
       const everyone = { exact: {}, prefix: {}, range: {} };
       const [people, ...engines] =
-        set % 2 === 0 ? [hostile, hostileEngine, hostileOnDisk] : [generated, generatedEngine, generatedOnDisk];
+        set % 2 === 0 ? [hostile, hostileEngine, hostileInThreads] : [generated, generatedEngine, generatedInThreads];
       const filters = set % 5 === 0 ? everyone : randomFilters(people, random);
       const question = randomFacet(people, random);
       const inside = people.filter((person) => matches(person, filters));
@@ -161,7 +161,7 @@ test(
 
 test("a facet that takes too long is given up", async () => {
   const question = { key: "city", prefix: "", limit: 5, least: 1 } as const;
-  const slow = await openDataset(await smallDatasetFolder(4_000, 3), { resources: SMALL, ...ON_DISK, connections: 1 });
+  const slow = await openDataset(await smallDatasetFolder(4_000, 3), { resources: SMALL, ...IN_THREADS });
   const filters = { exact: {}, prefix: {}, range: { followers_min: 1 } };
   // In line behind others there is no time left, however quick it would be.
   const many = Array.from({ length: 30 }, (_, least) => slow.facet(filters, { ...question, least }, 60_000));

@@ -205,29 +205,24 @@ test("a damaged dataset and a ClickHouse that is down are no bugs of the program
   await run([...IMPORT, "p.csv"]);
   await run(["service", "keys", "create", "--data", "demo"]);
   const version = readdirSync(join(folder, "demo/dataset")).find((name) => name.startsWith("v-")) ?? "";
-  for (const name of ["people.duckdb", "lookups.duckdb"]) {
-    const path = join(folder, "demo/dataset", version, name);
-    const bytes = await readFile(path);
-    for (const at of [0.3, 0.6, 0.9].map((part) => Math.floor(bytes.length * part)))
-      bytes[at] = (bytes[at] ?? 0) ^ 0x10;
-    await writeFile(path, bytes);
-  }
+  const columns = join(folder, "demo/dataset", version, "columns.bin");
+  const bytes = await readFile(columns);
+  await writeFile(
+    columns,
+    bytes.map((byte, at) => (at === Math.floor(bytes.length / 3) ? byte ^ 16 : byte)),
+  );
   const verified = await run(["service", "verify", "--data", "demo"]);
   expect(verified.code).not.toBe(0);
   expect(verified.stderr).not.toContain("bug in headcount");
-  const counts = join(folder, "demo/dataset", version, "counts.bin");
   await writeFile(
-    counts,
-    (await readFile(counts)).map((byte, at) => (at === 500 ? byte ^ 8 : byte)),
+    columns,
+    bytes.map((byte, at) => (at === bytes.length - 100 ? byte ^ 8 : byte)),
   );
   const unreadable = await run(["service", "verify", "--data", "demo", "--json"]);
-  expect(unreadable).toMatchObject({ code: 1, stderr: expect.stringContaining("3 breaches found in") });
+  expect(unreadable).toMatchObject({ code: 1, stderr: expect.stringContaining("1 breach found in") });
   const told = JSON.parse(unreadable.stdout) as { readonly sound: boolean; readonly dataset: readonly string[] };
   expect(told).toMatchObject({ sound: false, ledger: [] });
-  // Each file that was hurt, by its name.
-  for (const file of ["counts.bin", "lookups.duckdb", "people.duckdb"]) {
-    expect(told.dataset.filter((one) => one.includes(`${file} is not what was written`))).toHaveLength(1);
-  }
+  expect(told.dataset.filter((one) => one.includes("columns.bin is not what was written"))).toHaveLength(1);
   const served = await run(["serve", "--data", "demo", "--dataset", "clickhouse://127.0.0.1:9/default", "--port", "0"]);
   expect(served).toMatchObject({ code: 8, stderr: expect.stringMatching(/no ClickHouse server answers/) });
 });

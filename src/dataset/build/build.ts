@@ -8,8 +8,8 @@ import { noteLeftOut, readSuppression, removeSuppressed, suppressionDir } from "
 import { keyCompanies, LINK_KEY, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { sortKeys, sortPeople } from "./sort-people.ts";
+import { writeColumns } from "./write-columns.ts";
 import { type Writing, writeCompanies, writePeople } from "./write-records.ts";
-import { writeFilterTable, writeLookups } from "./write-tables.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
@@ -114,8 +114,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     };
     await together(stop, sorting(), writeCompanies(writing));
     const tables = async (): Promise<void> => {
-      await writeFilterTable(connection, join(draft, FILES.people));
-      await writeLookups(connection, draft, people);
+      await writeColumns(connection, join(draft, FILES.columns), people, stop.signal);
     };
     await together(stop, tables(), writePeople(writing, people, tell("records")));
     tell("lookups")(people);

@@ -81,16 +81,22 @@ SELECT * FROM normal`;
   await connection.run("DROP TABLE unsorted_people; DROP TABLE parts");
 }
 
-const KEYS: Readonly<Record<RowIndex, string>> = {
-  name: "name",
-  headline: "headline",
-  address: addressKey("slug_of(address)"),
+/** The key of each index, and who is in it. The people of a company without an address are found by its position. */
+const KEYS: Readonly<Record<RowIndex, readonly [key: string, isKept: string]>> = {
+  name: ["name", "name IS NOT NULL"],
+  headline: ["headline", "headline IS NOT NULL"],
+  address: [addressKey("slug_of(address)", "address"), "address IS NOT NULL"],
+  employer: [
+    `CASE WHEN company_address IS NULL THEN '/' || company ELSE ${addressKey("slug_of(company_address)", "company_address")} END`,
+    "company_address IS NOT NULL OR company IS NOT NULL",
+  ],
 };
 
 /** What the row store has indexes of, each in the order of its index. */
 export async function sortKeys(connection: DuckDBConnection): Promise<void> {
-  for (const kind of ROW_INDEXES) {
-    await connection.run(`CREATE TABLE by_${kind} AS
-      SELECT ${KEYS[kind]} AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE ${kind} IS NOT NULL ORDER BY key, rid`);
+  for (const index of ROW_INDEXES) {
+    const [key, isKept] = KEYS[index];
+    await connection.run(`CREATE TABLE by_${index} AS
+      SELECT ${key} AS key, rowid::UINTEGER AS rid FROM sorted_people WHERE ${isKept} ORDER BY key, rid`);
   }
 }

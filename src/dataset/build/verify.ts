@@ -1,68 +1,32 @@
-import type { DuckDBConnection } from "@duckdb/node-api";
-import { FILTER_COLUMNS, NORMAL_COLUMNS } from "../../contract/conditions.ts";
+import { FILTER_COLUMNS } from "../../contract/conditions.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../contract/normalise.ts";
-import { PLACED_COLUMNS, placeOf, ROW_INDEXES, SORT_KEYS } from "../columns.ts";
-import { nullsLast, scalar, toNumber } from "../duckdb.ts";
-import type { Counts } from "../embedded/counts.ts";
-import { splitRows } from "../embedded/cubes.ts";
-import { addressKeys } from "../embedded/keys.ts";
+import { isPlaced, PLACED_COLUMNS, type PlacedColumn, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
+import type { Column, Columns } from "../embedded/column-file.ts";
+import { edgesOf } from "../embedded/column-writer.ts";
+import type { Dictionary } from "../embedded/dictionary.ts";
+import { addressKeys, type KeyRange } from "../embedded/keys.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
+import { PEOPLE_A_BLOCK } from "../embedded/scan.ts";
 import type { DatasetMeta } from "../layout.ts";
 
-/** Rows whose record is compared with its filter columns, evenly over the dataset. */
+/** People whose record is compared with what they are found by, evenly over the dataset. */
 const SAMPLE = 1_000;
 
-/** Recomputes what can be checked: sizes, positions, order, look-ups, counts, and records by sample. @returns a sentence for each breach */
-export async function verifyFiles(
-  connection: DuckDBConnection,
-  store: RecordStore,
-  counts: Counts | undefined,
-  meta: DatasetMeta,
-): Promise<string[]> {
+/** Recomputes what can be checked: sizes, order, columns, indexes, and records by sample. @returns a sentence for each breach */
+export async function verifyFiles(columns: Columns, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
   const breaches: string[] = [];
-  const number = async (sql: string): Promise<number> => toNumber(await scalar(connection, sql));
   const expect = (what: string, found: number, wanted: number): void => {
     if (found !== wanted) breaches.push(`${what}: ${found}, expected ${wanted}`);
   };
   const people = store.rows("people");
-  expect("people in the filter table", await number("SELECT count(*) FROM filters.people"), meta.people);
   expect("people in the row store", people, meta.people);
   expect("companies in the row store", store.rows("companies"), meta.companies);
-  const misplaced = "SELECT count(*) FROM filters.people WHERE rid <> rowid";
-  expect("positions that are not the row's place", await number(misplaced), 0);
-  const key = `row(${SORT_KEYS.map((column) => `${column} IS NULL, coalesce(${column}, '')`).join(", ")})`;
-  const unordered = `SELECT count(*) FROM (SELECT ${key} AS key, lag(${key}) OVER (ORDER BY rid) AS before FROM filters.people) WHERE before > key`;
-  expect("people out of order", await number(unordered), 0);
+  for (const [name, column] of columns.byName) {
+    for (const wrong of wrongIn(column, meta.people)) breaches.push(`${name}: ${wrong}`);
+  }
+  expect("people out of order", outOfOrder(columns, meta.people), 0);
   for (const column of PLACED_COLUMNS) {
-    const known = `SELECT ${placeOf(column)} AS kept, row_number() OVER (ORDER BY ${column}, rid) - 1 AS wanted
-      FROM filters.people WHERE ${column} IS NOT NULL`;
-    expect(
-      `entries of ${column} in the row store`,
-      store.rows(`by_${column}`),
-      await number(`SELECT count(*) FROM (${known})`),
-    );
-    const misplaced = `SELECT count(*) FROM (${known}) WHERE kept IS DISTINCT FROM wanted`;
-    expect(`places of ${column} that are not those of its order`, await number(misplaced), 0);
-    const placeless = `SELECT count(*) FROM filters.people WHERE ${column} IS NULL AND ${placeOf(column)} IS NOT NULL`;
-    expect(`places of people without a ${column}`, await number(placeless), 0);
-  }
-  for (const table of ["by_company", "by_employer"]) {
-    const twice = `SELECT count(*) - count(DISTINCT rid) FROM lookups.${table}`;
-    expect(`people that ${table} has twice`, await number(twice), 0);
-    const beyond = `SELECT count(*) FROM lookups.${table} WHERE rid >= ${meta.people}`;
-    expect(`rows of ${table} beyond the last person`, await number(beyond), 0);
-  }
-  const strangers = `SELECT count(*) FROM lookups.by_employer WHERE key >= ${meta.companies}`;
-  expect("people of companies that there are not", await number(strangers), 0);
-  for (const columns of counts?.columnSets ?? []) {
-    const list = columns.join(", ");
-    const order = nullsLast(columns);
-    const recount = await connection.runAndReadAll(
-      `SELECT ${list}, count(*) FROM filters.people GROUP BY ALL ORDER BY ${order}`,
-    );
-    const wanted = JSON.stringify([...splitRows(recount.getRowsJS())]);
-    if (wanted !== JSON.stringify([...(counts?.rows(columns) ?? [])]))
-      breaches.push(`counts by ${list} are not those of the people`);
+    expect(`people in the order of ${column}`, columns.orders[column].length, store.rows(`by_${column}`));
   }
   const damaged = store.check();
   breaches.push(...damaged);
@@ -72,43 +36,109 @@ export async function verifyFiles(
     const twice = `entries of ${index} for people that it has twice or that there are not`;
     expect(twice, store.astray(index, meta.people), 0);
   }
-  expect(`of ${SAMPLE} records those unlike their filter columns`, await unlike(connection, store, meta.people), 0);
+  for (const column of PLACED_COLUMNS) {
+    expect(`people whose place in the order of ${column} is another`, await misplaced(columns, store, column), 0);
+  }
+  expect(`of ${SAMPLE} records those unlike their columns`, await unlike(columns, store, meta.people), 0);
   return breaches;
 }
 
-async function unlike(connection: DuckDBConnection, store: RecordStore, people: number): Promise<number> {
-  const step = Math.max(1, Math.floor(people / SAMPLE));
-  const reader = await connection.runAndReadAll(
-    `SELECT rid, ${FILTER_COLUMNS.join(", ")} FROM filters.people WHERE rid % ${step} = 0 ORDER BY rid LIMIT ${SAMPLE}`,
-  );
-  const rows = reader.getRowObjectsJS();
-  const records = (await store.people(Uint32Array.from(rows, (row) => toNumber(row.rid)))).map(String);
-  const addressed = await foundByAddress(store, records);
-  return rows.filter((row, index) => {
-    const record = JSON.parse(records[index] ?? "{}") as Readonly<Record<string, unknown>>;
-    if (addressOf(record) !== undefined && !addressed.has(toNumber(row.rid))) return true;
-    return FILTER_COLUMNS.some((column) => {
-      const own = record[column];
-      const plain =
-        NORMAL_COLUMNS.includes(column) && typeof own === "string" ? normalForm(own) || null : (own ?? null);
-      const kept = row[column];
-      return plain !== (typeof kept === "bigint" ? Number(kept) : (kept ?? null));
-    });
-  }).length;
+function wrongIn({ before, codes, dictionary, least, most }: Column, people: number): string[] {
+  const { size } = dictionary;
+  const wrong: string[] = [];
+  if (!isRising(dictionary)) wrong.push("values are out of order");
+  if (codes.length !== people) wrong.push(`codes of ${codes.length} of ${people} people`);
+  const counted = new Uint32Array(size + 1);
+  for (const code of codes) counted[code] = (counted[code] ?? 0) + 1;
+  const other = counted.findIndex((n, code) => n !== (before[code + 1] ?? 0) - (before[code] ?? 0));
+  if (other >= 0 || before[size + 1] !== people) wrong.push("numbers of people are not those of the codes");
+  for (let block = 0; block * PEOPLE_A_BLOCK < people; block++) {
+    const [low, high] = edgesOf(codes, block);
+    if (least[block] === low && most[block] === high && high <= size) continue;
+    wrong.push(`codes of people ${block * PEOPLE_A_BLOCK} and on are not what is known of them`);
+    break;
+  }
+  return wrong;
 }
 
-const addressOf = ({ network_url }: Readonly<Record<string, unknown>>): string | undefined =>
-  typeof network_url === "string" ? canonicalAddress(network_url) : undefined;
-
-/** Whom the index of addresses has under the addresses of these records. */
-async function foundByAddress(store: RecordStore, records: readonly string[]): Promise<ReadonlySet<number>> {
-  const addresses = records
-    .map((record) => addressOf(JSON.parse(record) as Readonly<Record<string, unknown>>))
-    .filter((address) => address !== undefined)
-    .map((address) => ({ slug: slugOf(address), address }));
-  const found = new Set<number>();
-  for (const keys of addressKeys(addresses)) {
-    for await (const piece of store.find("address", keys)) for (const rid of piece) found.add(rid);
+function isRising(dictionary: Dictionary): boolean {
+  let before: string | number | undefined;
+  for (let code = 0; code < dictionary.size; code++) {
+    const value = dictionary.value(code);
+    if (typeof value === "string" && typeof before === "string") {
+      if (Buffer.compare(Buffer.from(before), Buffer.from(value)) >= 0) return false;
+    } else if (before !== undefined && value <= before) return false;
+    before = value;
   }
-  return found;
+  return true;
+}
+
+function outOfOrder({ byName }: Columns, people: number): number {
+  const keys = SORT_KEYS.map((key) => byName.get(key)?.codes ?? new Uint8Array());
+  let unordered = 0;
+  for (let person = 1; person < people; person++) {
+    const other = keys.find((codes) => codes[person] !== codes[person - 1]);
+    if (other && (other[person] ?? 0) < (other[person - 1] ?? 0)) unordered++;
+  }
+  return unordered;
+}
+
+/** Entries of an index whose position is not the one that the order in memory has in their place. */
+async function misplaced(columns: Columns, store: RecordStore, column: PlacedColumn): Promise<number> {
+  const order = columns.orders[column];
+  let place = 0;
+  let wrong = 0;
+  for await (const piece of store.find(column, { from: "", before: undefined })) {
+    for (const rid of piece) if (order[place++] !== rid) wrong++;
+  }
+  return wrong;
+}
+
+async function unlike(columns: Columns, store: RecordStore, people: number): Promise<number> {
+  const step = Math.max(1, Math.floor(people / SAMPLE));
+  const rids = Uint32Array.from({ length: Math.min(SAMPLE, Math.ceil(people / step)) }, (_, index) => index * step);
+  const records = (await store.people(rids)).map(
+    (record) => JSON.parse(String(record)) as Readonly<Record<string, unknown>>,
+  );
+  const wrong = new Set<number>();
+  for (const column of FILTER_COLUMNS) {
+    const own = records.map((record) => formOf(column, record[column]));
+    if (isPlaced(column)) {
+      const texts = own.map((text) => (text === null ? null : String(text)));
+      for (const rid of await notFound(store, column, rids, texts, (text) => [{ values: [text] }])) wrong.add(rid);
+      continue;
+    }
+    const kept = columns.byName.get(column);
+    for (const [index, rid] of rids.entries()) {
+      const code = kept?.codes[rid] ?? 0;
+      if (own[index] !== (kept && code < kept.dictionary.size ? kept.dictionary.value(code) : null)) wrong.add(rid);
+    }
+  }
+  for (const [index, field] of [["address", "network_url"] as const, ["employer", "company_network_url"] as const]) {
+    const addresses = records.map(({ [field]: url }) => (typeof url === "string" ? canonicalAddress(url) : undefined));
+    const keys = (address: string) => addressKeys([{ slug: slugOf(address), address }]);
+    for (const rid of await notFound(store, index, rids, addresses, keys)) wrong.add(rid);
+  }
+  return wrong.size;
+}
+
+const formOf = (column: string, own: unknown): unknown =>
+  column !== "department" && typeof own === "string" ? normalForm(own) || null : (own ?? null);
+
+/** Whom an index does not have under what their record says. */
+async function notFound(
+  store: RecordStore,
+  index: RowIndex,
+  rids: Uint32Array,
+  values: readonly (string | null | undefined)[],
+  keysOf: (value: string) => readonly KeyRange[],
+): Promise<number[]> {
+  const found = new Set<number>();
+  for (const value of new Set(values)) {
+    if (typeof value !== "string") continue;
+    for (const keys of keysOf(value)) {
+      for await (const piece of store.find(index, keys)) for (const rid of piece) found.add(rid);
+    }
+  }
+  return [...rids].filter((rid, at) => typeof values[at] === "string" && !found.has(rid));
 }

@@ -12,14 +12,14 @@ const SAMPLES = 400;
 const ROWS_A_PART = 61_440;
 
 /** Slug first, with what comes before it behind a character that it cannot hold: a bare slug is then a range of keys. */
-export const addressKey = (slug: string): string =>
-  `${slug} || '/' || left(address, length(address) - length(${slug}))`;
+export const addressKey = (slug: string, address: string): string =>
+  `${slug} || '/' || left(${address}, length(${address}) - length(${slug}))`;
 
 const COMPANY_KEYS: Readonly<Partial<Record<KeyIndex, string>>> = {
   company_id: "id",
   company_domain: "domain_key",
   company_name: "name_key",
-  company_address: addressKey("slug"),
+  company_address: addressKey("slug", "address"),
 };
 
 /** Where the texts of a table are written for a moment, on their way from DuckDB. */

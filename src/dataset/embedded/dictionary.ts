@@ -86,23 +86,3 @@ export class NumberDictionary implements Dictionary {
     );
   }
 }
-
-/** For each code whether it lies in the ranges. */
-export const masksOf = (all: readonly Ranges[]): Uint8Array[] =>
-  all.map((ranges) => {
-    const mask = new Uint8Array(ranges.at(-1)?.[1] ?? 0);
-    for (const [from, to] of ranges) mask.fill(1, from, to);
-    return mask;
-  });
-
-export function intersection(one: Ranges, other: Ranges): Ranges {
-  const both: [number, number][] = [];
-  for (const [from, to] of one) {
-    for (const [start, end] of other) {
-      const low = Math.max(from, start);
-      const high = Math.min(to, end);
-      if (low < high) both.push([low, high]);
-    }
-  }
-  return both;
-}

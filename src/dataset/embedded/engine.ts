@@ -3,7 +3,7 @@ import { conditionsOf } from "../../contract/conditions.ts";
 import type { Facet } from "../../contract/facets.ts";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
 import { verifyFiles } from "../build/verify.ts";
-import { acquireDuckDb, literal, machineResources, type OpenDuckDb, type Resources, releaseDuckDb } from "../duckdb.ts";
+import { machineResources, type Resources } from "../duckdb.ts";
 import {
   type CompanyLookup,
   type DatasetInfo,
@@ -16,19 +16,19 @@ import {
 } from "../engine.ts";
 import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, type ReadMark, readMeta } from "../layout.ts";
 import { type Segment, type SegmentCache, segmentCache, WholeDataset } from "../segment.ts";
-import { ATTACHED, ConnectionPool } from "./connection-pool.ts";
-import { Counts } from "./counts.ts";
+import { type Columns, readColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
+import { endIdleThreads } from "./scan-threads.ts";
 import { Selection } from "./selection.ts";
 
-export interface DuckDbEngineOptions {
+export interface EmbeddedEngineOptions {
+  /** How many threads look through the people. */
   readonly resources?: Resources;
   readonly segmentBytes?: number;
-  /** A statement that takes longer, waiting in line included, is stopped: the call rejects with OutOfTimeError. Default 30 s. */
-  readonly statementMs?: number;
-  /** Whether small tables of counts are kept in memory. Default true; without them DuckDB counts. */
-  readonly countsInMemory?: boolean;
-  readonly connections?: number;
+  /** A search of all people that takes longer, waiting in line included, is given up: the call rejects with OutOfTimeError. Default 30 s. */
+  readonly limitMs?: number;
+  /** People times conditions up to which the calling thread looks itself. 0 has the others look every time. */
+  readonly scanHere?: number;
   /** A read of the row store that takes longer goes on in a thread of its own, in milliseconds: {@link RowReader}. */
   readonly slowReadMs?: number;
   /** A clock in milliseconds, to keep the event loop free; only differences count. */
@@ -36,15 +36,14 @@ export interface DuckDbEngineOptions {
 }
 
 const SEGMENT_BYTES = 128 * 2 ** 20;
-const STATEMENT_MS = 30_000;
+const LIMIT_MS = 30_000;
 
-/** DuckDB for counts and selection, SQLite for records. See docs/dataset.md for the layout. */
-export class DuckDbEngine implements Engine {
+/** Columns in memory for counts and selection, SQLite for records and keys. See docs/dataset.md for the layout. */
+export class EmbeddedEngine implements Engine {
   readonly #meta: DatasetMeta;
   readonly #store: RecordStore;
   readonly #mark: ReadMark;
-  readonly #pool: ConnectionPool;
-  readonly #counts: Counts | undefined;
+  readonly #columns: Columns;
   readonly #segments: SegmentCache;
   readonly #selection: Selection;
   readonly #running = new Map<string, Promise<Segment | number>>();
@@ -56,45 +55,34 @@ export class DuckDbEngine implements Engine {
     meta: DatasetMeta,
     store: RecordStore,
     mark: ReadMark,
-    pool: ConnectionPool,
-    counts: Counts | undefined,
-    options: DuckDbEngineOptions,
+    columns: Columns,
+    options: EmbeddedEngineOptions,
   ) {
     this.#meta = meta;
     this.#store = store;
     this.#mark = mark;
-    this.#pool = pool;
-    this.#counts = counts;
+    this.#columns = columns;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
-    const tables = { people: meta.people, counts, store, pool };
-    this.#selection = new Selection(tables, options.monotonic ?? (() => performance.now()));
+    this.#selection = new Selection(
+      { people: meta.people, columns, store },
+      {
+        limitMs: options.limitMs ?? LIMIT_MS,
+        threads: (options.resources ?? machineResources()).threads,
+        scanHere: options.scanHere,
+        monotonic: options.monotonic ?? (() => performance.now()),
+      },
+    );
   }
 
   /** Opens one version folder, read-only. Several processes may read the same folder. */
-  static async open(folder: string, options: DuckDbEngineOptions = {}): Promise<DuckDbEngine> {
+  static async open(folder: string, options: EmbeddedEngineOptions = {}): Promise<EmbeddedEngine> {
     const mark = markInUse(folder);
-    const resources = options.resources ?? machineResources();
-    let duckdb: OpenDuckDb | undefined;
-    let store: RecordStore | undefined;
     try {
       const meta = await readMeta(folder);
-      duckdb = await acquireDuckDb(resources);
-      const { connection } = duckdb;
-      await connection.run(`ATTACH ${literal(join(folder, FILES.people))} AS filters (READ_ONLY)`);
-      await connection.run(`ATTACH ${literal(join(folder, FILES.lookups))} AS lookups (READ_ONLY)`);
-      const inMemory = options.countsInMemory !== false;
-      const counts = inMemory ? await Counts.load(join(folder, FILES.counts), meta.people) : undefined;
-      store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
-      const pool = new ConnectionPool(
-        duckdb,
-        resources,
-        options.connections ?? Math.min(8, Math.max(4, resources.threads)),
-        options.statementMs ?? STATEMENT_MS,
-      );
-      return new DuckDbEngine(meta, store, mark, pool, counts, options);
+      const columns = await readColumns(join(folder, FILES.columns), meta.people);
+      const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
+      return new EmbeddedEngine(meta, store, mark, columns, options);
     } catch (error) {
-      await store?.close();
-      if (duckdb) await releaseDuckDb(resources, duckdb, ATTACHED);
       mark.release();
       if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;
       throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, { cause: error });
@@ -155,10 +143,7 @@ export class DuckDbEngine implements Engine {
   verify(): Promise<readonly string[]> {
     return this.#call(async () => {
       try {
-        return await this.#pool.use(
-          (connection) => verifyFiles(connection, this.#store, this.#counts, this.#meta),
-          Number.POSITIVE_INFINITY,
-        );
+        return await verifyFiles(this.#columns, this.#store, this.#meta);
       } catch (error) {
         return [`the files cannot be read to their end: ${error instanceof Error ? error.message : String(error)}`];
       }
@@ -177,7 +162,7 @@ export class DuckDbEngine implements Engine {
       });
     }
     await this.#store.close();
-    await this.#pool.close();
+    await endIdleThreads();
     this.#mark.release();
   }
 

@@ -20,6 +20,3 @@ export interface RangeOfKeys {
   readonly from: string;
   readonly before: string | undefined;
 }
-
-/** A person's record by its fields: null where one is missing. */
-export type FieldsOf = (field: string) => unknown;

@@ -2,9 +2,9 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import type { Engine } from "../engine.ts";
 import { NoDatasetError, readPointer } from "../layout.ts";
-import { DuckDbEngine, type DuckDbEngineOptions } from "./engine.ts";
+import { EmbeddedEngine, type EmbeddedEngineOptions } from "./engine.ts";
 
-export type OpenOptions = DuckDbEngineOptions;
+export type OpenOptions = EmbeddedEngineOptions;
 
 /** Opens the current dataset of a folder (a path or `file:` URL), read-only, and stays on its version. @throws NoDatasetError */
 export async function openDataset(dataset: string | URL, options: OpenOptions = {}): Promise<Engine> {
@@ -15,7 +15,7 @@ export async function openDataset(dataset: string | URL, options: OpenOptions = 
     const pointer = await readPointer(datasetDir);
     if (!pointer) throw new NoDatasetError(`no dataset in ${datasetDir}`);
     try {
-      return await DuckDbEngine.open(join(datasetDir, pointer.folder), options);
+      return await EmbeddedEngine.open(join(datasetDir, pointer.folder), options);
     } catch (error) {
       failure = error;
       if ((await readPointer(datasetDir))?.folder === pointer.folder) throw error;

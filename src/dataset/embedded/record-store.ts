@@ -6,7 +6,7 @@ import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
 import { opened, RECORDS_A_BLOCK, unpacked } from "./blocks.ts";
 import { KEYS_A_BLOCK, ridsOf, spanIn } from "./key-blocks.ts";
-import { addressKeys, type FieldsOf, type KeyRange, type RangeOfKeys } from "./keys.ts";
+import { addressKeys, type KeyRange, type RangeOfKeys } from "./keys.ts";
 import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
@@ -57,11 +57,6 @@ export class RecordStore {
   /** The records at these positions, in this order. @throws Error where one is missing, DatasetDamagedError where its block is */
   async people(rids: Uint32Array): Promise<Buffer[]> {
     return PEOPLE.json(await this.#records("people", rids));
-  }
-
-  /** The same to look at a few fields, of which each is parsed by itself: reading all would take most of the time. */
-  async fields(rids: Uint32Array): Promise<FieldsOf[]> {
-    return (await this.#records("people", rids)).map((stored) => PEOPLE.fields(stored));
   }
 
   async #records(table: Table, rids: Uint32Array): Promise<Stored[]> {
@@ -185,19 +180,14 @@ export class RecordStore {
     }
   }
 
-  /** How many {@link find} would find, without looking at each; undefined for more values than `most`. */
-  async count(index: RowIndex, wanted: KeyRange, most: number): Promise<number | undefined> {
-    if ("values" in wanted) {
-      if (wanted.values.length > most) return undefined;
-      let sum = 0;
-      for (let start = 0; start < wanted.values.length; start += KEYS_AT_ONCE) {
-        const spans = await this.#spans(index, wanted.values.slice(start, start + KEYS_AT_ONCE));
-        for (const { before, from } of spans) sum += before - from;
-      }
-      return sum;
+  /** Which entries, counted from 0 in the order of the index, have each of these keys: from the first to before the second. */
+  async spans(index: RowIndex, keys: readonly string[]): Promise<(readonly [number, number])[]> {
+    const spans: (readonly [number, number])[] = [];
+    for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
+      const some = await this.#spans(index, keys.slice(start, start + KEYS_AT_ONCE));
+      spans.push(...some.map(({ before, from }) => [from, before] as const));
     }
-    const [first, end] = await this.places(index, wanted);
-    return end - first;
+    return spans;
   }
 
   /** Which entries, counted from 0 in the order of the index, lie in a range: from the first to before the second. */

@@ -1,169 +1,116 @@
-import type { DuckDBResult } from "@duckdb/node-api";
-import type { Condition, Sql } from "../../contract/conditions.ts";
+import type { Condition } from "../../contract/conditions.ts";
 import type { Facet } from "../../contract/facets.ts";
-import { toNumber } from "../duckdb.ts";
+import { isPlaced, type PlacedColumn } from "../columns.ts";
 import type { FacetQuestion } from "../engine.ts";
-import { facetOf, withOthers } from "../facet.ts";
+import { facetOf } from "../facet.ts";
 import { BitmapSegment, ListSegment, type Segment } from "../segment.ts";
-import type { ConnectionPool } from "./connection-pool.ts";
-import type { Counts } from "./counts.ts";
-import type { FieldsOf } from "./keys.ts";
-import { grouped, hasPlaces, intersect, isIndexed, keysOf, listed, meets, planOf, scan } from "./plan.ts";
+import type { Column, Columns } from "./column-file.ts";
+import type { Ranges } from "./dictionary.ts";
+import { addressKeys, type KeyRange } from "./keys.ts";
 import type { RecordStore } from "./record-store.ts";
+import { type BitTest, type CodeTest, type Found, PEOPLE_A_BLOCK, passes, type Scan } from "./scan.ts";
+import { scanAll } from "./scan-threads.ts";
 import { TimeSlices } from "./time-slices.ts";
 
 /** Records that are read in one piece: at most a millisecond when the file is in memory, some when it is not. */
 const RECORDS_AT_ONCE = 25;
 const READING_MS = 5;
-/** A record without fields meets no condition. */
-const NOBODY: FieldsOf = () => null;
-/** Candidates that are checked on their records, 40 us each; beyond, one pass with a semi-join is cheaper (docs/dataset.md). */
-const mostCandidates = (people: number): number => Math.min(1_000, Math.max(50, Math.floor(people / 10_000)));
-
-/** Entries of an index that are found one by one where nothing else is asked: a third of a millisecond. More are scanned for. */
-const FOUND_ALONE = 1_000;
+/** Positions that are looked at, or made bits of, in one piece: half a millisecond. */
+const POSITIONS_AT_ONCE = 2 ** 16;
+const MOST_LISTED = 2 ** 16;
 
 /** What the people of one dataset are looked for in. */
 export interface Tables {
   readonly people: number;
-  readonly counts: Counts | undefined;
+  readonly columns: Columns;
   readonly store: RecordStore;
-  readonly pool: ConnectionPool;
 }
 
-/** Finds and counts people who meet conditions: in memory, in the row store's indexes, else in DuckDB (docs/dataset.md, Layout). */
+export interface SelectionOptions {
+  /** A search of all people that takes longer is given up, in milliseconds. */
+  readonly limitMs: number;
+  readonly threads: number;
+  /** People times conditions up to which the calling thread looks itself. */
+  readonly scanHere?: number | undefined;
+  /** Up to so many positions are looked at one by one; more become a bit for each person of the dataset. Default 65,536. */
+  readonly mostListed?: number | undefined;
+  /** A clock in milliseconds. */
+  readonly monotonic: () => number;
+}
+
+/** People that an index names: how many, and each once in no order. */
+interface Named {
+  readonly count: number;
+  readonly pieces: () => Iterable<ArrayLike<number>>;
+}
+
+/** Who is looked at, all where nobody is named, and what each has to pass. */
+interface Plan {
+  readonly among: Uint32Array | undefined;
+  readonly tests: readonly (CodeTest | BitTest)[];
+}
+
+/** Counts, finds and groups people who meet conditions: an index names few, the columns in memory say the rest (docs/dataset.md, Layout). */
 export class Selection {
   readonly #people: number;
-  readonly #counts: Counts | undefined;
+  readonly #columns: Columns;
   readonly #store: RecordStore;
-  readonly #pool: ConnectionPool;
+  readonly #options: SelectionOptions;
   readonly #slices: TimeSlices;
 
-  /** @param monotonic a clock in milliseconds */
-  constructor({ counts, people, pool, store }: Tables, monotonic: () => number) {
+  constructor({ columns, people, store }: Tables, options: SelectionOptions) {
     this.#people = people;
-    this.#counts = counts;
+    this.#columns = columns;
     this.#store = store;
-    this.#pool = pool;
-    this.#slices = new TimeSlices(READING_MS, monotonic);
+    this.#options = options;
+    this.#slices = new TimeSlices(READING_MS, options.monotonic);
   }
 
   async count(conditions: readonly Condition[]): Promise<number> {
-    const known = this.#counts?.count(conditions) ?? (await this.#countIndexed(conditions));
-    if (known !== undefined) return known;
-    const few = await this.#selectFew(conditions);
-    if (few) return few.count;
-    const { lookups, rest } = planOf(conditions);
-    if (lookups.length > 0 && rest.length > 0) return (await this.#narrow(lookups, rest)).count;
-    const source = lookups.length > 0 ? intersect(lookups) : await this.#scan(rest);
-    const text = `SELECT count(*) FROM (${source.text})`;
-    return this.#pool.use(async (connection) => {
-      const reader = await connection.runAndReadAll(text, [...source.values]);
-      return toNumber(reader.getRowsJS()[0]?.[0]);
-    });
+    const [only] = conditions;
+    if (conditions.length === 1 && only) return this.#countOne(only);
+    const plan = await this.#plan(conditions);
+    if (!plan) return 0;
+    if (plan.among) return (await this.#kept(plan.among, plan.tests)).length;
+    return (await this.#scan({ tests: plan.tests })).count;
   }
 
   /** Those who meet all conditions. */
   async segment(conditions: readonly Condition[]): Promise<Segment> {
-    const few = await this.#selectFew(conditions);
-    if (few) return few;
-    const { lookups, rest } = planOf(conditions);
-    if (lookups.length === 0) return this.#bitmap(await this.#scan(rest));
-    return rest.length > 0 ? this.#narrow(lookups, rest) : this.#sorted(intersect(lookups));
+    const plan = await this.#plan(conditions);
+    if (!plan) return new ListSegment(new Uint32Array());
+    if (plan.among) return new ListSegment(await this.#kept(plan.among, plan.tests));
+    const bits = this.#noBits();
+    await this.#scan({ tests: plan.tests, bits });
+    return new BitmapSegment(bits).compact(() => this.#slices.take());
   }
 
+  /** @param limitMs for a search of all people. @throws OutOfTimeError */
   async facet(conditions: readonly Condition[], question: FacetQuestion, limitMs: number): Promise<Facet> {
-    const groups = this.#counts?.groups(question.key, conditions);
-    if (groups) return facetOf(groups, question);
-    const { text, values } = grouped(await this.#scanFor(conditions, question.key), question);
-    return this.#pool.use(async (connection) => {
-      const rows = (await connection.runAndReadAll(text, [...values])).getRowsJS();
-      const [count = 0, missing = 0, distinct = 0] = rows.map(([, , n]) => toNumber(n));
-      const told = rows.slice(3).map(([, value, n]) => ({ value: String(value), count: toNumber(n) }));
-      return withOthers({ count, missing, distinct, values: told });
-    }, limitMs);
+    const { before, codes, dictionary } = this.#column(question.key);
+    const size = dictionary.size + 1;
+    if (conditions.length === 0) {
+      const everybody = Uint32Array.from({ length: size }, (_, code) => (before[code + 1] ?? 0) - (before[code] ?? 0));
+      return facetOf(everybody, dictionary, question);
+    }
+    const plan = await this.#plan(conditions);
+    let sums: Uint32Array | undefined;
+    if (plan) {
+      if (plan.among) {
+        sums = new Uint32Array(size);
+        for (const person of await this.#kept(plan.among, plan.tests)) {
+          const code = codes[person] ?? 0;
+          sums[code] = (sums[code] ?? 0) + 1;
+        }
+      } else sums = (await this.#scan({ tests: plan.tests, groups: { codes, size } }, limitMs)).sums;
+    }
+    return facetOf(sums ?? new Uint32Array(size), dictionary, question);
   }
 
   /** The people of a company without an address, by its position. */
-  ofEmployer(seq: number): Promise<Segment> {
-    return this.#sorted({ text: "SELECT rid FROM lookups.by_employer WHERE key = ?::UINTEGER", values: [seq] });
-  }
-
-  /** A scan of the filter table; long texts are scanned by their places, which the row store's index knows. */
-  async #scan(conditions: readonly Condition[], lookups: readonly Sql[] = [], column = "rid"): Promise<Sql> {
-    const places = new Map<Condition, readonly [number, number]>();
-    for (const condition of conditions) {
-      if (hasPlaces(condition)) places.set(condition, await this.#store.places(condition.column, condition));
-    }
-    return scan(conditions, places, lookups, column);
-  }
-
-  /** A column of all who meet the conditions. */
-  async #scanFor(conditions: readonly Condition[], column: string): Promise<Sql> {
-    const few = await this.#selectFew(conditions);
-    if (few) return this.#scan([], [listed(few.slice(0, few.count))], column);
-    const { lookups, rest } = planOf(conditions);
-    return this.#scan(rest, lookups, column);
-  }
-
-  /** How many people have one of some names or headlines, or a beginning of them, from the row store's index. */
-  async #countIndexed(conditions: readonly Condition[]): Promise<number | undefined> {
-    const [condition] = conditions;
-    // One person may be found by two of the addresses.
-    if (conditions.length !== 1 || !condition || !isIndexed(condition) || condition.kind === "address")
-      return undefined;
-    return this.#store.count(condition.column, condition, FOUND_ALONE);
-  }
-
-  /** People of some addresses, or few of a name, a headline or a beginning: the row store finds them, what else is asked is checked of them. */
-  async #selectFew(conditions: readonly Condition[]): Promise<Segment | undefined> {
-    const candidates = mostCandidates(this.#people);
-    const most = conditions.length === 1 ? FOUND_ALONE : candidates;
-    for (const condition of conditions.toSorted(
-      (a, b) => Number(b.kind === "address") - Number(a.kind === "address"),
-    )) {
-      // Addresses are nowhere else.
-      const found = await this.#find(condition, condition.kind === "address" ? Number.POSITIVE_INFINITY : most);
-      if (!found) continue;
-      const rest = conditions.filter((other) => other !== condition);
-      if (rest.length === 0) return new ListSegment(found);
-      if (found.length <= candidates) return this.#filtered(found, rest);
-      const plan = planOf(rest);
-      return this.#ordered(await this.#scan(plan.rest, [listed(found), ...plan.lookups]));
-    }
-    return undefined;
-  }
-
-  /** The positions in order; undefined where there is no index, or where there are more than `most`. */
-  async #find(condition: Condition, most: number): Promise<Uint32Array | undefined> {
-    if (!isIndexed(condition)) return undefined;
-    const { index, wanted } = keysOf(condition);
-    if (condition.kind === "prefix" && ((await this.#store.count(index, condition, 0)) ?? 0) > most) return undefined;
-    const rids = new Set<number>();
-    for (const keys of wanted) {
-      for await (const piece of this.#store.find(index, keys)) {
-        for (const rid of piece) rids.add(rid);
-        if (rids.size > most) return undefined;
-        await this.#slices.take();
-      }
-    }
-    return Uint32Array.from(rids).sort();
-  }
-
-  async #filtered(rids: Uint32Array, conditions: readonly Condition[]): Promise<Segment> {
-    const records = await this.#inPieces(rids, (piece) => this.#store.fields(piece));
-    return new ListSegment(rids.filter((_, index) => meets(records[index] ?? NOBODY, conditions)));
-  }
-
-  async #narrow(lookups: readonly Sql[], rest: readonly Condition[]): Promise<Segment> {
-    const candidates = intersect(lookups);
-    const most = mostCandidates(this.#people);
-    const few = await this.#pool.use(async (connection) => {
-      const text = `SELECT rid FROM (${candidates.text}) LIMIT ${most + 1}`;
-      return collect(await connection.run(text, [...candidates.values]));
-    });
-    if (few.length <= most) return this.#filtered(few.sort(), rest);
-    return this.#ordered(await this.#scan(rest, lookups));
+  async ofEmployer(seq: number): Promise<Segment> {
+    const named = await this.#found("employer", [{ values: [`/${seq}`] }]);
+    return new ListSegment(await this.#listed(named));
   }
 
   records(rids: Uint32Array): Promise<Buffer[]> {
@@ -179,52 +126,137 @@ export class Selection {
     return items;
   }
 
-  /** The positions that a statement gives, in order. For one that may give many, since DuckDB sorts them in threads of its own. */
-  async #ordered({ text, values }: Sql): Promise<Segment> {
-    return new ListSegment(await this.#rids({ text: `${text} ORDER BY rid`, values }));
+  /** Without looking at anybody: from an index, or from how many people have each value of a column. */
+  async #countOne(condition: Condition): Promise<number> {
+    const named = await this.#named(condition);
+    if (named) return named.count;
+    const { before, dictionary } = this.#column(condition.column);
+    return peopleIn(dictionary.ranges(condition), before);
   }
 
-  /** The positions that a short statement gives: its ORDER BY would cost half as much again. */
-  async #sorted(sql: Sql): Promise<Segment> {
-    return new ListSegment((await this.#rids(sql)).sort());
-  }
-
-  #rids(sql: Sql): Promise<Uint32Array> {
-    return this.#pool.use(async (connection) => collect(await connection.stream(sql.text, [...sql.values])));
-  }
-
-  /** The positions as bits, aggregated inside DuckDB, so that nothing is copied or sorted row by row. */
-  #bitmap(sql: Sql): Promise<Segment> {
-    // A whole number of bytes, so that DuckDB puts no padding before the first bit.
-    const bits = Math.ceil(this.#people / 8) * 8;
-    return this.#pool.use(async (connection) => {
-      const text = `SELECT bitstring_agg(rid, 0::UINTEGER, ${Math.max(bits - 1, 1)}::UINTEGER) FROM (${sql.text})`;
-      const value = (await connection.runAndReadAll(text, [...sql.values])).getRows()[0]?.[0];
-      if (value === null || value === undefined) return new ListSegment(new Uint32Array());
-      if (typeof value !== "object" || !("data" in value) || !(value.data instanceof Uint8Array)) {
-        throw new Error("DuckDB gave no bits");
+  /** @returns undefined where nobody can meet all conditions */
+  async #plan(conditions: readonly Condition[]): Promise<Plan | undefined> {
+    const named: Named[] = [];
+    const wanted: { column: Column; ranges: Ranges; people: number }[] = [];
+    for (const condition of conditions) {
+      const found = await this.#named(condition);
+      if (found) named.push(found);
+      else {
+        const column = this.#column(condition.column);
+        const ranges = joined(column.dictionary.ranges(condition));
+        wanted.push({ column, ranges, people: peopleIn(ranges, column.before) });
       }
-      // The first byte says how much padding there is: none.
-      return new BitmapSegment(new Uint8Array(value.data.subarray(1))).compact(() => this.#slices.take());
-    });
+    }
+    if ([...named.map(({ count }) => count), ...wanted.map(({ people }) => people)].includes(0)) return undefined;
+    named.sort((a, b) => a.count - b.count);
+    const [fewest] = named;
+    const among =
+      fewest && fewest.count <= (this.#options.mostListed ?? MOST_LISTED) ? await this.#listed(fewest) : undefined;
+    const tests: { test: CodeTest | BitTest; people: number }[] = [];
+    for (const other of among ? named.slice(1) : named) {
+      tests.push({ test: { bits: await this.#bits(other) }, people: other.count });
+    }
+    for (const { column, people, ranges } of wanted) tests.push({ test: testOf(column, ranges), people });
+    // Bits are checked 32 at a time.
+    const cost = ({ test, people }: (typeof tests)[number]): number => ("bits" in test ? -1 : people);
+    return { among, tests: tests.sort((a, b) => cost(a) - cost(b)).map(({ test }) => test) };
+  }
+
+  #column(name: string): Column {
+    const column = this.#columns.byName.get(name);
+    if (!column) throw new Error(`the dataset has no column ${name}`);
+    return column;
+  }
+
+  /** Whom an index names; undefined for what only the columns know. */
+  async #named(condition: Condition): Promise<Named | undefined> {
+    if (condition.kind === "address") {
+      return this.#found(condition.column === "network_url" ? "address" : "employer", addressKeys(condition.values));
+    }
+    const { column } = condition;
+    if (condition.kind === "range" || !isPlaced(column)) return undefined;
+    const spans =
+      condition.kind === "prefix"
+        ? [await this.#store.places(column, condition)]
+        : await this.#store.spans(column, condition.values);
+    const count = spans.reduce((sum, [from, before]) => sum + before - from, 0);
+    return { count, pieces: () => this.#ordered(column, spans) };
+  }
+
+  *#ordered(column: PlacedColumn, spans: readonly (readonly [number, number])[]): Generator<Uint32Array> {
+    const order = this.#columns.orders[column];
+    for (const [from, before] of spans) {
+      for (let start = from; start < before; start += POSITIONS_AT_ONCE) {
+        yield order.subarray(start, Math.min(before, start + POSITIONS_AT_ONCE));
+      }
+    }
+  }
+
+  /** One person may be found by two of the addresses. */
+  async #found(index: "address" | "employer", wanted: readonly KeyRange[]): Promise<Named> {
+    const found = new Set<number>();
+    for (const one of wanted) {
+      for await (const piece of this.#store.find(index, one)) {
+        await this.#slices.take();
+        for (const rid of piece) found.add(rid);
+      }
+    }
+    return { count: found.size, pieces: () => [[...found]] };
+  }
+
+  async #listed({ count, pieces }: Named): Promise<Uint32Array> {
+    const all = new Uint32Array(count);
+    let next = 0;
+    for (const piece of pieces()) {
+      await this.#slices.take();
+      all.set(piece, next);
+      next += piece.length;
+    }
+    return all.sort();
+  }
+
+  async #bits({ pieces }: Named): Promise<Uint32Array> {
+    const bits = this.#noBits();
+    for (const piece of pieces()) {
+      await this.#slices.take();
+      for (let index = 0; index < piece.length; index++) {
+        const person = piece[index] ?? 0;
+        bits[person >>> 5] = (bits[person >>> 5] ?? 0) | (1 << (person & 31));
+      }
+    }
+    return bits;
+  }
+
+  #noBits(): Uint32Array {
+    return new Uint32Array(new SharedArrayBuffer((Math.ceil(this.#people / PEOPLE_A_BLOCK) * PEOPLE_A_BLOCK) / 8));
+  }
+
+  async #kept(among: Uint32Array, tests: Plan["tests"]): Promise<Uint32Array> {
+    await this.#slices.take();
+    return tests.length === 0 ? among : among.filter((person) => tests.every((test) => passes(test, person)));
+  }
+
+  #scan(question: Omit<Scan, "stop" | "people">, limitMs = this.#options.limitMs): Promise<Found> {
+    return scanAll({ ...question, people: this.#people }, limitMs, this.#options.threads, this.#options.scanHere);
   }
 }
 
-async function collect(result: DuckDBResult): Promise<Uint32Array> {
-  const parts: Uint32Array[] = [];
-  let length = 0;
-  for (;;) {
-    const chunk = await result.fetchChunk();
-    if (!chunk || chunk.rowCount === 0) break;
-    const part = Uint32Array.from(chunk.getColumnValues(0), Number);
-    parts.push(part);
-    length += part.length;
-  }
-  const all = new Uint32Array(length);
-  let next = 0;
-  for (const part of parts) {
-    all.set(part, next);
-    next += part.length;
+function testOf({ codes, dictionary, least, most }: Column, ranges: Ranges): CodeTest {
+  const mask = ranges.length > 1 ? new Uint8Array(dictionary.size + 1) : undefined;
+  for (const [from, to] of ranges) mask?.fill(1, from, to);
+  return { codes, least, most, ranges: Uint32Array.from(ranges.flat()), mask };
+}
+
+const peopleIn = (ranges: Ranges, before: Uint32Array): number =>
+  ranges.reduce((sum, [from, to]) => sum + (before[to] ?? 0) - (before[from] ?? 0), 0);
+
+/** Ranges of which one ends where the next begins are one. */
+function joined(ranges: Ranges): Ranges {
+  const all: [number, number][] = [];
+  for (const [from, to] of ranges) {
+    const last = all.at(-1);
+    if (last && last[1] === from) last[1] = to;
+    else all.push([from, to]);
   }
   return all;
 }

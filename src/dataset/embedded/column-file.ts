@@ -1,0 +1,128 @@
+import { type FileHandle, open } from "node:fs/promises";
+import { crc32 } from "node:zlib";
+import type { PlacedColumn } from "../columns.ts";
+import { DatasetDamagedError } from "../layout.ts";
+import { type Dictionary, NumberDictionary, TextDictionary } from "./dictionary.ts";
+import type { Codes } from "./scan.ts";
+
+/*
+ * columns.bin, little-endian: arrays at multiples of 8, then a header (JSON), its CRC-32 (u32), its length (u32) and the magic (8 bytes).
+ * A column's dictionary holds its values in rising order, so that a beginning or a range is a range of codes; a missing value has the
+ * code after the last. There is a code for each person, in public order, the least and the greatest of each block of people, and for each
+ * code how many people have one before it. An order holds the people by a long text, as the row store's index of it has them.
+ */
+
+export const MAGIC = "hccolum1";
+export const TAIL = 16;
+
+/** Bytes that are read, and whose checksum is computed, in one round of the event loop: well below a millisecond. */
+const READ_AT_ONCE = 2 ** 20;
+
+export interface Span {
+  /** From the beginning of the file, in bytes. */
+  readonly at: number;
+  readonly bytes: number;
+  readonly crc: number;
+}
+
+export interface ColumnHeader {
+  /** Different values. */
+  readonly size: number;
+  /** Bytes of a code. */
+  readonly width: 1 | 2 | 4;
+  /** Whole numbers as 64-bit floats. */
+  readonly numbers?: Span;
+  /** Where each text begins, and where the last ends. */
+  readonly starts?: Span;
+  readonly texts?: Span;
+  /** How many people have a code below each, and all people at the end. */
+  readonly before: Span;
+  readonly codes: Span;
+  readonly least: Span;
+  readonly most: Span;
+}
+
+export interface Header {
+  readonly people: number;
+  readonly columns: Readonly<Record<string, ColumnHeader>>;
+  readonly orders: Readonly<Record<PlacedColumn, Span>>;
+}
+
+export interface Column {
+  readonly dictionary: Dictionary;
+  /** How many people have a code below each, and all people at the end. */
+  readonly before: Uint32Array;
+  readonly codes: Codes;
+  readonly least: Codes;
+  readonly most: Codes;
+}
+
+/** The columns of the people, in memory that threads share. */
+export interface Columns {
+  /** In the order of the file. */
+  readonly byName: ReadonlyMap<string, Column>;
+  /** People who have the text, in its order; by position where they have the same. */
+  readonly orders: Readonly<Record<PlacedColumn, Uint32Array>>;
+}
+
+/** Reads all of the file without holding the event loop, and holds it against its checksums. @throws DatasetDamagedError */
+export async function readColumns(path: string, people: number): Promise<Columns> {
+  const file = await open(path);
+  try {
+    const header = await headerOf(file);
+    if (header?.people !== people) throw damaged(path);
+    const load = async (span: Span): Promise<SharedArrayBuffer> =>
+      (await loaded(file, span)) ?? Promise.reject(damaged(path));
+    const words = async (span: Span): Promise<Uint32Array> => new Uint32Array(await load(span));
+    const byName = new Map<string, Column>();
+    for (const [name, { before, codes, least, most, numbers, starts, texts, width }] of Object.entries(
+      header.columns,
+    )) {
+      const dictionary = numbers
+        ? new NumberDictionary(new Float64Array(await load(numbers)))
+        : new TextDictionary(await words(starts ?? before), Buffer.from(await load(texts ?? before)));
+      byName.set(name, {
+        dictionary,
+        before: await words(before),
+        codes: codesIn(await load(codes), width),
+        least: codesIn(await load(least), width),
+        most: codesIn(await load(most), width),
+      });
+    }
+    return { byName, orders: { name: await words(header.orders.name), headline: await words(header.orders.headline) } };
+  } finally {
+    await file.close();
+  }
+}
+
+/** Undefined where the file is not whole. */
+async function headerOf(file: FileHandle): Promise<Header | undefined> {
+  const { size } = await file.stat();
+  const tail = Buffer.alloc(TAIL);
+  await file.read(tail, 0, TAIL, Math.max(0, size - TAIL));
+  const bytes = Buffer.alloc(Math.min(tail.readUInt32LE(4), size));
+  await file.read(bytes, 0, bytes.length, Math.max(0, size - TAIL - bytes.length));
+  const isWhole = tail.toString("latin1", 8) === MAGIC && crc32(bytes) === tail.readUInt32LE(0);
+  return isWhole ? (JSON.parse(bytes.toString()) as Header) : undefined;
+}
+
+async function loaded(file: FileHandle, { at, bytes, crc }: Span): Promise<SharedArrayBuffer | undefined> {
+  const memory = new SharedArrayBuffer(bytes);
+  const whole = new Uint8Array(memory);
+  let sum = 0;
+  for (let from = 0; from < bytes; from += READ_AT_ONCE) {
+    const piece = whole.subarray(from, from + READ_AT_ONCE);
+    const { bytesRead } = await file.read(piece, 0, piece.length, at + from);
+    if (bytesRead !== piece.length) return undefined;
+    sum = crc32(piece, sum);
+  }
+  return sum === crc ? memory : undefined;
+}
+
+function codesIn(memory: SharedArrayBuffer, width: 1 | 2 | 4): Codes {
+  if (width === 1) return new Uint8Array(memory);
+  return width === 2 ? new Uint16Array(memory) : new Uint32Array(memory);
+}
+
+const damaged = (path: string): DatasetDamagedError =>
+  new DatasetDamagedError(`${path} is damaged; restore the dataset from a backup, or import or generate it again`);

@@ -1,0 +1,291 @@
+import { cp, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { afterPrefix, type Condition } from "../../src/contract/conditions.ts";
+import type { FacetKey } from "../../src/contract/facets.ts";
+import { type Columns, readColumns } from "../../src/dataset/embedded/column-file.ts";
+import { ColumnWriter, codesFor } from "../../src/dataset/embedded/column-writer.ts";
+import type { KeyRange } from "../../src/dataset/embedded/keys.ts";
+import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
+import { RecordWriter } from "../../src/dataset/embedded/record-writer.ts";
+import { Selection } from "../../src/dataset/embedded/selection.ts";
+import { FILES, FORMAT, readPointer } from "../../src/dataset/layout.ts";
+import { SMALL, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
+import { HOSTILE, seededRandom } from "../support/exactness.ts";
+
+const byBytes = (a: string, b: string): number => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+interface Row {
+  readonly kind: string | null;
+  readonly place: string | null;
+  readonly size: number | null;
+  readonly name: string | null;
+  readonly address: string;
+}
+const TEXTS = [...HOSTILE.slice(0, 12), "a", "ab", "abc", "b", "\ud7ff", "\ue000", "\uffff", "\u{10000}", "\u{10ffff}"];
+const COLUMNS = ["kind", "place", "size"] as const;
+
+function meets(row: Row, condition: Condition): boolean {
+  if (condition.kind === "address")
+    return condition.values.some(({ slug, address }) => (address ?? `x.example/${slug}`) === row.address);
+  const own = row[condition.column as keyof Row];
+  if (own === null) return false;
+  if (condition.kind === "in") return condition.values.includes(String(own));
+  if (condition.kind === "prefix") return String(own).startsWith(condition.from);
+  return Number(own) >= (condition.min ?? 0) && Number(own) <= (condition.max ?? 1e300);
+}
+
+const text = fc.constantFrom(...TEXTS);
+const texts = fc.uniqueArray(fc.oneof(text, fc.constant("nobody")), { minLength: 1, maxLength: 6 });
+const size = fc.constantFrom(0, 1, 2, 499, 500, 501, Number.MAX_SAFE_INTEGER - 1, Number.MAX_SAFE_INTEGER);
+const bound = fc.option(size, { nil: undefined });
+const anyText = fc.constantFrom("kind", "place", "name");
+const condition: fc.Arbitrary<Condition> = fc.oneof(
+  fc.record({ kind: fc.constant("in" as const), column: anyText, values: texts }),
+  fc.tuple(anyText, text, fc.nat(3)).map(([column, value, length]) => {
+    const from = [...value].slice(0, 1 + length).join("");
+    return { kind: "prefix" as const, column, from, before: afterPrefix(from) };
+  }),
+  fc.record({ kind: fc.constant("range" as const), column: fc.constant("size"), min: bound, max: bound }),
+  fc.uniqueArray(fc.nat(4_000), { minLength: 1, maxLength: 40 }).map((slugs) => ({
+    kind: "address" as const,
+    column: "network_url",
+    values: slugs.map((slug) => ({
+      slug: String(slug),
+      address: slug % 3 === 0 ? undefined : `x.example/${slug}`,
+    })),
+  })),
+);
+
+const byValue = (a: string | number, b: string | number): number =>
+  typeof a === "string" && typeof b === "string" ? byBytes(a, b) : Number(a) - Number(b);
+
+const linesOf = (keys: readonly { readonly key: string; readonly rid: number }[]): Buffer =>
+  Buffer.from(keys.map(({ key, rid }) => `${rid} ${Buffer.byteLength(key)} ${key}\n`).join(""));
+
+/** The files of these people, as a build writes them. */
+async function written(rows: readonly Row[]): Promise<{ columns: Columns; store: RecordStore; folder: string }> {
+  const folder = await tempFolder();
+  const writer = await ColumnWriter.create(join(folder, FILES.columns), rows.length);
+  for (const column of COLUMNS) {
+    const values = [...new Set(rows.map((row) => row[column]))].filter((value) => value !== null).sort(byValue);
+    const places = new Map<string | number | null, number>(values.map((value, code) => [value, code]));
+    const codes = codesFor(values.length, rows.length);
+    for (const [rid, row] of rows.entries()) codes[rid] = places.get(row[column]) ?? values.length;
+    await writer.add(column, values as readonly string[], codes);
+  }
+  const records = new RecordWriter(folder, 1);
+  const keys = (own: (row: Row) => string | null) =>
+    rows
+      .flatMap((row, rid) => [own(row)].filter((key) => key !== null).map((key) => ({ key, rid })))
+      .sort((a, b) => byBytes(a.key, b.key) || a.rid - b.rid);
+  const named = keys((row) => row.name);
+  await records.addKeys("name", linesOf(named));
+  const addressed = keys((row) => `${row.address.slice("x.example/".length)}/x.example/`);
+  await records.addKeys("address", linesOf(addressed));
+  await records.finish();
+  for (const column of ["name", "headline"] as const)
+    await writer.addOrder(
+      column,
+      Uint32Array.from(column === "name" ? named : [], ({ rid }) => rid),
+    );
+  await writer.finish();
+  const columns = await readColumns(join(folder, FILES.columns), rows.length);
+  return { columns, store: new RecordStore(folder), folder };
+}
+
+/** Runs of people who have the same, as in the order of a dataset: many blocks have one code, some end with one. */
+const people = fc
+  .array(
+    fc.record({
+      kind: fc.option(text),
+      place: fc.option(fc.constantFrom("here", "there", "\ufffe", "\u{10fffe}")),
+      size: fc.option(size),
+      name: fc.option(text),
+      many: fc.oneof(fc.integer({ min: 1, max: 40 }), fc.constantFrom(1_023, 1_024, 1_500)),
+    }),
+    { minLength: 1, maxLength: 8 },
+  )
+  .map((runs): Row[] =>
+    runs
+      .flatMap(({ many, ...row }) => Array.from({ length: many }, () => row))
+      .map((row, rid) => ({ ...row, address: `x.example/${rid}` })),
+  );
+
+test("lists, beginnings, ranges and addresses, several on a column, missing values: counts, people and groups of a naive matcher", async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      people,
+      fc.array(fc.array(condition, { minLength: 1, maxLength: 4 }), { minLength: 12, maxLength: 12 }),
+      async (rows, questions) => {
+        const { columns, store } = await written(rows);
+        const options = { limitMs: 60_000, threads: 2, monotonic: () => performance.now() };
+        const ways = [0, Number.POSITIVE_INFINITY].flatMap((scanHere) =>
+          // Positions that are looked at one by one, and as bits.
+          [0, 2 ** 16].map((mostListed) => {
+            return new Selection({ people: rows.length, columns, store }, { ...options, scanHere, mostListed });
+          }),
+        );
+        for (const [index, conditions] of questions.entries()) {
+          const expected = rows.flatMap((row, rid) => (conditions.every((one) => meets(row, one)) ? [rid] : []));
+          const what = JSON.stringify(conditions);
+          const groups = new Map<string, number>();
+          for (const rid of expected) {
+            const own = rows[rid]?.kind;
+            if (typeof own === "string") groups.set(own, (groups.get(own) ?? 0) + 1);
+          }
+          const values = [...groups].map(([value, count]) => ({ value, count }));
+          for (const selection of ways) {
+            expect(await selection.count(conditions), what).toBe(expected.length);
+            const segment = await selection.segment(conditions);
+            expect([...segment.slice(0, rows.length)], what).toEqual(expected);
+            // All values, and then the first few of them.
+            const question = { key: "kind" as FacetKey, prefix: "", limit: index % 2 === 0 ? 100 : 2, least: 1 };
+            expect(await selection.facet(conditions, question, 60_000), what).toMatchObject({
+              count: expected.length,
+              distinct: groups.size,
+              values: values.sort((a, b) => b.count - a.count || byBytes(a.value, b.value)).slice(0, question.limit),
+            });
+          }
+        }
+        await store.close();
+      },
+    ),
+    { numRuns: process.env.HEADCOUNT_LONG ? 500 : 25 },
+  );
+}, 120_000);
+
+const PERSON: Row = { kind: "a", place: "x", size: 1, name: "n", address: "x.example/0" };
+
+test("a file that is not whole, of other people or changed anywhere is not read", async () => {
+  const made = await written(Array.from({ length: 3_000 }, (_, rid) => ({ ...PERSON, address: `x.example/${rid}` })));
+  const path = join(made.folder, FILES.columns);
+  await expect(readColumns(join(made.folder, "missing"), 3_000)).rejects.toThrow(/ENOENT/);
+  await expect(readColumns(path, 2_999)).rejects.toThrow(/damaged/);
+  const whole = await readFile(path);
+  for (const broken of [
+    whole.subarray(0, -1),
+    whole.subarray(0, 9),
+    whole.map((byte, at) => (at === whole.length - 40 ? byte ^ 1 : byte)),
+    whole.map((byte, at) => (at === whole.length - 12 ? byte ^ 64 : byte)),
+  ]) {
+    await writeFile(path, broken);
+    await expect(readColumns(path, 3_000)).rejects.toThrow(/columns.bin is damaged/);
+  }
+  for (const at of [0, 200, 5_000, 12_000, 20_000]) {
+    await writeFile(
+      path,
+      whole.map((byte, place) => (place === at ? byte ^ 4 : byte)),
+    );
+    await expect(readColumns(path, 3_000), `byte ${at}`).rejects.toThrow(/columns.bin is damaged/);
+  }
+  await made.store.close();
+});
+
+test("codes that no value has are not written", async () => {
+  const writer = await ColumnWriter.create(join(await tempFolder(), FILES.columns), 2);
+  await expect(writer.add("kind", ["a"], Uint8Array.of(0, 2))).rejects.toThrow("a person has value 2 of kind, of 1");
+  await writer.abandon();
+});
+
+test("names and headlines are counted by their places as they are found one by one", async () => {
+  const folder = await tempFolder();
+  const writer = new RecordWriter(folder, 2);
+  const random = seededRandom(7);
+  // Some keys alone are more than the entries between two marks, most are one person's.
+  const keys = Array.from({ length: 6_000 }, (_, index) =>
+    random() < 0.6 ? (HOSTILE[Math.floor(random() * random() * HOSTILE.length)] ?? "") : `who ${index % 2_000}`,
+  ).sort(byBytes);
+  const lines = keys.map((key, rid) => ({ key, rid }));
+  await writer.addKeys("name", linesOf(lines));
+  await writer.addKeys("headline", linesOf(lines.slice(0, 256)));
+  await writer.finish();
+  const store = new RecordStore(folder);
+  const ask = async (wanted: KeyRange): Promise<void> => {
+    const isWanted = (key: string): boolean => {
+      if ("values" in wanted) return wanted.values.includes(key);
+      return byBytes(key, wanted.from) >= 0 && (wanted.before === undefined || byBytes(key, wanted.before) < 0);
+    };
+    for (const [index, entries] of [["name", keys] as const, ["headline", keys.slice(0, 256)] as const]) {
+      const what = `${index} ${JSON.stringify(wanted)}`;
+      const found: number[] = [];
+      for await (const piece of store.find(index, wanted)) found.push(...piece);
+      const expected = entries.flatMap((key, rid) => (isWanted(key) ? [rid] : []));
+      expect(
+        found.sort((a, b) => a - b),
+        what,
+      ).toEqual(expected);
+      if ("values" in wanted) {
+        const spans = await store.spans(index, wanted.values);
+        expect(
+          spans.reduce((sum, [from, before]) => sum + before - from, 0),
+          what,
+        ).toBe(expected.length);
+        continue;
+      }
+      const [first = 0] = expected;
+      const places = await store.places(index, wanted);
+      expect(expected.length === 0 ? places[1] - places[0] : places, what).toEqual(
+        expected.length === 0 ? 0 : [first, first + expected.length],
+      );
+    }
+  };
+  const edges = [
+    ...HOSTILE,
+    "who",
+    "who 1",
+    "who 1999",
+    "",
+    "a",
+    "\u{10ffff}",
+    ...keys.filter((_, at) => at % 256 < 2),
+  ];
+  for (const from of edges) {
+    await ask({ values: [from] });
+    if (from !== "") await ask({ from, before: afterPrefix(from) });
+    await ask({ from, before: undefined });
+  }
+  await ask({ values: [...new Set(edges)] });
+  expect(await store.places("name", { from: "", before: undefined })).toEqual([0, 6_000]);
+  await store.close();
+});
+
+/** A copy of a generated dataset's folder that a test may spoil. */
+async function copyOf(people: number, seed: number): Promise<{ datasetDir: string; folder: string }> {
+  const made = await smallDatasetFolder(people, seed);
+  const datasetDir = join(await tempFolder(), "dataset");
+  await cp(made, datasetDir, { recursive: true });
+  return { datasetDir, folder: join(datasetDir, (await readPointer(datasetDir))?.folder ?? "") };
+}
+
+async function setFormat(folder: string, format: number): Promise<void> {
+  const path = join(folder, "meta.json");
+  await writeFile(path, JSON.stringify({ ...JSON.parse(await readFile(path, "utf8")), format }));
+}
+
+test("a folder of another format is refused with what to do", async () => {
+  const { datasetDir, folder } = await copyOf(2_000, 9);
+  for (const format of [FORMAT - 1, FORMAT + 1]) {
+    await setFormat(folder, format);
+    const message = `has format ${format}, this version reads ${FORMAT}; import or generate it again`;
+    await expect(openDataset(datasetDir, { resources: SMALL })).rejects.toThrow(message);
+  }
+});
+
+test("columns that are damaged are not served, and columns of other people are found by verify", async () => {
+  const { datasetDir, folder } = await copyOf(2_000, 11);
+  const path = join(folder, FILES.columns);
+  const other = await copyOf(2_000, 12);
+  await cp(join(other.folder, FILES.columns), path);
+  const engine = await openDataset(datasetDir, { resources: SMALL });
+  expect((await engine.verify()).join("\n")).toMatch(/place in the order of name is another.*records those unlike/s);
+  await engine.close();
+  const whole = await readFile(path);
+  await writeFile(
+    path,
+    whole.map((byte, at) => (at === 5_000 ? byte ^ 8 : byte)),
+  );
+  await expect(openDataset(datasetDir, { resources: SMALL })).rejects.toThrow(/columns.bin is damaged/);
+});
