@@ -117,11 +117,12 @@ async function bought(
   };
   try {
     const result = await purchase(deps);
-    if (result.quote.matches === 0) await explain();
+    // The rows are out and the file is whole: no free count that would say why there are none can fail that.
+    if (result.quote.matches === 0) await explain().catch(() => undefined);
     return result;
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    if (error.code === "too_few_rows") await explain();
+    if (error.code === "too_few_rows") await explain().catch(() => undefined);
     const [company] = error.code === "not_found" && target.kind !== "search" ? target.companies : [];
     if (company === undefined) throw error;
     const hint = await nearCompany(company, session, context.interrupted);

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Person } from "../../src/contract/records.ts";
 import { charged, modeOf, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
+import { startPeopleService } from "../support/people-service.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const SALES = ["search", "--department", "Sales"];
@@ -332,4 +333,19 @@ describe("the output", () => {
 test("--quiet prints one line", async () => {
   const ran = await someone().run([...SALES, "--yes", "--limit", "2", "--quiet", "-o", "p.csv"]);
   expect(ran.stderr).toMatch(/^Exported 2 of \d+ profiles for 2 credits to p\.csv \(balance [\d,]+\)\n$/);
+});
+
+test("a file without rows is done, whatever becomes of the counts that would say why it has none", async () => {
+  const away = await startPeopleService({ people: [] });
+  try {
+    const u = user(away.url, away.key);
+    away.options.before = () => {
+      if (existsSync(u.file("none.csv"))) throw new Error("away");
+    };
+    const ran = await u.run(["search", "--department", "Legal", "--yes", "-o", "none.csv", "--max-wait", "1"]);
+    expect(ran, ran.stderr).toMatchObject({ code: 0 });
+    expect(away.asked).toHaveLength(1);
+  } finally {
+    await away.close();
+  }
 });
