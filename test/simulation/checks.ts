@@ -221,18 +221,23 @@ export class Checks {
    * explains too much (docs/reliability.md).
    */
   #untold(): number {
-    const { blurred, people, scheduler } = this.#play;
+    const { people } = this.#play;
     let credits = 0;
     for (const { sold, units } of people.map((person) => ({ sold: person.sold, units: person.units() }))) {
       for (const { intent, settled } of units) {
-        const isLate = ({ at, key, replayed }: Sold): boolean =>
-          key === intent.key && !replayed && scheduler.time - at >= IDEMPOTENCY_TTL_MS;
-        if (!blurred.has(intent.key) || !sold.some(isLate)) continue;
+        if (!this.#isUntold(intent.key, sold)) continue;
         const cost = sold.reduce((sum, one) => sum + (one.key === intent.key && !one.replayed ? one.credits : 0), 0);
         credits += Math.max(0, cost - Number(settled?.used ?? 0));
       }
     }
     return credits;
+  }
+
+  #isUntold(key: string, all: readonly Sold[]): boolean {
+    const { blurred, scheduler } = this.#play;
+    const isLate = (sold: Sold): boolean =>
+      sold.key === key && !sold.replayed && scheduler.time - sold.at >= IDEMPOTENCY_TTL_MS;
+    return blurred.has(key) && all.some(isLate);
   }
 
   /** Once for a key; and nobody twice by one run, as long as it is one dataset. */
@@ -251,7 +256,8 @@ export class Checks {
     for (const path of person.runs()) {
       const { spent, units } = stateOf(path);
       // A page whose reply is lost for good is bought again; another dataset has another order.
-      if (this.#play.reloads > 0 || spent.some(({ kind }) => kind === "uncertain")) continue;
+      const isLost = [...units.values()].some(({ intent }) => this.#isUntold(intent.key, person.sold));
+      if (isLost || this.#play.reloads > 0 || spent.some(({ kind }) => kind === "uncertain")) continue;
       const ids = [...units.values()].flatMap((unit) => fresh.get(unit.intent.key)?.ids ?? []);
       const twice = ids.filter((id, at) => ids.indexOf(id) !== at);
       must(twice.length === 0, `${person.name} bought ${twice} twice in one run`);

@@ -40,6 +40,8 @@ export class Play {
   reloads = 0;
   /** Idempotency keys whose reply was awaited when credits came: after a day the balance no longer explains what they cost. */
   readonly blurred = new Set<string>();
+  /** Whose command was at work when credits came: it may have read the balance before. */
+  readonly #clouded = new Set<Person>();
   #life!: Life;
   readonly #lives: Life[] = [];
   #isOver = false;
@@ -112,7 +114,10 @@ export class Play {
   }
 
   async #grant(credits: number): Promise<void> {
-    for (const person of this.people) for (const { intent } of person.pending()) this.blurred.add(intent.key);
+    for (const person of this.people) {
+      for (const { intent } of person.pending()) this.blurred.add(intent.key);
+      if (person.running !== undefined) this.#clouded.add(person);
+    }
     await this.store.grant("default", "live", c(credits), "granted");
     this.granted += credits;
   }
@@ -187,6 +192,8 @@ export class Play {
       else await this.#next(mixed ? Math.floor(turns() * 6) : 0);
       await this.checks.quick();
     }
+    for (const person of this.#clouded) for (const { intent } of person.units()) this.blurred.add(intent.key);
+    this.#clouded.clear();
   }
 
   async #next(overtaking: number): Promise<void> {
