@@ -360,7 +360,8 @@ async function buy(
     maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
     perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : PER_PAGE_MAX,
     concurrency: options.concurrency,
-    honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS,
+    // A gateway that leaves out the headers it does not know leaves out the keys as well, whatever the account behind it promises.
+    honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,
     balance: account.balance,
     commit: async (page, { intent }) => {
       if (target.kind === "employees") {

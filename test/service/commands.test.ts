@@ -243,7 +243,9 @@ describe("serve", () => {
       const { key, url } = JSON.parse(line) as { key: string; url: string };
       const headers = { authorization: `Bearer ${key}`, "content-type": "application/json" };
       const count = (nth: number): Promise<Response> => {
-        const body = JSON.stringify({ filters: { title: `somebody ${nth}` } });
+        // A large body is one that is read while others come.
+        const network_url = Array.from({ length: 800 }, (_, at) => `somebody-${nth}-${at}`);
+        const body = JSON.stringify({ filters: { network_url } });
         return fetch(`${url}/v1/person/count`, { method: "POST", headers, body });
       };
       return Promise.all(Array.from({ length: 40 }, (_, nth) => count(nth)));
