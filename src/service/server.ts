@@ -55,7 +55,7 @@ export async function startService(options: ServiceOptions): Promise<RunningServ
   const limiter = new RateLimiter({ ...clocks, store });
   await limiter.load();
   const admission = new Admission(store, limiter);
-  const turns = new Turns(options.turns ?? {}, timeouts);
+  const turns = new Turns(options.turns ?? {}, timeouts, clocks.monotonic);
   const connections = new Connections(options.maxConnections ?? 4_096);
   const watchers = await openWatchers(options);
   const smallCounts = new SmallCounts({ ...clocks, store, onAsked: watchers.metrics?.smallCount });

@@ -38,6 +38,11 @@ export function boundsOf(said: {
   };
 }
 
+/** After a large body the event loop is the others' for twice as long as it took, but no longer than this: the dataset may have been what took long. */
+const MOST_REST_MS = 20;
+/** Somebody else is there who took a turn within this time. */
+const COMPANY_MS = 1_000;
+
 /** The calls of one key and kind. */
 interface Lane {
   readonly id: string;
@@ -55,9 +60,21 @@ export class Turns {
   /** The first of them has waited longest for its turn. */
   readonly #lanes = new Map<string, Lane>();
   readonly #running: Record<TurnKind, number> = { paid: 0, free: 0, large: 0 };
+  readonly #now: () => number;
+  /** Who took the last turn, and who the last one before of somebody else. */
+  #last = { who: "", at: Number.NEGATIVE_INFINITY };
+  #other = this.#last;
 
-  /** @param times.turn how long a call waits for its turn @param times.work how long the dataset may take from then on */
-  constructor(bounds: Partial<TurnBounds>, times: { readonly turn: number; readonly work: number }) {
+  /**
+   * @param times.turn how long a call waits for its turn @param times.work how long the dataset may take from then on
+   * @param now a clock in milliseconds
+   */
+  constructor(
+    bounds: Partial<TurnBounds>,
+    times: { readonly turn: number; readonly work: number },
+    now: () => number = () => performance.now(),
+  ) {
+    this.#now = now;
     this.#bounds = { ...TURNS, ...bounds };
     this.#patienceMs = times.turn;
     this.#workMs = times.work;
@@ -70,7 +87,19 @@ export class Turns {
     this.#lanes.set(id, lane);
     if (lane.waiting.size === 0 && this.#mayBegin(lane)) this.#begin(lane);
     else await this.#wait(lane);
-    return () => this.#end(lane);
+    const began = this.#now();
+    if (this.#last.who !== who) this.#other = this.#last;
+    this.#last = { who, at: began };
+    return kind === "large" ? () => this.#rest(lane, who, began) : () => this.#end(lane);
+  }
+
+  /** A large body keeps the event loop: the next one begins when others who are there had it for a while. */
+  #rest(lane: Lane, who: string, began: number): void {
+    const now = this.#now();
+    const other = this.#last.who === who ? this.#other : this.#last;
+    const ms = Math.min(2 * (now - began), MOST_REST_MS);
+    if (ms <= 0 || now - other.at > COMPANY_MS) this.#end(lane);
+    else setTimeout(() => this.#end(lane), ms);
   }
 
   /**

@@ -209,7 +209,11 @@ test("names and headlines are counted by their places as they are found one by o
   const store = new RecordStore(folder);
   const ask = async (wanted: KeyRange): Promise<void> => {
     const isWanted = (key: string): boolean => {
-      if ("values" in wanted) return wanted.values.includes(key);
+      if ("values" in wanted) {
+        return wanted.values.some((one) =>
+          typeof one === "string" ? one === key : byBytes(key, one.from) >= 0 && byBytes(key, one.before) < 0,
+        );
+      }
       return byBytes(key, wanted.from) >= 0 && (wanted.before === undefined || byBytes(key, wanted.before) < 0);
     };
     for (const [index, entries] of [["name", keys] as const, ["headline", keys.slice(0, 256)] as const]) {
@@ -248,10 +252,14 @@ test("names and headlines are counted by their places as they are found one by o
   ];
   for (const from of edges) {
     await ask({ values: [from] });
-    if (from !== "") await ask({ from, before: afterPrefix(from) });
+    const before = afterPrefix(from);
+    if (from !== "") await ask({ from, before });
+    if (before !== undefined) await ask({ values: [{ from, before }] });
     await ask({ from, before: undefined });
   }
   await ask({ values: [...new Set(edges)] });
+  const many = Array.from({ length: 300 }, (_, at) => `who ${1_000 + 3 * at}`);
+  await ask({ values: many.map((from, at) => (at % 3 === 0 ? from : { from, before: `${from}0` })) });
   expect(await store.places("name", { from: "", before: undefined })).toEqual([0, 6_000]);
   await store.close();
 });

@@ -107,6 +107,26 @@ describe("turns", () => {
     expect(await after).toBe("after");
   });
 
+  test("of large bodies leave the event loop to others who are there, and to nobody where nobody is", async () => {
+    let now = 0;
+    const turns = new Turns({}, TIMES, () => now);
+    const large = async (who: string): Promise<number> => {
+      const end = await turns.take("large", who);
+      now += 5;
+      end();
+      const asked = performance.now();
+      // The next of the same key, which may only begin after the first has ended.
+      (await turns.take("large", who))();
+      return performance.now() - asked;
+    };
+    expect(await large("a")).toBeLessThan(5);
+    (await turns.take("paid", "b"))();
+    // Twice the five milliseconds; a timer may come a little early.
+    expect(await large("a")).toBeGreaterThan(9);
+    now += 1_001;
+    expect(await large("a")).toBeLessThan(5);
+  });
+
   test("are passed on by who is gone, and by work that cannot even begin", async () => {
     const { next, work } = gates();
     const turns = new Turns({ dataset: 1 }, TIMES);

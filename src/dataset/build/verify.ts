@@ -4,7 +4,7 @@ import { isPlaced, PLACED_COLUMNS, type PlacedColumn, ROW_INDEXES, type RowIndex
 import type { Column, Columns } from "../embedded/column-file.ts";
 import { edgesOf } from "../embedded/column-writer.ts";
 import type { Dictionary } from "../embedded/dictionary.ts";
-import { addressKeys, type KeyRange } from "../embedded/keys.ts";
+import { addressKeys, type KeyList } from "../embedded/keys.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
 import { PEOPLE_A_BLOCK } from "../embedded/scan.ts";
 import type { DatasetMeta } from "../layout.ts";
@@ -105,7 +105,7 @@ async function unlike(columns: Columns, store: RecordStore, people: number): Pro
     const own = records.map((record) => formOf(column, record[column]));
     if (isPlaced(column)) {
       const texts = own.map((text) => (text === null ? null : String(text)));
-      for (const rid of await notFound(store, column, rids, texts, (text) => [{ values: [text] }])) wrong.add(rid);
+      for (const rid of await notFound(store, column, rids, texts, (text) => ({ values: [text] }))) wrong.add(rid);
       continue;
     }
     const kept = columns.byName.get(column);
@@ -131,14 +131,12 @@ async function notFound(
   index: RowIndex,
   rids: Uint32Array,
   values: readonly (string | null | undefined)[],
-  keysOf: (value: string) => readonly KeyRange[],
+  keysOf: (value: string) => KeyList,
 ): Promise<number[]> {
   const found = new Set<number>();
   for (const value of new Set(values)) {
     if (typeof value !== "string") continue;
-    for (const keys of keysOf(value)) {
-      for await (const piece of store.find(index, keys)) for (const rid of piece) found.add(rid);
-    }
+    for await (const piece of store.find(index, keysOf(value))) for (const rid of piece) found.add(rid);
   }
   return [...rids].filter((rid, at) => typeof values[at] === "string" && !found.has(rid));
 }

@@ -4,17 +4,23 @@ import type { Address } from "../../contract/conditions.ts";
  * Where the whole of an address stands in the index of addresses, or all with a slug. A slug holds no `/` and leads the key, so
  * that a bare one is a range.
  */
-export function addressKeys(addresses: readonly Address[]): KeyRange[] {
-  const values = addresses.flatMap(({ slug, address }) =>
-    address === undefined ? [] : [`${slug}/${address.slice(0, address.length - slug.length)}`],
-  );
-  const bare = addresses.filter(({ address }) => address === undefined);
+export function addressKeys(addresses: readonly Address[]): KeyList {
   // "0" comes right after "/".
-  return [{ values }, ...bare.map(({ slug }) => ({ from: `${slug}/`, before: `${slug}0` }))];
+  const values = addresses.map(({ slug, address }) =>
+    address === undefined
+      ? { from: `${slug}/`, before: `${slug}0` }
+      : `${slug}/${address.slice(0, address.length - slug.length)}`,
+  );
+  return { values };
 }
 
-/** Values of a key, or a range of it by code points (SQLite compares the bytes of UTF-8). */
-export type KeyRange = { readonly values: readonly string[] } | RangeOfKeys;
+/** Keys that are looked up together, many at a time: each one key, or the few that lie close together. */
+export interface KeyList {
+  readonly values: readonly (string | { readonly from: string; readonly before: string })[];
+}
+
+/** Some keys, or a range of them by code points (SQLite compares the bytes of UTF-8). */
+export type KeyRange = KeyList | RangeOfKeys;
 
 export interface RangeOfKeys {
   readonly from: string;

@@ -6,7 +6,7 @@ import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
 import { opened, RECORDS_A_BLOCK, unpacked } from "./blocks.ts";
 import { KEYS_A_BLOCK, ridsOf, spanIn } from "./key-blocks.ts";
-import { addressKeys, type KeyRange, type RangeOfKeys } from "./keys.ts";
+import { addressKeys, type KeyList, type KeyRange, type RangeOfKeys } from "./keys.ts";
 import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
 import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 
@@ -102,22 +102,14 @@ export class RecordStore {
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {
     if (lookup.by !== "company_network_url") return this.#company(`company_${lookup.by}`, lookup.value);
     const slug = slugOf(lookup.value);
-    if (slug === lookup.value) return this.#companyIn(addressKeys([{ slug, address: undefined }]));
-    const whole = await this.#companyIn(addressKeys([{ slug, address: lookup.value }]));
+    if (slug === lookup.value) return this.#companyAt("company_address", addressKeys([{ slug, address: undefined }]));
+    const whole = await this.#companyAt("company_address", addressKeys([{ slug, address: lookup.value }]));
     // A company of which only the slug is known may be this one.
     return whole ?? this.#company("company_address", `${slug}/`);
   }
 
   #company(index: KeyIndex, value: string): Promise<StoredCompany | undefined> {
     return this.#companyAt(index, { values: [value] });
-  }
-
-  async #companyIn(ranges: readonly KeyRange[]): Promise<StoredCompany | undefined> {
-    for (const range of ranges) {
-      const found = await this.#companyAt("company_address", range);
-      if (found) return found;
-    }
-    return undefined;
   }
 
   /** The first of them in the order of ids. */
@@ -181,7 +173,7 @@ export class RecordStore {
   }
 
   /** Which entries, counted from 0 in the order of the index, have each of these keys: from the first to before the second. */
-  async spans(index: RowIndex, keys: readonly string[]): Promise<(readonly [number, number])[]> {
+  async spans(index: RowIndex, keys: KeyList["values"]): Promise<(readonly [number, number])[]> {
     const spans: (readonly [number, number])[] = [];
     for (let start = 0; start < keys.length; start += KEYS_AT_ONCE) {
       const some = await this.#spans(index, keys.slice(start, start + KEYS_AT_ONCE));
@@ -200,25 +192,30 @@ export class RecordStore {
   /** Which entries have each of these keys; their positions too where they lie in one block. */
   async #spans(
     index: KeyIndex,
-    keys: readonly string[],
+    wanted: KeyList["values"],
   ): Promise<{ readonly from: number; readonly before: number; readonly rids?: readonly number[] }[]> {
     // The block before the first one that begins with the key or with what comes after it.
     const leading = await this.#rows.all(
       `SELECT coalesce((SELECT block FROM first_by_${index} WHERE key < wanted.value ORDER BY key DESC, block DESC LIMIT 1), 0) AS block
         FROM json_each(?) AS wanted ORDER BY wanted.key`,
-      JSON.stringify(keys),
+      JSON.stringify(wanted.map((one) => (typeof one === "string" ? one : one.from))),
     );
     const numbers = leading.map(({ block }) => Number(block));
     const blocks = new Map(await this.#blocks(`by_${index}`, [...new Set(numbers)]));
     const spans = [];
-    for (const [place, key] of keys.entries()) {
+    for (const [place, one] of wanted.entries()) {
       const number = numbers[place] ?? 0;
       const block = blocks.get(number);
-      const { below, size, upTo } = block ? spanIn(block, Buffer.from(key)) : NOTHING;
+      const key = typeof one === "string" ? one : one.from;
+      const { below, size, upTo: end } = block ? spanIn(block, Buffer.from(key)) : NOTHING;
+      const upTo = block && typeof one !== "string" ? spanIn(block, Buffer.from(one.before)).below : end;
       const from = number * KEYS_A_BLOCK + below;
       if (block && upTo < size) {
         spans.push({ from, before: number * KEYS_A_BLOCK + upTo, rids: ridsOf(block, below, upTo) });
-      } else spans.push({ from, before: await this.#countBelow(index, "<=", key) });
+      } else {
+        const isOne = typeof one === "string";
+        spans.push({ from, before: await this.#countBelow(index, isOne ? "<=" : "<", isOne ? one : one.before) });
+      }
     }
     return spans;
   }

@@ -6,7 +6,7 @@ import { facetOf } from "../facet.ts";
 import { BitmapSegment, ListSegment, type Segment } from "../segment.ts";
 import type { Column, Columns } from "./column-file.ts";
 import type { Ranges } from "./dictionary.ts";
-import { addressKeys, type KeyRange } from "./keys.ts";
+import { addressKeys, type KeyList } from "./keys.ts";
 import type { RecordStore } from "./record-store.ts";
 import { type BitTest, type CodeTest, type Found, PEOPLE_A_BLOCK, passes, type Scan } from "./scan.ts";
 import { scanAll } from "./scan-threads.ts";
@@ -109,7 +109,7 @@ export class Selection {
 
   /** The people of a company without an address, by its position. */
   async ofEmployer(seq: number): Promise<Segment> {
-    const named = await this.#found("employer", [{ values: [`/${seq}`] }]);
+    const named = await this.#found("employer", { values: [`/${seq}`] });
     return new ListSegment(await this.#listed(named));
   }
 
@@ -193,13 +193,11 @@ export class Selection {
   }
 
   /** One person may be found by two of the addresses. */
-  async #found(index: "address" | "employer", wanted: readonly KeyRange[]): Promise<Named> {
+  async #found(index: "address" | "employer", wanted: KeyList): Promise<Named> {
     const found = new Set<number>();
-    for (const one of wanted) {
-      for await (const piece of this.#store.find(index, one)) {
-        await this.#slices.take();
-        for (const rid of piece) found.add(rid);
-      }
+    for await (const piece of this.#store.find(index, wanted)) {
+      await this.#slices.take();
+      for (const rid of piece) found.add(rid);
     }
     return { count: found.size, pieces: () => [[...found]] };
   }
