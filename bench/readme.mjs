@@ -3,7 +3,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { worst } from "./arithmetic.mjs";
-import { machineText, newestResults } from "./results.mjs";
+import { earlierResults, machineText, newestResults } from "./results.mjs";
 
 const BEGIN = "<!-- bench:begin -->";
 const END = "<!-- bench:end -->";
@@ -25,23 +25,35 @@ const LINES = [
   ["C5", "a company; the first page of its employees"],
   ["C6", "the slowest shapes of filters, p99, and counts with 1,000 addresses, in the engine"],
   ["C7", "the values of a key in a segment with their counts, in the engine"],
+  ["I1", "import of people from Parquet, against raw DuckDB sorting the same file; disk at the highest"],
+  ["I2", "bytes a person on disk, served, against the same people as zstd Parquet"],
+  ["I3", "people a second into ClickHouse, against its own INSERT SELECT"],
   ["L1", "synced charges in groups, against one commit a charge"],
   ["L2", "charged searches of 25 rows over HTTP, 64 clients"],
   ["L3", "free calls, against a bare Fastify route"],
+  [
+    "L4",
+    "a paid search beside the heaviest neighbour, p99 against the same search alone; the event loop for any one request",
+  ],
 ];
 
-/** The block between the markers, without them. */
-export function figuresBlock(results) {
+/**
+ * The block between the markers, without them.
+ * @param earlier full forms of other days, the newest first: rows that were not measured since are told from there, with their day
+ */
+export function figuresBlock(results, earlier = []) {
   const lines = [
-    `Measured on ${results.date} by \`npm run bench\`: ${machineText(results.machine)}. Ratios of medians taken in turn in the same`,
-    "run; every part of a row has to meet its target. Details and reasons: [docs/performance.md](docs/performance.md).",
+    `Measured on ${results.date}, where no other day is said, by \`npm run bench\`: ${machineText(results.machine)}. Ratios of medians`,
+    "taken in turn in the same run; every part of a row has to meet its target. Details and reasons: [docs/performance.md](docs/performance.md).",
     "",
     "| # | figure | target | measured | |",
     "|---|---|---|---|---|",
   ];
-  for (const [id, text] of LINES) {
-    const rows = results.rows.filter((row) => row.id === id);
-    if (rows.length === 0) continue;
+  for (const [id, name] of LINES) {
+    const from = [results, ...earlier].find((one) => one.rows.some((row) => row.id === id));
+    if (from === undefined) continue;
+    const rows = from.rows.filter((row) => row.id === id);
+    const text = from.date === results.date ? name : `${name} (${from.date})`;
     const targets = [...new Set(rows.map(({ target }) => target))].filter(Boolean).join("; ");
     lines.push(`| ${id} | ${text} | ${targets} | ${measuredOf(rows)} | ${worst(rows.map(({ verdict }) => verdict))} |`);
   }
@@ -85,7 +97,7 @@ if (process.argv[1] === fileURLToPath(import.meta.url)) {
     process.exit(2);
   }
   const before = readFileSync(path, "utf8");
-  const after = withFigures(before, figuresBlock(results));
+  const after = withFigures(before, figuresBlock(results, earlierResults(results)));
   if (process.argv.includes("--check")) {
     if (before !== after) {
       process.stderr.write(`README.md does not tell the figures of ${results.date}: run node bench/readme.mjs\n`);

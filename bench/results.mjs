@@ -34,6 +34,15 @@ export function newestResults(folder = RESULTS) {
   return ofDay.findLast((results) => formOf(results) === "full") ?? ofDay.at(-1);
 }
 
+/** The full forms of earlier days, the newest first. */
+export function earlierResults({ date }, folder = RESULTS) {
+  const names = resultNames(folder).filter((name) => name.slice(0, 10) < date);
+  return names
+    .map((name) => loadResults(name, folder))
+    .filter((results) => formOf(results) === "full")
+    .reverse();
+}
+
 /**
  * Where a run puts what it measures, and what is there already.
  * @param families the parts that are about to be run; a whole run begins a file of its own

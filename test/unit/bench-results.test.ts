@@ -200,6 +200,16 @@ describe("the figures in the README", () => {
     expect(block).toMatch(/\| L2 \| .* \| <= 400 us; <= 0 answers \| 316 us; 0 answers \| meets \|/);
   });
 
+  it("tell what was not measured since from an earlier day, and say which", () => {
+    const later = { ...results([row("S1")]), date: "2026-11-23" };
+    const older = {
+      ...results([row("S1", { measured: 9 }), row("L2", { target: "<= 400 us", unit: "us", measured: 316 })]),
+    };
+    const told = figuresBlock(later, [older]);
+    expect(told).toMatch(/\| S1 \| [^(]* \| <= 1\.15x \| 1\.1x \| meets \|/);
+    expect(told).toMatch(/\| L2 \| .* \(2026-11-21\) \| <= 400 us \| 316 us \| meets \|/);
+  });
+
   it("replace what stands between the markers and nothing else, and are the same the second time", () => {
     const before = "# x\n<!-- bench:begin -->\nold\n<!-- bench:end -->\ntail\n";
     const after = withFigures(before, block);
