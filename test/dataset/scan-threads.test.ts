@@ -1,3 +1,5 @@
+import { spawnSync } from "node:child_process";
+import { resolve } from "node:path";
 import { expect, test } from "vitest";
 import type { Scan } from "../../src/dataset/embedded/scan.ts";
 import { endIdleThreads, scanAll } from "../../src/dataset/embedded/scan-threads.ts";
@@ -39,4 +41,12 @@ test("threads that are idle end, and those at work do not", async () => {
   expect(await busy).toMatchObject({ count: 3_000_000 });
   await endIdleThreads();
   expect(await scan(SHORT, 60_000)).toEqual(first);
+});
+
+test("threads are the same whatever flags the process has", () => {
+  const module = resolve(import.meta.dirname, "../../dist/dataset/embedded/scan-threads.js");
+  const program = `const { scanAll } = await import(${JSON.stringify(module)});
+    console.log((await scanAll({ people: 3001, tests: [] }, 60_000, 2, 0)).count);`;
+  const ran = spawnSync(process.execPath, ["--input-type=module", "-e", program], { encoding: "utf8" });
+  expect(ran).toMatchObject({ status: 0, stdout: "3001\n", stderr: "" });
 });

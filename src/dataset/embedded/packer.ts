@@ -1,45 +1,33 @@
-import { Worker } from "node:worker_threads";
 import { deflateRawSync, type ZlibOptions } from "node:zlib";
+import { Thread } from "../thread.ts";
 import type { Pieces } from "./blocks.ts";
 
 /** So many blocks are handed over at once: a message costs as much as packing one. */
 const BLOCKS_A_MESSAGE = 128;
 
-/** The other threads, as text: it is the same from the sources, from the build and from a bundle. */
-const WORKER = `
-const { parentPort } = require("node:worker_threads");
+const TEXT = `
 const { deflateRawSync } = require("node:zlib");
-parentPort.on("message", ({ bytes, ends, options }) => {
-  try {
-    const packed = ends.map((end, index) => deflateRawSync(bytes.subarray(ends[index - 1] ?? 0, end), options));
-    let length = 0;
-    const packedEnds = packed.map((each) => (length += each.length));
-    const all = new Uint8Array(length);
-    for (const [index, each] of packed.entries()) all.set(each, packedEnds[index - 1] ?? 0);
-    parentPort.postMessage({ bytes: all, ends: packedEnds }, [all.buffer]);
-  } catch (error) {
-    parentPort.postMessage({ error: error.message });
-  }
-});`;
+return ({ bytes, ends, options }) => {
+  const packed = ends.map((end, index) => deflateRawSync(bytes.subarray(ends[index - 1] ?? 0, end), options));
+  let length = 0;
+  const packedEnds = packed.map((each) => (length += each.length));
+  const all = new Uint8Array(length);
+  for (const [index, each] of packed.entries()) all.set(each, packedEnds[index - 1] ?? 0);
+  return [{ bytes: all, ends: packedEnds }, [all.buffer]];
+};`;
 
-interface Job {
-  readonly message: Pieces & { readonly options: ZlibOptions };
-  readonly resolve: (packed: Pieces) => void;
-  readonly reject: (error: Error) => void;
-}
-
-type Answer = Pieces | { readonly error: string };
+type Job = Pieces & { readonly options: ZlibOptions };
 
 /** Deflates blocks in threads of its own: in those of Node's zlib a call for each block costs half as much again, most of it for the collector. */
 export class Packer {
-  readonly #threads: number;
-  readonly #workers = new Map<Worker, Job | undefined>();
-  readonly #waiting: Job[] = [];
-  /** Why nothing is packed any more. */
-  #failure: Error | undefined;
+  readonly #threads: readonly Thread<Job, Pieces>[];
+  #isClosed = false;
 
   constructor(threads: number) {
-    this.#threads = threads;
+    this.#threads = Array.from(
+      { length: threads },
+      () => new Thread({ what: "a thread that packs blocks", text: TEXT }),
+    );
   }
 
   /** Each of these blocks packed, in their order, as they become ready. */
@@ -53,13 +41,14 @@ export class Packer {
       }
       return;
     }
+    if (this.#isClosed) throw closed();
     const jobs: Promise<Pieces>[] = [];
     for (let from = 0; from < ends.length; from += BLOCKS_A_MESSAGE) {
       const start = ends[from - 1] ?? 0;
       const own = ends.slice(from, from + BLOCKS_A_MESSAGE).map((end) => end - start);
-      jobs.push(
-        this.#job({ bytes: Uint8Array.from(bytes.subarray(start, start + (own.at(-1) ?? 0))), ends: own, options }),
-      );
+      const piece = Uint8Array.from(bytes.subarray(start, start + (own.at(-1) ?? 0)));
+      const thread = this.#threads[jobs.length % this.#threads.length];
+      if (thread) jobs.push(thread.ask({ bytes: piece, ends: own, options }, [piece.buffer]));
     }
     // Whoever waits for the first is told of its failure; the others fail with it.
     for (const job of jobs) job.catch(() => undefined);
@@ -67,43 +56,9 @@ export class Packer {
   }
 
   async close(): Promise<void> {
-    this.#fail(new Error("the packer is closed"));
-    await Promise.all([...this.#workers.keys()].map((worker) => worker.terminate()));
-  }
-
-  #job(message: Job["message"]): Promise<Pieces> {
-    return new Promise((resolve, reject) => {
-      if (this.#failure) {
-        reject(this.#failure);
-        return;
-      }
-      this.#waiting.push({ message, resolve, reject });
-      const idle = [...this.#workers].find(([, job]) => job === undefined)?.[0];
-      if (idle) this.#next(idle);
-      else if (this.#workers.size < this.#threads) this.#next(this.#start());
-    });
-  }
-
-  #start(): Worker {
-    const worker = new Worker(WORKER, { eval: true, execArgv: [] });
-    worker.on("message", (answer: Answer) => {
-      const job = this.#workers.get(worker);
-      if ("error" in answer) job?.reject(new Error(answer.error));
-      else job?.resolve(answer);
-      this.#next(worker);
-    });
-    worker.on("error", (error) => this.#fail(error));
-    return worker;
-  }
-
-  #next(worker: Worker): void {
-    const job = this.#waiting.shift();
-    this.#workers.set(worker, job);
-    if (job) worker.postMessage(job.message, [job.message.bytes.buffer]);
-  }
-
-  #fail(error: Error): void {
-    this.#failure ??= error;
-    for (const job of [...this.#workers.values(), ...this.#waiting.splice(0)]) job?.reject(error);
+    this.#isClosed = true;
+    await Promise.all(this.#threads.map((thread) => thread.end(closed())));
   }
 }
+
+const closed = (): Error => new Error("the packer is closed");

@@ -1,7 +1,7 @@
 import { createRequire } from "node:module";
 import { platform, resourceUsage } from "node:process";
-import { Worker } from "node:worker_threads";
 import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } from "@photostructure/sqlite";
+import { Thread } from "../thread.ts";
 
 type Row = Readonly<Record<string, unknown>>;
 
@@ -23,24 +23,18 @@ const MOST_BEFORE_RETURN = 2 ** 16;
 const FORGOTTEN_AFTER = 4_096;
 const PRAGMAS = "PRAGMA cache_size = -16384; PRAGMA mmap_size = 1073741824";
 
-/** The other thread, as text: it is the same from the sources, from the build and from a bundle. */
-const WORKER = `
-const { parentPort, workerData } = require("node:worker_threads");
+const TEXT = `
 const { DatabaseSync } = require(workerData.sqlite);
 const db = new DatabaseSync(workerData.path, { readOnly: true });
 db.exec(workerData.pragmas);
 const statements = new Map();
-parentPort.on("message", ({ id, sql, values }) => {
+return ({ sql, values }) => {
   const began = performance.now();
-  try {
-    let statement = statements.get(sql);
-    if (statement === undefined) statements.set(sql, (statement = db.prepare(sql)));
-    const rows = statement.all(...values);
-    parentPort.postMessage({ id, rows, ms: performance.now() - began });
-  } catch (error) {
-    parentPort.postMessage({ id, error: error.message, ms: 0 });
-  }
-});`;
+  let statement = statements.get(sql);
+  if (statement === undefined) statements.set(sql, (statement = db.prepare(sql)));
+  const rows = statement.all(...values);
+  return [{ rows, ms: performance.now() - began }];
+};`;
 
 /** Linux counts blocks read and pages faulted in, so that a read that was slow because the machine is busy is told apart. */
 const linuxDiskReads = (): number => {
@@ -48,43 +42,42 @@ const linuxDiskReads = (): number => {
   return fsRead + majorPageFault;
 };
 
-interface Answer {
-  readonly id: number;
-  readonly rows?: readonly Row[];
-  readonly error?: string;
-  readonly ms: number;
+interface Question {
+  readonly sql: string;
+  readonly values: readonly (string | number)[];
 }
 
-interface Waiting {
-  readonly resolve: (rows: readonly Row[]) => void;
-  readonly reject: (error: Error) => void;
+interface Answer {
+  readonly rows: readonly Row[];
+  readonly ms: number;
 }
 
 /** Reads a file that nobody writes: itself while that takes microseconds, in a thread of its own once a read had to wait for the disk. */
 export class RowReader {
-  readonly #path: string;
   readonly #db: DatabaseSyncInstance;
   readonly #statements = new Map<string, StatementSyncInstance>();
   readonly #slowMs: number;
   readonly #now: () => number;
   readonly #diskReads: (() => number) | undefined;
-  readonly #waiting = new Map<number, Waiting>();
-  #worker: Worker | undefined;
-  #next = 0;
+  readonly #thread: Thread<Question, Answer>;
   /** Quick reads that are still to come from the other thread; 0 where this one reads. */
   #away = 0;
   #returnAfter = QUICK_BEFORE_RETURN;
   #quickHere = 0;
   #diskBefore = 0;
-  #closed = false;
 
   constructor(path: string, options: RowReaderOptions = {}) {
-    this.#path = path;
     this.#slowMs = options.slowMs ?? SLOW_MS;
     this.#now = options.monotonic ?? (() => performance.now());
     this.#diskReads = options.diskReads ?? (platform === "linux" ? linuxDiskReads : undefined);
     this.#db = new DatabaseSync(path, { readOnly: true });
     this.#db.exec(PRAGMAS);
+    const sqlite = createRequire(import.meta.url).resolve("@photostructure/sqlite");
+    this.#thread = new Thread({
+      what: "the thread that reads records",
+      text: TEXT,
+      data: { sqlite, path, pragmas: PRAGMAS },
+    });
   }
 
   /** For what is read at the start or in bulk, on this thread. */
@@ -119,9 +112,8 @@ export class RowReader {
 
   /** Nothing may be read any more, nor wait to be read. */
   async close(): Promise<void> {
-    this.#closed = true;
     this.#db.close();
-    await this.#worker?.terminate();
+    await this.#thread.end();
   }
 
   #statement(sql: string): StatementSyncInstance {
@@ -133,45 +125,14 @@ export class RowReader {
     return statement;
   }
 
-  #ask(sql: string, values: readonly (string | number)[]): Promise<readonly Row[]> {
-    this.#worker ??= this.#start();
-    const worker = this.#worker;
-    return new Promise((resolve, reject) => {
-      const id = this.#next++;
-      // A thread that nobody waits for must not keep the process from ending.
-      if (this.#waiting.size === 0) worker.ref();
-      this.#waiting.set(id, { resolve, reject });
-      worker.postMessage({ id, sql, values });
-    });
-  }
-
-  #start(): Worker {
-    const sqlite = createRequire(import.meta.url).resolve("@photostructure/sqlite");
-    const worker = new Worker(WORKER, {
-      eval: true,
-      execArgv: [],
-      workerData: { sqlite, path: this.#path, pragmas: PRAGMAS },
-    });
-    worker.unref();
-    worker.on("message", ({ id, rows, error, ms }: Answer) => {
-      const waiting = this.#waiting.get(id);
-      this.#waiting.delete(id);
-      if (this.#waiting.size === 0) worker.unref();
+  async #ask(sql: string, values: Question["values"]): Promise<readonly Row[]> {
+    try {
+      const { ms, rows } = await this.#thread.ask({ sql, values });
       this.#away = ms > this.#slowMs ? QUICK_BEFORE_RETURN : Math.max(0, this.#away - 1);
-      if (rows) waiting?.resolve(rows);
-      else waiting?.reject(new Error(error));
-    });
-    const ended = (error: Error): void => {
-      if (this.#worker !== worker) return;
-      this.#worker = undefined;
-      this.#away = 0;
-      for (const { reject } of this.#waiting.values()) reject(error);
-      this.#waiting.clear();
-    };
-    worker.on("error", ended);
-    worker.on("exit", () => {
-      if (!this.#closed) ended(new Error("the thread that reads records has ended"));
-    });
-    return worker;
+      return rows;
+    } catch (error) {
+      this.#away = this.#thread.isRunning ? Math.max(0, this.#away - 1) : 0;
+      throw error;
+    }
   }
 }

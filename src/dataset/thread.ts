@@ -1,0 +1,92 @@
+import { type Transferable, Worker } from "node:worker_threads";
+
+export interface ThreadOptions {
+  /** For errors: "a thread that reads records". */
+  readonly what: string;
+  /** The body of a function that returns one: of a message, `[answer]` or `[answer, what of it is handed over]`. It may use `workerData`. */
+  readonly text: string;
+  readonly data?: unknown;
+}
+
+interface Waiting<Answer> {
+  readonly resolve: (answer: Answer) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/** The program of each, as text, since it is the same then from the sources, from the build and from a bundle. */
+const programOf = (text: string): string => `
+const { parentPort, workerData } = require("node:worker_threads");
+const work = (() => { ${text} })();
+parentPort.on("message", ({ id, message }) => {
+  try {
+    const [answer, moved] = work(message);
+    parentPort.postMessage({ id, answer }, moved);
+  } catch (error) {
+    parentPort.postMessage({ id, error: error.message });
+  }
+});`;
+
+/** A thread that answers what it is asked, in order. It starts with the first message, and keeps no process alive while nobody waits. */
+export class Thread<Message, Answer> {
+  readonly #options: ThreadOptions;
+  readonly #waiting = new Map<number, Waiting<Answer>>();
+  #worker: Worker | undefined;
+  #next = 0;
+
+  constructor(options: ThreadOptions) {
+    this.#options = options;
+  }
+
+  get isRunning(): boolean {
+    return this.#worker !== undefined;
+  }
+
+  get isIdle(): boolean {
+    return this.#waiting.size === 0;
+  }
+
+  /** @param moved what is handed over with the message. @throws Error what the thread throws; or that it has ended, and the next message starts another */
+  ask(message: Message, moved: readonly Transferable[] = []): Promise<Answer> {
+    this.#worker ??= this.#start();
+    const worker = this.#worker;
+    return new Promise((resolve, reject) => {
+      const id = this.#next++;
+      if (this.#waiting.size === 0) worker.ref();
+      this.#waiting.set(id, { resolve, reject });
+      worker.postMessage({ id, message }, moved);
+    });
+  }
+
+  /** Whoever waits is told the reason. The next message starts another. */
+  async end(reason = new Error(`${this.#options.what} has ended`)): Promise<void> {
+    const worker = this.#worker;
+    this.#lose(reason);
+    await worker?.terminate();
+  }
+
+  #lose(reason: Error): void {
+    this.#worker = undefined;
+    for (const { reject } of this.#waiting.values()) reject(reason);
+    this.#waiting.clear();
+  }
+
+  #start(): Worker {
+    const { data, text, what } = this.#options;
+    // Flags of the process, as that its input is a module, are not for a text.
+    const worker = new Worker(programOf(text), { eval: true, execArgv: [], workerData: data });
+    worker.unref();
+    worker.on("message", ({ answer, error, id }: { id: number; answer?: Answer; error?: string }) => {
+      const waiting = this.#waiting.get(id);
+      this.#waiting.delete(id);
+      if (this.#waiting.size === 0) worker.unref();
+      if (error === undefined) waiting?.resolve(answer as Answer);
+      else waiting?.reject(new Error(error));
+    });
+    const ended = (error: Error): void => {
+      if (this.#worker === worker) this.#lose(error);
+    };
+    worker.on("error", ended);
+    worker.on("exit", () => ended(new Error(`${what} has ended`)));
+    return worker;
+  }
+}
