@@ -1,4 +1,5 @@
 import { LRUCache } from "lru-cache";
+import { onesIn } from "./embedded/scan.ts";
 
 /** Positions: 32-bit ones in the embedded engine, those of a cluster as whole numbers in floats. */
 export type Rids = Uint32Array | Float64Array;
@@ -47,12 +48,6 @@ export class ListSegment<Positions extends Rids = Uint32Array> implements Segmen
 const PIECE = 16_384;
 /** Words between two running counts. */
 const BLOCK = 128;
-
-function onesIn(word: number): number {
-  let bits = word - ((word >>> 1) & 0x55555555);
-  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
-  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
-}
 
 /** A segment with many people: one bit for each person of the dataset, however many match. */
 export class BitmapSegment implements Segment {

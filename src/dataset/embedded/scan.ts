@@ -56,9 +56,7 @@ export function scanned(work: Scan, from: number, to: number): Found {
       if (word === 0) continue;
       const place = (start >>> 5) + index;
       if (bits) bits[place] = word;
-      let ones = word - ((word >>> 1) & 0x55555555);
-      ones = (ones & 0x33333333) + ((ones >>> 2) & 0x33333333);
-      count += Math.imul((ones + (ones >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
+      count += onesIn(word);
       if (!groups || !sums) continue;
       for (let rest = word; rest !== 0; rest &= rest - 1) {
         const code = groups.codes[place * 32 + 31 - Math.clz32(rest & -rest)] ?? 0;
@@ -67,6 +65,13 @@ export function scanned(work: Scan, from: number, to: number): Found {
     }
   }
   return { count, sums };
+}
+
+/** How many bits of a word are set. */
+export function onesIn(word: number): number {
+  let bits = word - ((word >>> 1) & 0x55555555);
+  bits = (bits & 0x33333333) + ((bits >>> 2) & 0x33333333);
+  return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
 /** Leaves the bits of those of a block who pass all tests. @returns false where nobody does */
@@ -155,4 +160,4 @@ export function passes(test: CodeTest | BitTest, person: number): boolean {
 }
 
 /** All of them, as the text of a thread; `scanned` is the one that it calls. */
-export const SCAN_TEXT = [scanned, narrowed, wantedOf, marked, sifted, passes].map(String).join("\n");
+export const SCAN_TEXT = [scanned, onesIn, narrowed, wantedOf, marked, sifted, passes].map(String).join("\n");
