@@ -99,6 +99,9 @@ function unread(error: unknown, { receipt, run }: ExportResult & { readonly kind
   });
 }
 
+/** A count that failed: of which nobody says that it is nobody. */
+const UNKNOWN = { count: Number.POSITIVE_INFINITY };
+
 /** Buys, and says why where nobody matches: also where that is refused because a file would be replaced by an empty one. */
 async function bought(
   { target, buy: purchase }: Purchase,
@@ -111,18 +114,19 @@ async function bought(
     if (target.kind !== "search" || printer.quiet) return;
     const { filters, union = [filters] } = target;
     for (const segment of union) {
-      if ((await session.client.count(segment, context.interrupted)).count > 0) continue;
+      // What was done or refused stands, whatever becomes of a free count that would say why.
+      const { count } = await session.client.count(segment, context.interrupted).catch(() => UNKNOWN);
+      if (count > 0) continue;
       for (const hint of await whyEmpty(segment, session, context.interrupted)) printer.note(`hint: ${hint}`);
     }
   };
   try {
     const result = await purchase(deps);
-    // The rows are out and the file is whole: no free count that would say why there are none can fail that.
-    if (result.quote.matches === 0) await explain().catch(() => undefined);
+    if (result.quote.matches === 0) await explain();
     return result;
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
-    if (error.code === "too_few_rows") await explain().catch(() => undefined);
+    if (error.code === "too_few_rows") await explain();
     const [company] = error.code === "not_found" && target.kind !== "search" ? target.companies : [];
     if (company === undefined) throw error;
     const hint = await nearCompany(company, session, context.interrupted);
