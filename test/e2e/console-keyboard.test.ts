@@ -65,6 +65,22 @@ describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => 
     expect(wrong).toEqual([]);
   }, 60_000);
 
+  test("what is typed right after Ctrl-K goes into the dialog, however slow the machine", async () => {
+    await enter(page);
+    await page.locator("h1").first().waitFor();
+    const isReady = await page.evaluate(`(async () => {
+      document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, bubbles: true }));
+      // Promises alone: no frame is painted, and no key can come.
+      for (let turn = 0; turn < 20; turn++) await null;
+      return document.querySelector("dialog[open]")?.contains(document.activeElement) === true
+        && document.activeElement.tagName === "INPUT";
+    })()`);
+    expect(isReady).toBe(true);
+    await page.keyboard.press("Escape");
+    await page.getByRole("dialog").waitFor({ state: "detached" });
+    expect(wrong).toEqual([]);
+  }, 60_000);
+
   test("a new key stays in sight until it is kept, whatever page comes next", async () => {
     await enter(page);
     await page.goto(`${service.url}/console/#/keys`);

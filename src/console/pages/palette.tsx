@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { FILTER_KEYS } from "../../contract/filters.ts";
 import { labelOf } from "../segment.ts";
 import { go, place } from "../state.ts";
@@ -55,7 +55,7 @@ function toFilter(key?: string): void {
 function Finder({ onClose, targets }: { readonly onClose: () => void; readonly targets: readonly Target[] }) {
   const [id, input] = [useId(), useRef<HTMLInputElement>(null)];
   const [text, active] = [useSignal(""), useSignal(0)];
-  useEffect(() => input.current?.focus(), []);
+  useLayoutEffect(() => input.current?.focus(), []);
   const wanted = text.value.trim().toLowerCase();
   const found = targets.filter(({ name }) => name.toLowerCase().includes(wanted)).slice(0, MOST);
   const choose = (target: Target | undefined): void => {

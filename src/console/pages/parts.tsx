@@ -1,6 +1,6 @@
 import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, PartialInputHTMLAttributes } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api } from "../api.ts";
 import { grouped } from "../segment.ts";
 import { fail, me } from "../state.ts";
@@ -158,7 +158,8 @@ interface DialogProps {
 /** A modal dialog of the browser: it keeps the focus, and Escape closes it. */
 export function Dialog({ children, onClose, title }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  // Before the next key: what is typed into a dialog that was opened by a key must not go to the field below it.
+  useLayoutEffect(() => {
     const opener = document.activeElement as HTMLElement | null;
     if (dialog.current?.open === false) dialog.current.showModal();
     // Taken away, and not closed, it would leave the focus nowhere; what follows may take it on.
