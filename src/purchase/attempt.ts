@@ -92,7 +92,15 @@ export class Attempts {
   /** Waits where another attempt may help. @returns whether to try again; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
     const lost = asLost(error);
-    if (lost === undefined && (await this.#refused(flown, error))) return false;
+    if (lost === undefined) {
+      if (
+        this.#mayHaveBeenForgotten(flown, error) &&
+        !(await this.#settleDoubt(flown, "refused (402) when asked again"))
+      ) {
+        return false;
+      }
+      if (await this.#refused(flown, error)) return false;
+    }
     if (lost?.sent === true) {
       this.#flight.markSent(flown);
       if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost.message))) return false;
@@ -103,6 +111,13 @@ export class Attempts {
     if (await this.#pause(wait.ms, wait.reason, why)) return true;
     await this.#abandon(flown);
     return false;
+  }
+
+  /** A 402 to a call whose reply was lost: a service that only showed that it honours keys may have forgotten this one, and what it
+   * was charged may be what the balance lacks. */
+  #mayHaveBeenForgotten(flown: Flown, error: unknown): boolean {
+    const { honoursKeys, promisesKeys } = this.#settlement;
+    return flown.sent && honoursKeys && !promisesKeys && error instanceof ServiceError && error.status === 402;
   }
 
   /** Its reply can be had no more: what it may have cost is booked, and its rows are asked for under a key of their own. */
@@ -244,10 +259,12 @@ export class Attempts {
     const gone = before === undefined || after === undefined ? hold : credits(before - after);
     // Where nobody told the price the hold is a guess.
     const uncertain = budget.priceKnown ? minCredits(gone, hold) : gone;
-    if (after !== undefined) budget.setBalance(after, budget.sure);
+    // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
+    const theirs = minCredits(credits(gone - uncertain), credits(flight.held("doubt") - hold));
+    if (after !== undefined) budget.setBalance(credits(after + (theirs > 0n ? theirs : ZERO)), budget.sure);
     if (uncertain > 0n) await this.#settlement.bookUncertain(unit, uncertain, why);
-    if (before !== undefined && after !== undefined && gone > uncertain) {
-      await this.#settlement.bookForeign(credits(gone - uncertain));
+    if (before !== undefined && after !== undefined && gone > uncertain + theirs) {
+      await this.#settlement.bookForeign(credits(gone - uncertain - theirs));
     }
     flight.turn(flown, "flying");
     const room = budget.room();

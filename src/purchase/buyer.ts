@@ -160,12 +160,13 @@ export class Buyer {
 
   async #feed(): Promise<void> {
     while (!this.#flight.stopped) {
+      const seen = this.#flight.changes;
       const why = await this.#prepare();
       const first = this.#ready[0];
       if (first !== undefined && this.#hasFreeSlot()) {
         this.#ready.shift();
         await this.#launch(first);
-      } else if (first !== undefined || why === "wait") await this.#flight.change();
+      } else if (first !== undefined || why === "wait") await this.#flight.change(seen);
       else if (why === "end" || why === "indivisible") {
         this.#indivisible = why === "indivisible";
         return;

@@ -26,6 +26,7 @@ export class Flight {
   readonly #halt = new AbortController();
   #failure: unknown;
   #changed = new Set<() => void>();
+  #changes = 0;
 
   get stopped(): boolean {
     return this.#halt.signal.aborted;
@@ -49,12 +50,20 @@ export class Flight {
   }
 
   signal(): void {
+    this.#changes++;
     const waiting = this.#changed;
     this.#changed = new Set();
     for (const resolve of waiting) resolve();
   }
 
-  change(): Promise<void> {
+  /** How often it changed so far: taken before a look at it that awaits, and given to {@link change} after. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Resolves with the next change. @param since at once where there was one after that: else it would be waited for in vain */
+  change(since = this.#changes): Promise<void> {
+    if (since !== this.#changes) return Promise.resolve();
     return new Promise((resolve) => {
       this.#changed.add(resolve);
     });

@@ -154,7 +154,9 @@ export class Remaining {
     const more = expected === undefined ? (next === undefined ? undefined : next !== null) : expected > end;
     const isShort = rows < perPage;
     if (this.paging === "cursor" && typeof next !== "string") {
-      this.#change(target, (state) => ({ ...state, unsure: more === undefined && !isShort }));
+      // Where no more are wanted, it does not matter whether there are.
+      const wanted = end < (this.#source.size(target) ?? Number.POSITIVE_INFINITY);
+      this.#change(target, (state) => ({ ...state, unsure: more === undefined && !isShort && wanted }));
       this.cut(target, end);
     } else if (rows === 0 || more === false) this.cut(target, end);
     else if (!isShort) this.#clampedAt(target, offset, perPage);

@@ -1,6 +1,6 @@
 import { setImmediate as turn } from "node:timers/promises";
 import type { PageReply } from "../client/types.ts";
-import { type Credits, creditsText, priceOf, ZERO } from "../contract/money.ts";
+import { type Credits, credits, creditsText, minCredits, priceOf, ZERO } from "../contract/money.ts";
 import { kindOf } from "../output/distinct.ts";
 import { Page } from "../render/page.ts";
 import type { RecordKind } from "../render/values.ts";
@@ -71,6 +71,11 @@ export class Settlement {
     return this.#honoursKeys;
   }
 
+  /** Whether the service said for how long it knows a key, and did not only answer by one. */
+  get promisesKeys(): boolean {
+    return this.#options.honoursKeys;
+  }
+
   /** Whether a reply was looked at, in this session or an earlier one. */
   get hasLooked(): boolean {
     return this.#hasLooked;
@@ -127,7 +132,10 @@ export class Settlement {
     this.#flight.turn(flown, "keeping");
     this.#budget.keeping(atMost);
     // With others in flight, or for a stored reply, the balance told is not the one of now.
-    const foreign = this.#budget.charge({ used: atMost, told: remaining }, flown.alone && !replayed);
+    // What a look at the balance found gone for this unit is off it already.
+    const off = replayed ? minCredits(unit.uncertain, atMost) : ZERO;
+    const charge = { used: credits(atMost - off), told: remaining };
+    const foreign = this.#budget.charge(charge, flown.alone && !replayed);
     if (foreign > 0n) this.#aside(this.bookForeign(foreign));
     await turn();
     await turn();

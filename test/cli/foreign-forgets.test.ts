@@ -1,0 +1,71 @@
+import { afterEach, expect, test } from "vitest";
+import { type User, user } from "../support/export.ts";
+import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
+
+// A service that honours idempotency keys for a while only, or pages look-ups by cursor: its books and ours.
+
+const open: ForeignService[] = [];
+afterEach(async () => {
+  await Promise.all(open.splice(0).map((service) => service.close()));
+});
+
+async function scene(change: Partial<ForeignOptions>): Promise<{ readonly service: ForeignService; readonly u: User }> {
+  const service = await startForeignService(change);
+  open.push(service);
+  return { service, u: user(service.url, service.key) };
+}
+
+const BUY = ["search", "--country", "x", "-o", "o.csv", "--yes", "--concurrency", "1", "--per-page", "10"];
+
+interface Spent {
+  readonly settled: number;
+  readonly uncertain: number;
+  readonly refunded: number;
+  readonly foreign: number;
+}
+
+async function spent(u: User): Promise<Spent> {
+  const { stdout } = await u.run(["spend", "--json"]);
+  return (JSON.parse(stdout) as { total: Spent }).total;
+}
+
+test("a lost reply that was answered by its key does not hide the charge of a later one that was not", async () => {
+  const { service, u } = await scene({ people: 60, idempotent: true });
+  // The first is answered by its key; the third is charged, lost, and then its key is forgotten and the balance said to be too low.
+  service.options.mishap = (call) => {
+    service.options.idempotent = call < 4;
+    return call === 1 || call === 4 ? "drop" : call === 5 ? "402" : undefined;
+  };
+  const ran = await u.run([...BUY, "--max-credits", "100"]);
+  const { settled, uncertain, refunded, foreign } = await spent(u);
+  expect({ code: ran.code, settled, uncertain: uncertain - refunded, foreign }).toEqual({
+    code: 5,
+    settled: 50,
+    uncertain: 10,
+    foreign: 0,
+  });
+  expect(service.charged()).toBe(60);
+  expect(ran.stderr).toContain("--max-credits 70 buys the other 10");
+});
+
+test("two replies that are lost at once: each charge is uncertain, and none is taken for what others spent", async () => {
+  const { service, u } = await scene({
+    people: 60,
+    delayMs: 60,
+    mishap: (call) => (call === 3 || call === 4 ? "drop" : undefined),
+  });
+  const ran = await u.run([...BUY, "--concurrency", "4", "--max-credits", "100"]);
+  const { settled, uncertain, foreign } = await spent(u);
+  expect({ code: ran.code, uncertain, foreign, told: settled + uncertain }).toEqual({
+    code: 5,
+    uncertain: 20,
+    foreign: 0,
+    told: service.charged(),
+  });
+});
+
+test("companies are whole where the connection pages by cursor: a look-up has no next page", async () => {
+  const { service, u } = await scene({ people: 3, paging: "cursor" });
+  const ran = await u.run(["enrich", "a.example", "b.example", "--yes", "-o", "o.csv", "--paging", "cursor"]);
+  expect({ code: ran.code, stderr: ran.stderr, charged: service.charged() }).toMatchObject({ code: 0, charged: 2 });
+});
