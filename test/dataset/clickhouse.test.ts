@@ -9,6 +9,7 @@ import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { cases } from "../support/campaign.ts";
 import { hasChdb, startChdb } from "../support/chdb.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { seededRandom } from "../support/exactness.ts";
@@ -23,7 +24,7 @@ import { startTestService } from "../support/service.ts";
  */
 const PEOPLE = 3_000;
 const SEED = 7;
-const SETS = process.env.HEADCOUNT_LONG ? 500 : 120;
+const SETS = cases(120, 500);
 
 if (process.env.CI && !hasChdb) throw new Error("CI must install chdb (npm install --no-save chdb)");
 if (process.env.CI && !hasClickHouseServer) throw new Error("CI must install clickhouse-server");

@@ -12,6 +12,7 @@ import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import { RecordWriter } from "../../src/dataset/embedded/record-writer.ts";
 import { Selection } from "../../src/dataset/embedded/selection.ts";
 import { FILES, FORMAT, readPointer } from "../../src/dataset/layout.ts";
+import { cases } from "../support/campaign.ts";
 import { SMALL, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { HOSTILE, seededRandom } from "../support/exactness.ts";
 
@@ -157,7 +158,7 @@ test("lists, beginnings, ranges and addresses, several on a column, missing valu
         await store.close();
       },
     ),
-    { numRuns: process.env.HEADCOUNT_LONG ? 500 : 25 },
+    { numRuns: cases(25, 500) },
   );
 }, 120_000);
 

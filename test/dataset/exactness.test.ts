@@ -7,11 +7,12 @@ import type { Person } from "../../src/contract/records.ts";
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { cases } from "../support/campaign.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { hostilePeople, matches, publicOrder, randomFilters, seededRandom } from "../support/exactness.ts";
 import { naiveFacet, randomFacet } from "../support/facets.ts";
 
-const SETS = process.env.HEADCOUNT_LONG ? 5_000 : 300;
+const SETS = cases(300, 5_000);
 const TIMEOUT_MS = SETS * 400;
 const SEED = Number(process.env.HEADCOUNT_SEED ?? 42);
 

@@ -4,11 +4,12 @@ import { expect, test } from "vitest";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { checkFiles } from "../../src/dataset/versions.ts";
 import { main } from "../../src/main.ts";
+import { cases } from "../support/campaign.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, sleep, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { seededRandom } from "../support/exactness.ts";
 
-const FLIPS = process.env.HEADCOUNT_LONG ? 1_000 : 200;
+const FLIPS = cases(200, 1_000);
 
 /** A data folder with a version that is served and one that is kept. */
 async function dataFolder(): Promise<string> {

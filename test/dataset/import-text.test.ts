@@ -13,6 +13,7 @@ import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { RejectFile } from "../../src/dataset/build/rejects.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
+import { cases } from "../support/campaign.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 
 let folder: string;
@@ -147,7 +148,7 @@ describe("dialects drawn at random, beside csv-parse", () => {
           ),
         );
       }),
-      { numRuns: process.env.HEADCOUNT_LONG ? 3_000 : 100 },
+      { numRuns: cases(100, 3_000) },
     );
   });
 });

@@ -1,5 +1,5 @@
 // The fault campaigns: `npm run faults` the short form (the one in CI), `npm run faults -- --long` the long one, which takes hours.
-// What a name after that matches is run alone: `npm run faults -- --long ledger`.
+// `HEADCOUNT_SHARE=0.1` before it runs a tenth of the long form's cases. What a name after that matches is run alone: `npm run faults -- --long ledger`.
 import { spawnSync } from "node:child_process";
 import { resolve } from "node:path";
 

@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { type Agent, startAgent, YES } from "../support/agent.ts";
+import { cases } from "../support/campaign.ts";
 import { user } from "../support/export.ts";
 import { type ForeignService, type Mishap, startForeignService } from "../support/foreign-service.ts";
 
 const CAP = 12;
-const LONG = process.env.HEADCOUNT_LONG === "1";
 
 interface Turn {
   readonly country: string;
@@ -77,7 +77,7 @@ async function play(turns: readonly Turn[], idempotent: boolean, versioned: bool
 
 test("whatever a service drops, charges and refuses, the budget holds by that service's own books", async () => {
   await fc.assert(fc.asyncProperty(fc.array(turn, { minLength: 2, maxLength: 5 }), fc.boolean(), fc.boolean(), play), {
-    numRuns: LONG ? 60 : 5,
+    numRuns: cases(5, 60),
     endOnFailure: true,
     examples: [
       [HELD, false, false],

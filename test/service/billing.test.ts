@@ -3,6 +3,7 @@ import type { Engine } from "../../src/dataset/engine.ts";
 import { parseFault } from "../../src/service/faults.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
+import { cases } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
@@ -72,9 +73,6 @@ function watched() {
     },
   };
 }
-
-/** HEADCOUNT_LONG=1: a storm of 10,000 orders. */
-const LONG = process.env.HEADCOUNT_LONG === "1";
 
 describe("what is charged", () => {
   test("a call that the balance does not cover is a 402 that says what would fit, before any row is read", async () => {
@@ -373,7 +371,7 @@ describe("Idempotency-Key", () => {
       seed = (seed * 48_271) % 2_147_483_647;
       return seed / 2_147_483_647;
     };
-    const count = LONG ? 10_000 : 300;
+    const count = cases(300, 10_000);
     const credits = count * 4;
     const service = await start({
       faults: [drop, cut, fail],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { DEPARTMENTS } from "../../src/contract/departments.ts";
 import { FILTER_KEYS } from "../../src/contract/filters.ts";
 import { parseStrictJson } from "../../src/contract/strict-json.ts";
+import { cases, LONG } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
@@ -9,10 +10,8 @@ import { onResponse, startTestService, type TestService } from "../support/servi
 
 watchResponses(onResponse);
 
-/** HEADCOUNT_LONG=1 runs the long form: 1,000,000 bodies and 50,000 mutated requests. */
-const LONG = process.env.HEADCOUNT_LONG === "1";
-const BODIES = LONG ? 1_000_000 : 20_000;
-const MUTATIONS = LONG ? 50_000 : 1_000;
+const BODIES = cases(20_000, 1_000_000);
+const MUTATIONS = cases(1_000, 50_000);
 const SEED = Number(process.env.HEADCOUNT_SEED ?? 20_261_121);
 
 /** xorshift32: the same requests for the same seed, on every machine. */

@@ -8,11 +8,11 @@ import { IDEMPOTENCY_TTL_MS, type Store } from "../../src/service/ledger/ledger.
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
+import { cases } from "../support/campaign.ts";
 import { tempDir } from "../support/client.ts";
 import { ACCOUNT, answer, c, fund, held, rewrite } from "../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
 
-const LONG = process.env.HEADCOUNT_LONG === "1";
 const NOW = Date.UTC(2026, 10, 22, 8);
 const key = { name: "k", mode: "live" as const, prefix: "hc_live_", accountId: ACCOUNT, createdAt: NOW };
 
@@ -102,7 +102,7 @@ test("every flipped bit of a ledger's file that changes what it says is found an
   const flipped = join(tempDir(), "ledger.db");
   const unseen: string[] = [];
   let found = 0;
-  for (let trial = 0; trial < (LONG ? 3_000 : 150); trial += 1) {
+  for (let trial = 0; trial < cases(150, 3_000); trial += 1) {
     const bit = randomBit(trial, whole.length * 8);
     const bytes = Buffer.from(whole);
     bytes[bit >> 3] = (bytes[bit >> 3] ?? 0) ^ (1 << (bit & 7));
@@ -130,7 +130,7 @@ test("every flipped bit of a closed ledger's folder is found, also where it mean
     (name) => [join(folder, name), readFileSync(join(folder, name))] as const,
   );
   const bits = files.reduce((sum, [, bytes]) => sum + bytes.length * 8, 0);
-  for (let trial = 0; trial < (LONG ? 1_000 : 100); trial += 1) {
+  for (let trial = 0; trial < cases(100, 1_000); trial += 1) {
     let bit = randomBit(trial, bits);
     for (const [file, bytes] of files) {
       const at = bit >> 3;
@@ -179,7 +179,7 @@ test("every flipped bit in the log of a service that was killed is found", async
   expect((await verifySqliteFile(path)).breaches).toEqual([]);
   const log = kept[1]?.[1] ?? Buffer.alloc(0);
   expect(log.length).toBeGreaterThan(100_000);
-  for (let trial = 0; trial < (LONG ? 1_000 : 60); trial += 1) {
+  for (let trial = 0; trial < cases(60, 1_000); trial += 1) {
     const bit = trial < 8 ? trial * 31 : randomBit(trial, log.length * 8);
     put();
     const bytes = Buffer.from(log);

@@ -1,12 +1,11 @@
 import { afterEach, expect, test } from "vitest";
+import { cases, LONG } from "../support/campaign.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService } from "../support/service.ts";
 
 watchResponses(onResponse);
 
-/** HEADCOUNT_LONG=1 runs 1,000 trials. */
-const LONG = process.env.HEADCOUNT_LONG === "1";
-const TRIALS = LONG ? 1_000 : 12;
+const TRIALS = cases(12, 1_000);
 const PEOPLE = 500;
 
 const running: TestService[] = [];
@@ -73,7 +72,7 @@ test(
 test("1,000 calls at once for one credit: one is answered", async () => {
   const [first, second] = await services(2, 1);
   if (second === undefined) throw new Error("no second service");
-  const calls = LONG ? 1_000 : 200;
+  const calls = cases(200, 1_000);
   const answers = await Promise.all(
     Array.from({ length: calls }, (_, at) =>
       (at % 2 === 0 ? first : second).call("/v1/person/search", { body: { filters: {}, per_page: 1 }, key: first.key }),

@@ -1,5 +1,6 @@
 import { connect } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cases } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange, parseAnswers } from "../support/raw-http.ts";
@@ -237,7 +238,7 @@ describe("slow sockets are cut", () => {
     expect(answers.map(({ status }) => status)).toEqual([408]);
   });
 
-  const SLOW = process.env.HEADCOUNT_LONG === "1" ? 1_000 : 200;
+  const SLOW = cases(200, 1_000);
   test(`${SLOW} of them at once do not keep others from being served`, async () => {
     const slow = Array.from({ length: SLOW }, () => exchange(service.port, ["GET /v1/acc"], { deadlineMs: 10_000 }));
     await new Promise((resolve) => setTimeout(resolve, 50));

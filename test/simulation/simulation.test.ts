@@ -1,6 +1,7 @@
 import { appendFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, beforeAll, expect, test } from "vitest";
+import { cases, LONG } from "../support/campaign.ts";
 import { Line } from "./network.ts";
 import { Play } from "./play.ts";
 import { type Story, story, USERS } from "./story.ts";
@@ -12,10 +13,9 @@ import { Datasets } from "./world.ts";
 // Not simulated: bytes that a power failure takes from the disk, a kill within a write, limits of time, PostgreSQL. The other campaigns have those.
 // HEADCOUNT_SEED and HEADCOUNT_PATH play one story again, HEADCOUNT_SEEDS says how many, HEADCOUNT_PROGRESS names a file that tells how far it is.
 
-const LONG = process.env.HEADCOUNT_LONG !== undefined;
 const SEED = Number(process.env.HEADCOUNT_SEED ?? 1);
 const PATH = process.env.HEADCOUNT_PATH;
-const SEEDS = Number(process.env.HEADCOUNT_SEEDS ?? (LONG ? 10_000 : 200));
+const SEEDS = Number(process.env.HEADCOUNT_SEEDS ?? cases(200, 10_000));
 /** Stories of one seed: a story that fails is told, shrunk, and those of the next seeds are played all the same. */
 const OF_A_SEED = 100;
 const LIMIT_MS = LONG ? 14_000_000 : 1_200_000;

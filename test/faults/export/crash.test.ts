@@ -1,13 +1,12 @@
 import { readdirSync } from "node:fs";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, seeded, spawnUser, spentBy, user, visibleFiles } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 
-/** `HEADCOUNT_LONG=1` tries every step; otherwise a sample of them. */
-const LONG = process.env.HEADCOUNT_LONG !== undefined;
 const CREDITS = 10_000_000;
 const argvFor = (limit: number, perPage: number): string[] => [
   "search",
@@ -67,14 +66,14 @@ describe("SIGKILL at every durable write in turn, then the same command again", 
     const before = await charged(service, CREDITS);
     let runs = 0;
     let points = 0;
-    const stride = LONG ? 1 : 3;
+    const stride = everyNth(3);
     for (let step = 1; ; step += 2 * stride) {
       const ended = await Promise.all([killAt(step, expected), killAt(step + stride, expected)]);
       runs += 2;
       points += ended.filter((end) => !end).length;
       if (ended.every((end) => end)) break;
     }
-    expect(points).toBeGreaterThanOrEqual(LONG ? 140 : 20);
+    expect(points).toBeGreaterThanOrEqual(cases(20, 140));
     // However often it was killed, each run was charged for its 130 rows once.
     expect((await charged(service, CREDITS)) - before).toBe(130 * runs);
   }, 900_000);
@@ -83,7 +82,7 @@ describe("SIGKILL at every durable write in turn, then the same command again", 
 test("a disk that is full from any step on: what was paid is not lost, and resume ends in the same file", async () => {
   const argv = argvFor(100, 25);
   const expected = await quietly(argv);
-  for (let step = 6; step < 110; step += LONG ? 1 : 9) {
+  for (let step = 6; step < 110; step += everyNth(9)) {
     const u = user(service.url, service.key);
     const before = await charged(service, CREDITS);
     const full = await u.run(argv, { env: { HEADCOUNT_FAILPOINT: `${step}:ENOSPC` }, clock: fakeClock(Date.now()) });
@@ -159,7 +158,7 @@ describe("any sequence of faults, full disks, interrupts and resumes", () => {
           expect(readdirSync(u.dir).filter((name) => name.endsWith(".part"))).toEqual([]);
         },
       ),
-      { numRuns: LONG ? 300 : 20, endOnFailure: true },
+      { numRuns: cases(20, 300), endOnFailure: true },
     );
   }, 900_000);
 });

@@ -1,5 +1,6 @@
 import { existsSync } from "node:fs";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { cases } from "../../support/campaign.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, runIds, seeded, spentBy, type User, user, visibleFiles } from "../../support/export.ts";
 import { type Fault, type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";
@@ -91,7 +92,6 @@ test("a reply is lost, and the machine sleeps for longer than the service keeps 
 });
 
 test("a run of many pages with a third of them faulty is charged exactly once a row", async () => {
-  const long = process.env.HEADCOUNT_LONG !== undefined;
   const random = seeded(20_260_115);
   proxy.decide = ({ paid }) => {
     if (paid === 0 || random() > 0.3) return { kind: "none" };
@@ -107,7 +107,7 @@ test("a run of many pages with a third of them faulty is charged exactly once a 
     ];
     return faults[Math.floor(random() * faults.length)] ?? { kind: "none" };
   };
-  const wanted = long ? 2_000 : 200;
+  const wanted = cases(200, 2_000);
   const argv = ["search", "--all", "--limit", String(wanted), "--per-page", "1", "--yes", "-o", "p.csv"];
   let ran = await u.run(argv, { clock: fakeClock(Date.now()) });
   // Ten faults in a row at one page end a run; the same command goes on.

@@ -1,9 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { cases, LONG } from "../../support/campaign.ts";
 import { readCsv, seeded, spawnUser, user } from "../../support/export.ts";
 import { Crowd, type Human, personKey, startPeopleService } from "../../support/people-service.ts";
-
-const LONG = process.env.HEADCOUNT_LONG !== undefined;
 
 type Step =
   | { readonly kind: "week"; readonly gone: number; readonly moved: number; readonly born: number }
@@ -86,7 +85,7 @@ async function history(seed: number, steps: readonly Step[]): Promise<void> {
 test("any history of buys, refreshes, kills and weeks: what is owned is what was sold, and nobody new is paid twice", async () => {
   await fc.assert(
     fc.asyncProperty(fc.nat(1_000), fc.array(step, { minLength: 3, maxLength: LONG ? 12 : 6 }), history),
-    { numRuns: LONG ? 200 : 4, seed: LONG ? Date.now() & 0x7fffffff : 11, endOnFailure: true },
+    { numRuns: cases(4, 200), seed: LONG ? Date.now() & 0x7fffffff : 11, endOnFailure: true },
   );
 }, 14_400_000);
 

@@ -4,11 +4,11 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type JournalRecord, replay } from "../../../src/runs/journal.ts";
 import { decodeLog } from "../../../src/runs/log-lines.ts";
+import { cases, LONG } from "../../support/campaign.ts";
 import { charged, runIds, seeded, type User, user } from "../../support/export.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
 import { AppendedFile, type Fate, type Recorded, record } from "./power-loss.ts";
 
-const LONG = process.env.HEADCOUNT_LONG !== undefined;
 const HAS_STRACE = spawnSync("strace", ["-V"]).status === 0;
 const CREDITS = 10_000_000;
 const JOURNAL = "journal.ndjson";
@@ -86,7 +86,7 @@ describe.skipIf(!HAS_STRACE)("power loss: the disk after every system call of an
       if (!("file" in event) || event.file !== JOURNAL) continue;
       journal.apply(event, number);
       const synced = decodeLog<JournalRecord>(journal.durable, JOURNAL).entries;
-      for (const fate of fates(random, LONG ? 400 : 40)) {
+      for (const fate of fates(random, cases(40, 400))) {
         const image = journal.image(fate);
         const { entries, validBytes } = decodeLog<JournalRecord>(image, JOURNAL);
         states++;

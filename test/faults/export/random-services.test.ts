@@ -1,14 +1,14 @@
 import { existsSync } from "node:fs";
 import { expect, test } from "vitest";
+import { cases } from "../../support/campaign.ts";
 import { readCsv, seeded, spentBy, user } from "../../support/export.ts";
 import { type ForeignOptions, startForeignService } from "../../support/foreign-service.ts";
 
 // Services of somebody else, drawn at random: whatever they choose where the contract is silent, an export ends complete with each
 // row once and each paid once, or not with 0, having said what is missing.
 
-const LONG = process.env.HEADCOUNT_LONG !== undefined;
 const FROM = Number(process.env.HEADCOUNT_SEED ?? 1);
-const SERVICES = LONG ? 500 : 40;
+const SERVICES = cases(40, 500);
 
 const CROWDS = [0, 1, 7, 40, 99, 100, 101, 237, 260, 300] as const;
 

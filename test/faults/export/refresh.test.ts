@@ -5,6 +5,7 @@ import { World, type WorldPerson } from "../../../bench/world.mjs";
 import { importDataset } from "../../../src/dataset/build/import.ts";
 import { openDataset } from "../../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../../src/dataset/engine.ts";
+import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { SMALL, sleep, tempFolder } from "../../support/dataset.ts";
 import { spawnUser, type User, user } from "../../support/export.ts";
 import { startTestService, type TestService } from "../../support/service.ts";
@@ -90,7 +91,7 @@ async function buyer(): Promise<User> {
 }
 
 /** Of durable writes: plan, journal, receipt, and the four files. */
-const STEPS = process.env.HEADCOUNT_LONG ? Array.from({ length: 60 }, (_, at) => at + 1) : [3, 9, 14, 20, 31, 6];
+const STEPS = LONG ? Array.from({ length: cases(6, 60) }, (_, at) => 1 + at * everyNth(10)) : [3, 9, 14, 20, 31, 6];
 
 const REFRESH = ["refresh", "sales.ndjson", "--max-credits", "400", "--max-calls", "20000", "--json"];
 
@@ -148,7 +149,7 @@ describe("a list of our own service, week after week", () => {
       else expect(code, `${step}: ${stderr}`).toBe(0);
     }
     // What was written is not written again: the later steps find fewer writes than they would be killed at.
-    expect(killed).toBeGreaterThan(process.env.HEADCOUNT_LONG ? 20 : 3);
+    expect(killed).toBeGreaterThan(cases(3, 20));
     const end = await spawnUser(me, [...REFRESH, "--base-url", service.url]);
     expect(end.code, end.stderr).toBe(0);
     expect(idsIn(me, "sales.ndjson")).toEqual(after);

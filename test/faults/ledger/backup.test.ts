@@ -5,9 +5,10 @@ import { describe, expect, it } from "vitest";
 import type { Manifest } from "../../../src/service/backup.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
+import { everyNth } from "../../support/campaign.ts";
 import { tempDir } from "../../support/client.ts";
 import { ACCOUNT, answer, c, fund, held } from "../../support/store.ts";
-import { HAS_STRACE, LONG, report } from "./rig.ts";
+import { HAS_STRACE, report } from "./rig.ts";
 
 const BIN = resolve(import.meta.dirname, "../../../bin/headcount.js");
 const CALLS = ["pwrite64", "fsync", "rename", "link", "mkdir", "unlink", "rmdir", "copy_file_range", "sendfile"];
@@ -61,7 +62,7 @@ describe.skipIf(!HAS_STRACE)("a backup and a restore that are killed", () => {
       for (const call of CALLS) {
         const { calls } = run(argv, call);
         rmSync(join(place, "made"), { recursive: true });
-        const step = LONG ? 1 : Math.max(1, Math.ceil(calls / 2));
+        const step = everyNth(Math.max(1, Math.ceil(calls / 2)));
         for (let when = 1; when <= calls; when += step) {
           points += 1;
           if (run(argv, call, when).killed) killed += 1;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkLedger, countCalls, HAS_STRACE, LONG, report, runLife } from "./rig.ts";
+import { everyNth, LONG } from "../../support/campaign.ts";
+import { checkLedger, countCalls, HAS_STRACE, report, runLife } from "./rig.ts";
 
 // F1: the process is killed at the entry of its Nth system call that changes or syncs the ledger's files, for N = 1 until the run
 // gets through. Between two such calls nothing changes on the disk, so this is before and after each of them.
@@ -15,7 +16,7 @@ describe.skipIf(!HAS_STRACE)("a ledger that is killed at a system call", () => {
     const total = CALLS.reduce((sum, call) => sum + countCalls(whole.trace, call), 0);
     whole.remove();
     expect(total).toBeGreaterThan(100);
-    const step = LONG ? 1 : total / SHORT_POINTS;
+    const step = everyNth(total / SHORT_POINTS);
     let points = 0;
     let killed = 0;
     let acknowledged = 0;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { checkLedger, countCalls, HAS_STRACE, LONG, report, runLife } from "./rig.ts";
+import { everyNth, LONG } from "../../support/campaign.ts";
+import { checkLedger, countCalls, HAS_STRACE, report, runLife } from "./rig.ts";
 
 // F3: the Nth write or sync of the ledger's files fails, once or from then on, for N = 1 until a run passes without meeting it. The
 // process goes on: what it refused must not have happened, what it acknowledged must be there.
@@ -19,7 +20,7 @@ describe.skipIf(!HAS_STRACE)("a ledger on a disk that fails", () => {
     const total = countCalls(whole.trace, call);
     whole.remove();
     // The long form meets every sync and every second write.
-    const step = LONG ? (call === "fsync" ? 1 : 2) : total / SHORT_POINTS;
+    const step = everyNth(total / SHORT_POINTS) * (LONG && call !== "fsync" ? 2 : 1);
     const problems: string[] = [];
     let points = 0;
     let refused = 0;

@@ -7,14 +7,15 @@ import { MANIFEST } from "../../../src/dataset/manifest.ts";
 import { createKey, openDataFolder } from "../../../src/service/data-folder.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
+import { cases } from "../../support/campaign.ts";
 import { tempDir } from "../../support/client.ts";
 import { SMALL, sleep } from "../../support/dataset.ts";
 import { seededRandom } from "../../support/exactness.ts";
 import { folder, headcount, serving } from "../../support/serve-command.ts";
 import { ACCOUNT, answer, c, fund, held } from "../../support/store.ts";
-import { LONG, report } from "./rig.ts";
+import { report } from "./rig.ts";
 
-const FLIPS = LONG ? 1_000 : 48;
+const FLIPS = cases(48, 1_000);
 
 const filesIn = (dir: string): readonly string[] =>
   readdirSync(dir, { recursive: true, withFileTypes: true })
@@ -125,7 +126,7 @@ describe("a bit that flips in a data folder", () => {
     const random = seededRandom(18);
     const list = join(data, "dataset/suppression/list.ndjson");
     const places = [list, join(data, "dataset/suppression/key"), join(data, "dataset/left-out.json")];
-    for (let trial = 0; trial < (LONG ? 30 : 6); trial += 1) {
+    for (let trial = 0; trial < cases(6, 30); trial += 1) {
       const path = places[trial % places.length] ?? "";
       const restore = flip(path, Math.floor(random() * statSync(path).size * 8));
       const { code, err } = await serving(["serve", "--data", data, "--port", "0", "--json"], async (line) => {
@@ -159,7 +160,7 @@ test("a bit that flips in the index of a killed service's log is scratch: what c
   const kept = ["", "-wal", "-shm"].map((end) => [end, readFileSync(join(place, `ledger.db${end}`))] as const);
   const random = seededRandom(19);
   const dir = tempDir();
-  for (let trial = 0; trial < (LONG ? 200 : 20); trial += 1) {
+  for (let trial = 0; trial < cases(20, 200); trial += 1) {
     const path = join(dir, `${trial}.db`);
     for (const [end, bytes] of kept) writeFileSync(path + end, bytes);
     // The first hundred bytes say how far the log goes, the next where its pages are.

@@ -3,8 +3,8 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { credits } from "../../../src/contract/money.ts";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
+import { cases, LONG } from "../../support/campaign.ts";
 import { ACCOUNT, held, holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
-import { LONG } from "./rig.ts";
 
 // Changes that come together are gathered and written many at a time. Whatever they are, the ledger must end up row for row as if
 // each had come alone, and every caller must be told the same.
@@ -185,7 +185,7 @@ async function follow(rounds: readonly Round[]): Promise<void> {
 describe("changes that come together", () => {
   it("do what each would have done alone", { timeout: 3_600_000 }, async () => {
     await fc.assert(fc.asyncProperty(fc.array(round, { minLength: 2, maxLength: 6 }), follow), {
-      numRuns: LONG ? 5_000 : 150,
+      numRuns: cases(150, 5_000),
       ...(LONG ? {} : { seed: 20_261_121 }),
       verbose: 1,
     });

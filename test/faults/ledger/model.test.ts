@@ -11,12 +11,13 @@ import {
   type Store,
   type StoredReply,
 } from "../../../src/service/ledger/ledger.ts";
+import { cases, LONG } from "../../support/campaign.ts";
 import { holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
-import { LONG, report } from "./rig.ts";
+import { report } from "./rig.ts";
 
 // The ledger against the simplest program that could be right: one thread, plain variables, no disk. Two stores on one file take
 // turns, some commands come in a burst, and time passes.
-const SEQUENCES = LONG ? 100_000 : 2_000;
+const SEQUENCES = cases(2_000, 100_000);
 const START = Date.UTC(2026, 4, 5);
 
 type Command =

@@ -6,12 +6,13 @@ import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { credits } from "../../../src/contract/money.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
+import { cases } from "../../support/campaign.ts";
 import { ACCOUNT } from "../../support/store.ts";
-import { LONG, report, STORE_MODULE, seeded, WORKER } from "./rig.ts";
+import { report, STORE_MODULE, seeded, WORKER } from "./rig.ts";
 
 // I6: processes race for one balance on one file. Not one credit more may be granted, and not one less where calls enough came.
 const PROCESSES = 4;
-const TRIALS = LONG ? 1000 : 16;
+const TRIALS = cases(16, 1_000);
 const SEED = 4711;
 
 interface Result {

@@ -7,13 +7,14 @@ import { FreshCache } from "../../../src/service/ledger/fresh-cache.ts";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/ledger/postgres.ts";
 import { POSTGRES_VERSION } from "../../../src/service/ledger/schemas.ts";
+import { cases } from "../../support/campaign.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";
-import { LONG, report, seeded } from "./rig.ts";
+import { report, seeded } from "./rig.ts";
 
 // F7: the database is killed, stopped, restarted, or answers a commit with silence.
-const KILLS = LONG ? 50 : 2;
-const STOPS = LONG ? 20 : 1;
+const KILLS = cases(2, 50);
+const STOPS = cases(1, 20);
 const CLIENTS = 16;
 
 /** A way to the database that can be cut; `cutAtCommit` lets a COMMIT through and cuts before its answer comes back. */
@@ -175,7 +176,7 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await fund(store, 100_000);
     const chance = seeded(99);
     proxy.cutAtCommit = () => chance() < 0.2;
-    const rounds = LONG ? 2000 : 25;
+    const rounds = cases(25, 2_000);
     // Without idempotency keys: nobody repeats but the store itself.
     let charged = 0;
     for (let round = 0; round < rounds; round += 1) {

@@ -1,11 +1,12 @@
 import { describe, expect, it } from "vitest";
+import { cases, everyNth, LONG } from "../../support/campaign.ts";
 import { recordLife, replay } from "./power-loss.ts";
-import { HAS_STRACE, LONG, report } from "./rig.ts";
+import { HAS_STRACE, report } from "./rig.ts";
 
 // F2: the power fails after any system call, and what was not synced is gone, whole or torn at 512 bytes.
 const LIFE = LONG ? { rounds: 8, width: 8 } : { rounds: 2, width: 3 };
 const RANDOM = LONG ? 40 : 1;
-const EVERY = LONG ? 1 : 6;
+const EVERY = everyNth(6);
 
 describe.skipIf(!HAS_STRACE)("a ledger after a power failure", () => {
   it("has every acknowledged charge, grant, key and revocation", { timeout: 3_600_000 }, async () => {
@@ -23,7 +24,7 @@ describe.skipIf(!HAS_STRACE)("a ledger after a power failure", () => {
     });
     expect(broken).toEqual([]);
     expect({ statesWithLoss, losses }).toEqual({ statesWithLoss: 0, losses: 0 });
-    expect(states).toBeGreaterThan(LONG ? 20_000 : 60);
+    expect(states).toBeGreaterThan(cases(60, 20_000));
   });
 
   it("would not have them with synchronous=NORMAL: the rig sees the difference", { timeout: 3_600_000 }, async () => {

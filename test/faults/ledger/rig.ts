@@ -7,9 +7,8 @@ import { runInNewContext } from "node:vm";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { credits } from "../../../src/contract/money.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../../src/service/ledger/sqlite.ts";
+import { LONG, SHARE } from "../../support/campaign.ts";
 
-/** The long form of every campaign; figures of the last one are in docs/reliability.md. */
-export const LONG = process.env.HEADCOUNT_LONG === "1";
 /** strace is what stops, breaks and records the system calls. */
 export const HAS_STRACE = existsSync("/usr/bin/strace");
 
@@ -20,7 +19,11 @@ export const WORKER = join(import.meta.dirname, "worker.mjs");
 
 /** Prints what a campaign did, and keeps it where HEADCOUNT_FAULTS_REPORT names a file. */
 export function report(campaign: string, figures: Readonly<Record<string, number | string>>): void {
-  const line = JSON.stringify({ campaign, form: LONG ? "long" : "short", ...figures });
+  const line = JSON.stringify({
+    campaign,
+    form: !LONG ? "short" : SHARE < 1 ? `${SHARE} of the long form` : "long",
+    ...figures,
+  });
   if (LONG) process.stderr.write(`${line}\n`);
   const file = process.env.HEADCOUNT_FAULTS_REPORT;
   if (file !== undefined) appendFileSync(file, `${line}\n`);
