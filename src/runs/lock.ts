@@ -28,7 +28,10 @@ export interface LockOptions {
 const POLL_MS = 250;
 const SIGN_MADE_MS = 200;
 
+const temporaryOf = (path: string, token: string): string => `${path}.${token}`;
 const signOf = (path: string, token: string): string => `${path}.${token}.s`;
+/** Whose turn it is to remove what the process of this token, which is gone, was about. */
+const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
 
 /** Takes a lock file. It is created whole and at once (a link to a finished file), so no reader sees half of it. A lock whose
  * holder is gone is taken over; a living holder's never is, nor one of which nobody here can tell (docs/runs.md, "Several at
@@ -44,7 +47,7 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
     await sign?.end();
     throw error;
   }
-  await clearSigns(path, token, options.now());
+  await clearLeft(path, token, options.now());
   return {
     path,
     release: async () => {
@@ -54,22 +57,36 @@ export async function acquireLock(path: string, options: LockOptions): Promise<L
   };
 }
 
-/** Whoever was killed while it waited has left its sign, and no lock names it. A sign that is being made is too young to be asked:
- * for an instant it is there and nobody listens. */
-async function clearSigns(path: string, token: string, now: number): Promise<void> {
+/** Whoever was killed while it waited has left its sign, its temporary file or its turn, and no lock names them. Turns were about
+ * locks before this one. A sign that is being made is too young to be asked: for an instant it is there and nobody listens. */
+async function clearLeft(path: string, token: string, now: number): Promise<void> {
   const start = `${basename(path)}.`;
+  const tokens = new Set<string>();
   for (const name of await readdir(dirname(path)).catch(() => [])) {
-    if (!name.startsWith(start) || !/^\w+\.s$/.test(name.slice(start.length))) continue;
-    const sign = join(dirname(path), name);
-    const made = await stat(sign).catch(() => undefined);
-    if (sign === signOf(path, token) || made === undefined || now - made.mtimeMs < SIGN_MADE_MS) continue;
-    if ((await askSign(sign)) === "gone") await unlink(sign).catch(() => undefined);
+    const [, theirs, kind] =
+      /^([0-9a-f]{16})(\.[st])?$/.exec(name.startsWith(start) ? name.slice(start.length) : "") ?? [];
+    if (theirs === undefined || theirs === token) continue;
+    if (kind === ".t") await unlink(join(dirname(path), name)).catch(() => undefined);
+    else tokens.add(theirs);
   }
+  for (const theirs of tokens) {
+    const sign = signOf(path, theirs);
+    const made = await stat(sign).catch(() => undefined);
+    if (made !== undefined && now - made.mtimeMs < SIGN_MADE_MS) continue;
+    const writer = await readHolder(temporaryOf(path, theirs));
+    const fate = writer === undefined ? await askSign(sign) : await fateOfHolder(path, writer);
+    if (fate === "gone") await removeAll([temporaryOf(path, theirs), sign]);
+  }
+}
+
+/** In this order: what tells that its process is gone comes last. */
+async function removeAll(paths: readonly string[]): Promise<void> {
+  for (const each of paths) await unlink(each).catch(() => undefined);
 }
 
 async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {
   for (let waited = false; ; ) {
-    if (await create(path, mine)) return;
+    if (await create(path, path, mine)) return;
     const holder = await readHolder(path);
     const fate = await fateOfHolder(path, holder);
     if (holder !== undefined && fate === "gone") {
@@ -122,17 +139,18 @@ async function lockedError(path: string, what: string, holder: LockHolder | unde
   });
 }
 
-async function create(path: string, mine: LockHolder): Promise<boolean> {
-  const temporary = `${path}.${mine.token}`;
+/** Writes a holder's name to a file that must not be there. @param path the lock's, @param file its own or a turn's */
+async function create(path: string, file: string, mine: LockHolder): Promise<boolean> {
+  const temporary = temporaryOf(path, mine.token);
   const text = JSON.stringify(mine);
   await writeFile(temporary, text, { mode: FILE_MODE, flag: "wx" });
   try {
-    await link(temporary, path);
+    await link(temporary, file);
     return true;
   } catch (error) {
     if (errorCode(error) === "EEXIST") return false;
     if (!["EPERM", "ENOTSUP", "ENOSYS", "EOPNOTSUPP"].includes(errorCode(error) ?? "")) throw error;
-    return await createExclusive(path, text);
+    return await createExclusive(file, text);
   } finally {
     await unlink(temporary).catch(() => undefined);
   }
@@ -151,18 +169,19 @@ async function createExclusive(path: string, text: string): Promise<boolean> {
 }
 
 /** Removes a stale lock. Several processes may have seen the same one, and one of them may hold a new lock by now: they take
- * turns, and each looks again in its turn, so that only the stale lock itself is ever removed. */
+ * turns, and each looks again in its turn, so that only the stale lock itself is ever removed. Whoever is killed in its turn keeps it,
+ * and the next turn is the one after it: were it removed, somebody slow might remove the turn of a living one in its stead. */
 async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
-  const turn = `${path}.takeover`;
-  if (!(await create(turn, mine))) {
-    if ((await fateOfHolder(path, await readHolder(turn))) === "gone") await unlink(turn).catch(() => undefined);
-    return;
+  const turns: string[] = [];
+  const gone = [stale.token];
+  for (let turn = turnAfter(path, stale.token); ; turn = turnAfter(path, gone.at(-1) ?? "")) {
+    turns.push(turn);
+    if (await create(path, turn, mine)) break;
+    const holder = await readHolder(turn);
+    if (holder === undefined || (await fateOfHolder(path, holder)) !== "gone") return;
+    gone.push(holder.token);
   }
-  try {
-    if ((await readHolder(path))?.token !== stale.token) return;
-    await unlink(path).catch(() => undefined);
-    await unlink(signOf(path, stale.token)).catch(() => undefined);
-  } finally {
-    await unlink(turn).catch(() => undefined);
-  }
+  if ((await readHolder(path))?.token === stale.token) await unlink(path).catch(() => undefined);
+  await removeAll(turns);
+  for (const token of gone) await removeAll([temporaryOf(path, token), signOf(path, token)]);
 }

@@ -52,23 +52,56 @@ test("a lock of a process that is gone is taken over, and so is one whose proces
   expect(await taken(await holder({ started: "1" }))).toBe(true);
 });
 
-test("whoever was killed while it waited leaves nothing behind: the next holder clears its sign, and no living one's", async () => {
+/** What processes left beside a lock, or are about to write: 16 digits that name each. */
+const DEAD = "dddddddddddddddd";
+const LIVING = "1111111111111111";
+
+test("whoever was killed while it waited leaves nothing behind: the next holder clears its sign and half-written files, and no living one's", async () => {
   const path = lockFile();
   const listen = (sign: string): string => `require("node:net").createServer().listen(${JSON.stringify(sign)})`;
   const dead = spawnSync(process.execPath, [
     "-e",
-    `${listen(`${path}.dead.s`)}.on("listening", () => process.kill(process.pid, 9))`,
+    `${listen(`${path}.${DEAD}.s`)}.on("listening", () => process.kill(process.pid, 9))`,
   ]);
   expect(dead.signal).toBe("SIGKILL");
   const living = spawn(process.execPath, [
     "-e",
-    `${listen(`${path}.living.s`)}.on("listening", () => console.log("up"))`,
+    `${listen(`${path}.${LIVING}.s`)}.on("listening", () => console.log("up"))`,
   ]);
   await new Promise((up) => living.stdout.once("data", up));
-  for (const sign of [`${path}.dead.s`, `${path}.living.s`]) utimesSync(sign, new Date(0), new Date(0));
+  for (const token of [DEAD, LIVING]) {
+    utimesSync(`${path}.${token}.s`, new Date(0), new Date(0));
+    writeFileSync(`${path}.${token}`, "");
+  }
+  // Whole, where no sign can be made: the process table tells.
+  writeFileSync(`${path}.2222222222222222`, await holder());
+  writeFileSync(`${path}.eeeeeeeeeeeeeeee`, await holder({ started: "1" }));
+  writeFileSync(`${path}.ffffffffffffffff.t`, await holder({ started: "1" }));
   await (await acquireLock(path, options())).release();
-  expect(readdirSync(dirname(path))).toEqual(["lock.living.s"]);
+  expect(readdirSync(dirname(path)).sort()).toEqual([`lock.${LIVING}`, `lock.${LIVING}.s`, "lock.2222222222222222"]);
   living.kill("SIGKILL");
+});
+
+test("a turn of one who was killed over a stale lock stays until the lock is gone, and the next turn is the one after it", async () => {
+  const path = lockFile();
+  const turns = [`${path}.other.t`, `${path}.${DEAD}.t`, `${path}.eeeeeeeeeeeeeeee.t`] as const;
+  writeFileSync(path, await holder({ started: "1" }));
+  writeFileSync(turns[0], await holder({ started: "1", token: DEAD }));
+  writeFileSync(turns[1], await holder({ started: "1", token: "eeeeeeeeeeeeeeee" }));
+  writeFileSync(turns[2], await holder({ token: LIVING }));
+  const before = readdirSync(dirname(path));
+  // A living one is in its turn: nobody else touches the lock, nor any turn before it.
+  const stop = new AbortController();
+  let looked = 0;
+  const sleep = async (): Promise<void> => {
+    if (++looked === 20) stop.abort();
+    stop.signal.throwIfAborted();
+  };
+  await expect(acquireLock(path, options({ wait: true, sleep }))).rejects.toMatchObject({ name: "AbortError" });
+  expect(readdirSync(dirname(path))).toEqual(before);
+  writeFileSync(turns[2], await holder({ started: "1", token: LIVING }));
+  await (await acquireLock(path, options())).release();
+  expect(readdirSync(dirname(path))).toEqual([]);
 });
 
 test("a living holder's lock and an unreadable one are never taken", async () => {
