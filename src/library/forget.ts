@@ -79,11 +79,12 @@ export function keepForgotten(
  */
 export function forgottenOf(database: DatabaseSyncInstance, canonical: string, version: string | null): number {
   const target = `search ${canonical}`;
-  const lists = `${target} for `;
+  // By any command that buys from it: also of those who were not owned alone, of a sample, and for a list.
+  const narrowed = `${target} `;
   // A person whom two runs brought may be two nobodies: those of one run are different people.
   const sql = `SELECT coalesce(max(people), 0) AS people FROM (SELECT count(DISTINCT person) AS people FROM purchase JOIN run ON run.id = run
     WHERE person < 0 AND (target = ? OR substr(target, 1, ?) = ?) AND (? IS NULL OR dataset_version = ?) GROUP BY run)`;
-  return (database.prepare(sql).get(target, lists.length, lists, version, version) as { people: number }).people;
+  return (database.prepare(sql).get(target, narrowed.length, narrowed, version, version) as { people: number }).people;
 }
 
 /** What a library's runs were bought by is text: those that name somebody lose it. A list of such people is no list any more. */

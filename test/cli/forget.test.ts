@@ -4,10 +4,12 @@ import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { Person } from "../../src/commands/forget/person.ts";
+import { everyNth } from "../support/campaign.ts";
 import { seeded, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";
 import { ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
+import { c } from "../support/store.ts";
 
 const BIN = resolve(import.meta.dirname, "../../bin/headcount.js");
 
@@ -140,7 +142,7 @@ describe("headcount forget", () => {
     const spend = await spent(me);
     let step = 0;
     for (let code: number | null = null; code !== 0; ) {
-      step += process.env.HEADCOUNT_LONG === undefined ? 5 : 1;
+      step += everyNth(5);
       for (const part of parts) {
         rmSync(me.file(part), { recursive: true, force: true });
         cpSync(join(kept, part), me.file(part), { recursive: true });
@@ -253,6 +255,36 @@ describe("who is meant", () => {
     expect(person.is({ id: "9", address: "network.example/in/ada" }, "other")).toBe(true);
   });
 });
+
+test.each(["--new-only", "--with-owned"])(
+  "a run of %s that was stopped ends whole without one of its people who was forgotten, whom nobody buys again",
+  async (owned) => {
+    const capped = await startTestService({ people: 400, credits: 1_000 });
+    try {
+      const me = user(capped.url, capped.key);
+      const order = ["search", "--department", "Sales", owned, "--yes", "--per-page", "10", "--concurrency", "1"];
+      await capped.store.updateKey(capped.keyId, { maxCredits: c(10) });
+      expect((await me.run([...order, "-o", "new.ndjson"])).code).toBe(4);
+      await capped.store.updateKey(capped.keyId, { maxCredits: null });
+      const [kept] = rows(await ok(me, ["owned", "export", "--format", "ndjson"]));
+      if (kept === undefined) throw new Error("nobody was bought");
+      await ok(me, ["forget", kept.network_url, "--yes"]);
+      await ok(me, ["resume", "--yes"]);
+      const { count } = JSON.parse(await ok(me, ["count", "--department", "Sales", "--json"]));
+      expect(rows(me.read("new.ndjson"))).toHaveLength(count - 1);
+      const before = await spent(me);
+      const again = await me.run([...order, "--allow-empty", "-o", "again.ndjson"]);
+      expect(again, again.stderr).toMatchObject({
+        code: 0,
+        stderr: expect.stringContaining("whom you forgot, is not bought"),
+      });
+      expect(await spent(me)).toEqual(before);
+      expect(holding(me.dir, kept)).toEqual([]);
+    } finally {
+      await capped.close();
+    }
+  },
+);
 
 test("after another version of the dataset somebody who is forgotten may be bought again: said before, counted after, in no file", async () => {
   const crowd = new Crowd(seeded(5));

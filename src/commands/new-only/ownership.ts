@@ -22,7 +22,7 @@ import type { Target } from "../../runs/plan.ts";
 import type { Run } from "../../runs/run.ts";
 import { RunStore } from "../../runs/run-store.ts";
 import { checkedFilters } from "../filter-options.ts";
-import { forgottenIn } from "../forgotten.ts";
+import { type Forgotten, forgottenIn } from "../forgotten.ts";
 import { pagesOf } from "../owned/export.ts";
 
 export interface Bounds {
@@ -208,7 +208,8 @@ export class OwnedSegment implements Ownership {
   async certify(): Promise<string | undefined> {
     await this.open();
     const { others, total } = await this.#again();
-    if (others === 0) return undefined;
+    // Whoever was forgotten between two sessions of the run is still in the segment, and was bought by it.
+    if (others === 0 || this.#forgottenOf(others).leftOut) return undefined;
     return `${counted(others, "person", "people")} of the ${grouped(total)} who are in the segment now ${others === 1 ? "is" : "are"} not owned: the dataset moved meanwhile; the same command with --fresh buys them, and nobody twice`;
   }
 
@@ -272,8 +273,7 @@ export class OwnedSegment implements Ownership {
 
   /** People who are forgotten are not bought where that is known to be all of the new ones; else it is said that they may be. */
   #withoutForgotten(seen: Presence): Presence {
-    const { canonical } = checkedFilters(this.#segment);
-    const { leftOut, people } = forgottenIn(canonical, seen.others, this.#version, this.#library);
+    const { leftOut, people } = this.#forgottenOf(seen.others);
     if (people === 0) return seen;
     const { onWarning } = this.#deps;
     if (!leftOut) {
@@ -288,6 +288,11 @@ export class OwnedSegment implements Ownership {
     this.#forgotten = people;
     this.#presence = leaveOut(seen, people);
     return this.#presence;
+  }
+
+  #forgottenOf(others: number): Forgotten {
+    const { canonical } = checkedFilters(this.#segment);
+    return forgottenIn(canonical, others, this.#version, this.#library);
   }
 
   async #sound<T>(work: () => Promise<T>): Promise<T> {
