@@ -140,10 +140,12 @@ export class Checks {
     const { cap, file = "", limit } = typed;
     if (typed.owned === "new-only") for (const id of ids) must(isNew(id), say(`${id} was owned before`));
     const most = Math.min(cap ?? Number.POSITIVE_INFINITY, limit ?? Number.POSITIVE_INFINITY);
-    const fresh = ids.filter(isNew).length;
+    // Where the dataset moved the same command begins a run anew, and owns by then whom other runs brought since it was first given.
+    const others = user.owned(user.runOf(file));
+    const fresh = ids.filter((id) => isNew(id) && !others.has(id)).length;
     must(fresh <= most, say(`${fresh} new ones, within ${most}`));
     if (cap !== null || limit !== null) return;
-    const known = new Set([...user.owned(user.runOf(file)), ...ids]);
+    const known = new Set([...others, ...ids]);
     const isAll = segments.some((members) => [...members].every((id) => known.has(id)));
     must(typed.owned === "with-owned" ? isWhole : isAll, say("somebody of the segment is missing"));
   }
