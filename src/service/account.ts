@@ -1,4 +1,5 @@
-import { creditsToNumber, formatCredits } from "../contract/money.ts";
+import { envelopeJson } from "../contract/envelope.ts";
+import { creditsToNumber, formatCredits, ZERO } from "../contract/money.ts";
 import {
   type AccountResult,
   COSTED_CALLS,
@@ -18,25 +19,38 @@ interface Lasting {
   readonly after: string;
 }
 
-/** By the key as the ledger remembers it: after any commit it is another object. */
-const lasting = new WeakMap<StoredKey, Lasting>();
+/** The page as it was told last, and what of it may be another by now. */
+interface Told {
+  readonly lasting: Lasting;
+  readonly money: Balance;
+  readonly version: string;
+  readonly body: string;
+}
 
-/** The `result` of `GET /v1/account` as JSON text, with the members of {@link AccountResult}. */
-export function accountJson(
+/** By the key as the ledger remembers it: after any commit it is another object. So are account and money. */
+const told = new WeakMap<StoredKey, Told>();
+
+/** The answer to `GET /v1/account`: an envelope with the members of {@link AccountResult}. */
+export function accountBody(
   account: Account,
   key: StoredKey,
-  { balance, held, usedToday }: Balance,
+  money: Balance,
   dataset: DatasetInfo,
   maxDepth: number | undefined,
 ): string {
-  let text = lasting.get(key);
-  if (text?.account !== account || text.maxDepth !== maxDepth) {
-    text = lastingText(account, key, maxDepth);
-    lasting.set(key, text);
-  }
+  const last = told.get(key);
+  const known = last?.lasting.account === account && last.lasting.maxDepth === maxDepth ? last : undefined;
+  if (known?.money === money && known.version === dataset.version) return known.body;
+  const lasting = known?.lasting ?? lastingText(account, key, maxDepth);
+  const body = envelopeJson(accountJson(lasting, money, dataset), ZERO, money.balance);
+  told.set(key, { lasting, money, version: dataset.version, body });
+  return body;
+}
+
+function accountJson({ after, before }: Lasting, { balance, held, usedToday }: Balance, dataset: DatasetInfo): string {
   const credits = `{"remaining":${formatCredits(balance)},"held":${formatCredits(held)},"used_today":${formatCredits(usedToday)}}`;
   const { companies, people, version } = dataset;
-  return `${text.before},"credits":${credits},${text.after},"dataset":{"version":${JSON.stringify(version)},"people":${people},"companies":${companies}}}`;
+  return `${before},"credits":${credits},${after},"dataset":{"version":${JSON.stringify(version)},"people":${people},"companies":${companies}}}`;
 }
 
 function lastingText(account: Account, key: StoredKey, maxDepth: number | undefined): Lasting {

@@ -49,12 +49,16 @@ export interface AppParts {
   readonly observe: ServiceOptions["observe"];
 }
 
+const REQUESTS_A_CONNECTION = 10_000;
+
 /** HTTP around the endpoints: limits of bytes and time, 401 and 429, unknown routes, and every failure in the envelope. */
 export class App {
   readonly http: FastifyInstance;
   readonly lifecycle: Lifecycle;
   readonly #parts: AppParts;
   readonly #isDisturbed: boolean;
+  /** A second less than connections are kept, so that no call meets the end of its connection on the way. */
+  readonly #keepAlive: string;
   readonly #withheld = new WeakSet<IncomingMessage>();
 
   constructor(parts: AppParts) {
@@ -86,6 +90,7 @@ export class App {
           });
         }),
     };
+    this.#keepAlive = `timeout=${Math.max(0, Math.floor(parts.timeouts.idle / 1_000) - 1)}, max=${REQUESTS_A_CONNECTION}`;
     this.#isDisturbed = parts.latencyMs > 0 || !parts.faults.isEmpty;
     this.http = this.#listener();
     this.#addHooks();
@@ -105,7 +110,7 @@ export class App {
       bodyLimit: MAX_BODY_BYTES,
       connectionTimeout: timeouts.idle,
       requestTimeout: timeouts.request,
-      maxRequestsPerSocket: 10_000,
+      maxRequestsPerSocket: REQUESTS_A_CONNECTION,
       ...(tls === undefined
         ? { http }
         : ({ https: { ...http, ...tls, handshakeTimeout: timeouts.headers } } as object as { http: typeof http })),
@@ -126,6 +131,8 @@ export class App {
         );
       },
     });
+    // An idle connection ends by `connectionTimeout` all the same: two timers less for each call than with Node's second timeout.
+    app.server.keepAliveTimeout = 0;
     // Bounded by their bytes. With a bound of their number Node hides those behind it, a second key among them.
     app.server.maxHeadersCount = 0;
     app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
@@ -175,6 +182,7 @@ export class App {
     call.trace = this.#parts.telemetry?.begin(request);
     const { raw } = reply;
     const { socket } = request.raw;
+    if (raw.shouldKeepAlive && !this.lifecycle.draining) reply.header("keep-alive", this.#keepAlive);
     this.#parts.connections.begin(socket);
     raw.on("close", () => {
       this.#parts.connections.end(socket);

@@ -24,10 +24,11 @@ export async function serveDatasets(
     return { engine: shown, counts: await CountCache.over(shown, clocks), suppressed };
   };
   const served = await serve(live, people?.dataset);
+  const opened = Promise.resolve(served);
   let test: Promise<ServedDataset> | undefined;
   return {
-    async dataset(mode: KeyMode): Promise<ServedDataset> {
-      if (mode === "live" || openTest === undefined) return served;
+    dataset(mode: KeyMode): Promise<ServedDataset> {
+      if (mode === "live" || openTest === undefined) return opened;
       test ??= openTest()
         .then((engine) => serve(engine, people?.testDataset))
         .catch((error: unknown) => {

@@ -50,23 +50,26 @@ export function makeApiKey(mode: KeyMode, random: (n: number) => Uint8Array = ra
   return { key, mode, hash: hashApiKey(key), prefix: displayPrefix(key) };
 }
 
-/** SHA-256 of keys whose checksum was found right: whoever comes again is hashed once, and no key is kept for it. */
-const sound = new Set<string>();
+/** Keys whose form and checksum were found right, by their SHA-256: whoever comes again is hashed once, and no key is kept for it. */
+const sound = new Map<string, Pick<ApiKey, "mode" | "hash">>();
 const MAX_SOUND = 10_000;
+/** Longer than any key. */
+const MAX_HASHED = 100;
 
 /** Exactly as it was sent. @returns undefined where form or checksum are wrong */
-export function parseApiKey(text: string): { readonly mode: KeyMode; readonly hash: string } | undefined {
+export function parseApiKey(text: string): Pick<ApiKey, "mode" | "hash"> | undefined {
+  if (text.length > MAX_HASHED) return undefined;
+  const hash = hashApiKey(text);
+  const known = sound.get(hash);
+  if (known !== undefined) return known;
   const match = PATTERN.exec(text);
   if (!match) return undefined;
   const [, mode, secret = "", sum = ""] = match;
-  if (mode !== "live" && mode !== "test") return undefined;
-  const hash = hashApiKey(text);
-  if (!sound.has(hash)) {
-    if (checksum(mode, secret) !== sum) return undefined;
-    if (sound.size >= MAX_SOUND) sound.clear();
-    sound.add(hash);
-  }
-  return { mode, hash };
+  if ((mode !== "live" && mode !== "test") || checksum(mode, secret) !== sum) return undefined;
+  if (sound.size >= MAX_SOUND) sound.clear();
+  const key = { mode, hash } as const;
+  sound.set(hash, key);
+  return key;
 }
 
 /** SHA-256, hex. One round is right for 256 random bits: there is nothing to guess. */

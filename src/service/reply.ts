@@ -49,7 +49,9 @@ function sendEncoded(
   const standard = standardHeaders(call.requestId, rate);
   reply.headers(standard).headers(answer.headers).headers(headers);
   if (varied !== undefined) reply.header("vary", `${varied}, ${headers.vary}`);
-  if (lifecycle.draining || isCutOff(request, reply, answer.status)) reply.header("connection", "close");
+  if (lifecycle.draining || isCutOff(request, reply, answer.status)) {
+    reply.header("connection", "close").removeHeader("keep-alive");
+  }
   // Fastify would end it after any refused body. Not touched otherwise: Node says `close` to who asked for it.
   else if (reply.hasHeader("connection") && !asksToClose(request)) reply.removeHeader("connection");
   // Without its body Fastify cannot tell how long it is.

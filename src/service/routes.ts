@@ -3,7 +3,7 @@ import { envelopeJson, listOf } from "../contract/envelope.ts";
 import type { CanonicalFilters } from "../contract/filters.ts";
 import { ZERO } from "../contract/money.ts";
 import type { RecordPage } from "../dataset/engine.ts";
-import { accountJson } from "./account.ts";
+import { accountBody } from "./account.ts";
 import type { Admission } from "./admission.ts";
 import { type Bought, type Purchase, purchase } from "./billing.ts";
 import type { Answer } from "./call.ts";
@@ -75,8 +75,7 @@ async function account(request: FastifyRequest, { dataset, maxDepth, store }: Ro
   const { account, key } = admitted(request);
   const { engine } = await dataset(key.mode);
   const money = await store.balance(key.accountId, key.mode);
-  const result = accountJson(account, key, money, engine.info(), maxDepth);
-  return { status: 200, headers: {}, body: envelopeJson(result, ZERO, money.balance) };
+  return { status: 200, headers: {}, body: accountBody(account, key, money, engine.info(), maxDepth) };
 }
 
 async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {

@@ -44,6 +44,18 @@ describe("GET /v1/account", () => {
     expect(headers.get("x-content-type-options")).toBe("nosniff");
   });
 
+  test("tells the dataset that is served by now, also where nothing was booked since the last call", async () => {
+    let info = { version: "first", people: 10, companies: 2 };
+    const other = await startTestService({
+      wrapEngine: (engine) => Object.assign(Object.create(engine), { info: () => info }),
+    });
+    const dataset = async () => (await other.call("/v1/account")).json.result.dataset;
+    expect([await dataset(), await dataset()]).toEqual([info, info]);
+    info = { version: "second", people: 11, companies: 3 };
+    expect(await dataset()).toEqual(info);
+    await other.close();
+  });
+
   test("tells names of any script, and what was changed since the last call", async () => {
     const { store } = service;
     const name = 'Zoë "x" \\ 数据 🐘';

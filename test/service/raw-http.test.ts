@@ -220,6 +220,22 @@ describe("slow sockets are cut", () => {
     });
   });
 
+  test("a connection without a request is closed, a second after what its last answer said", async () => {
+    const other = await startTestService({ people: 500, timeouts: { idle: 2_000 } });
+    const head = `Host: x\r\nAuthorization: Bearer ${other.key}\r\n`;
+    const ask = (more = "") => `GET /v1/account HTTP/1.1\r\n${head}${more}\r\n`;
+    const kept = await exchange(other.port, [ask(), ask()]);
+    expect(kept.closed).toBe(true);
+    expect(kept.answers.map(({ headers, status }) => [status, headers.connection, headers["keep-alive"]])).toEqual(
+      Array(2).fill([200, "keep-alive", "timeout=1, max=10000"]),
+    );
+    const ended = await exchange(other.port, [ask("Connection: close\r\n")]);
+    expect(ended.answers.map(({ headers }) => [headers.connection, headers["keep-alive"]])).toEqual([
+      ["close", undefined],
+    ]);
+    await other.close();
+  });
+
   test("a head that never ends: 408 in the envelope, and closed", async () => {
     const parts = [..."GET /v1/account HTTP/1.1\r\nHost: x\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"];
     const { answers, closed } = await exchange(service.port, parts, { pauseMs: 20 });

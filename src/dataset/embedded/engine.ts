@@ -41,6 +41,7 @@ const LIMIT_MS = 30_000;
 /** Columns in memory for counts and selection, SQLite for records and keys. See docs/dataset.md for the layout. */
 export class EmbeddedEngine implements Engine {
   readonly #meta: DatasetMeta;
+  readonly #info: DatasetInfo;
   readonly #store: RecordStore;
   readonly #mark: ReadMark;
   readonly #columns: Columns;
@@ -59,6 +60,8 @@ export class EmbeddedEngine implements Engine {
     options: EmbeddedEngineOptions,
   ) {
     this.#meta = meta;
+    const { companies, people, version } = meta;
+    this.#info = { version, people, companies };
     this.#store = store;
     this.#mark = mark;
     this.#columns = columns;
@@ -90,8 +93,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   info(): DatasetInfo {
-    const { version, people, companies } = this.#meta;
-    return { version, people, companies };
+    return this.#info;
   }
 
   count(filters: CanonicalFilters): Promise<number> {

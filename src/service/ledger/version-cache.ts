@@ -1,5 +1,11 @@
 import type { Remembered } from "./fresh-cache.ts";
 
+interface Kept<Value> {
+  readonly reading: Promise<Value>;
+  /** What it brought; undefined while it is under way. */
+  value: Value | undefined;
+}
+
 /**
  * Values from memory as long as nothing was committed, by this process or any other. Kept as the promises that brought them: whoever
  * asks again gets the same one, and nothing is made for it.
@@ -7,7 +13,7 @@ import type { Remembered } from "./fresh-cache.ts";
 export class VersionCache<Value> implements Remembered<Value> {
   readonly #generation: () => number | Promise<number>;
   readonly #size: number;
-  readonly #entries = new Map<string, Promise<Value>>();
+  readonly #entries = new Map<string, Kept<Value>>();
   #of = Number.NaN;
 
   /** @param generation another number after every commit that a read could see */
@@ -18,11 +24,15 @@ export class VersionCache<Value> implements Remembered<Value> {
 
   get(key: string, load: () => Promise<Value>): Promise<Value> {
     const asked = this.#generation();
-    if (typeof asked === "number") return this.#at(asked, key, load);
-    return asked.then((generation) => this.#at(generation, key, load));
+    if (typeof asked === "number") return this.#at(asked, key, load).reading;
+    return asked.then((generation) => {
+      const { reading, value } = this.#at(generation, key, load);
+      // A promise that is answered by another takes two more rounds of the queue.
+      return value ?? reading;
+    });
   }
 
-  #at(generation: number, key: string, load: () => Promise<Value>): Promise<Value> {
+  #at(generation: number, key: string, load: () => Promise<Value>): Kept<Value> {
     if (generation !== this.#of) {
       this.#entries.clear();
       this.#of = generation;
@@ -30,16 +40,17 @@ export class VersionCache<Value> implements Remembered<Value> {
     const known = this.#entries.get(key);
     if (known !== undefined) return known;
     // The generation was asked for before the read: what is read may be newer, and never older.
-    const reading = load();
-    if (this.#entries.size >= this.#size) return reading;
-    this.#entries.set(key, reading);
+    const read: Kept<Value> = { reading: load(), value: undefined };
+    if (this.#entries.size >= this.#size) return read;
+    this.#entries.set(key, read);
     const forget = (): void => {
-      if (this.#entries.get(key) === reading) this.#entries.delete(key);
+      if (this.#entries.get(key) === read) this.#entries.delete(key);
     };
-    reading.then((value) => {
+    read.reading.then((value) => {
+      read.value = value;
       if (value === undefined) forget();
     }, forget);
-    return reading;
+    return read;
   }
 
   drop(): void {
