@@ -106,6 +106,7 @@ export class Buyer {
       await restore(run.state, { flight, budget: this.#budget, remaining: this.#remaining, settlement }, now());
       await this.#buffer.commitKept();
       this.#isLive = true;
+      for (const [unit, page] of this.#buffer.heldUp()) this.#repeats.see(unit, page);
       const committing = this.#buffer.commitAll();
       await this.#feed().catch((error: unknown) => flight.stop(error));
       await this.#dropReady();

@@ -53,6 +53,13 @@ export class ReorderBuffer {
     while (this.#first() !== undefined && !this.#flight.stopped) if (!(await this.#commitFirst())) return;
   }
 
+  /** Pages of earlier sessions behind one that is still missing. */
+  *heldUp(): Iterable<readonly [Unit, Page]> {
+    for (const { unit, page } of this.#waiting) {
+      if (unit.settled?.follows !== undefined) yield [unit, page ?? this.#options.read(unit)];
+    }
+  }
+
   async commitAll(): Promise<void> {
     for (;;) {
       // Interrupted: what is paid for is kept, and nobody waits for a reader that may be stuck.

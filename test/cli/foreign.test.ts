@@ -290,6 +290,25 @@ describe("employees and search share one rule of completeness", () => {
     }
   });
 
+  test("a page that came again behind a page that is missing is known when the run goes on", async () => {
+    // Of b the first page alone: it is slow, and meanwhile c's second one shows that pages are not turned.
+    let replies = 0;
+    const random = (): number => (++replies === 2 ? 1 : 0);
+    const companies = { "a.example": 0, "b.example": 300, "c.example": 7 };
+    const s = await scene({ companies, pageIgnored: true, maxPerPage: 50, jitterMs: 300, random });
+    const argv = [
+      "employees",
+      ...Object.keys(companies),
+      ...["--limit", "1000", "--per-page", "20", "--yes", "-o", "o.csv"],
+    ];
+    expect(await s.run(...argv)).toMatchObject({ code: 5, stderr: expect.stringContaining("gave a page twice") });
+    const before = s.service.charged();
+    // Which of the two requests comes first is the machine's choice.
+    expect([20 + 2 * 7, 2 * 20 + 7]).toContain(before);
+    expect(await s.run(...argv)).toMatchObject({ code: 5, stderr: expect.stringContaining("gave a page twice") });
+    expect(s.service.charged()).toBe(before);
+  });
+
   test("a whole page without a cursor, a count or a total leaves it open whether there are more", async () => {
     const s = await scene({ people: 237, maxPerPage: 100, clamp: true, paging: "cursor", nextUnder: "after" });
     const ran = await s.run(...DOMAIN, "--paging", "cursor", "--per-page", "100");
