@@ -30,7 +30,7 @@ export const hasProof = (): boolean => localStorage.getItem(PROOF) !== null;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** One call of the console's own API. @throws ApiError; what `fetch` throws while the service is away */
+/** One call of the console's own API. @throws ApiError; what `fetch` throws while the service is away, also in the middle of an answer */
 export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
   const response = await fetch(`/console/api${path}`, {
     method,
@@ -41,7 +41,11 @@ export async function api<Answer>(method: Method, path: string, body?: unknown, 
     ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
     ...(signal === undefined ? {} : { signal }),
   });
-  const answer = (await response.json().catch(() => ({}))) as Answer;
+  const answer = (await response.json().catch((error: unknown) => {
+    // Given up or cut short it is no answer: its numbers would be none. A refusal needs no words.
+    if (!response.ok) return {};
+    throw error instanceof SyntaxError ? new TypeError("the answer is cut short", { cause: error }) : error;
+  })) as Answer;
   if (response.ok) return answer;
   throw new ApiError(response.status, answer as { error?: string; code?: string });
 }

@@ -113,6 +113,19 @@ describe.skipIf(!HAS_CHROMIUM)("the console under the hands of somebody", () => 
     await other.close();
   }, 60_000);
 
+  test("an answer that is cut short is none: no number changes, and it is said", async () => {
+    await page.goto(await linkTo(service));
+    const count = page.locator("[data-testid=count]:not(.old)");
+    await count.filter({ hasText: /\d/ }).waitFor();
+    const before = await count.textContent();
+    const cut = { status: 200, contentType: "application/json", body: '{"count": 1' };
+    await page.route("**/console/api/count", (route) => route.fulfill(cut));
+    await page.goto(`${page.url().replace(/#.*/, "")}#/segment?f=${encodeURIComponent('{"department":["Legal"]}')}`);
+    await page.locator("main [role=alert]", { hasText: "does not answer" }).waitFor();
+    expect(await count.textContent()).toBe(before);
+    expect(await page.locator("body").textContent()).not.toContain("NaN");
+  });
+
   test("the link to copy is of what is on the screen, and the page of exports outlives an outage", async () => {
     await enter(page);
     await page.getByRole("button", { name: "Link", exact: true }).click();
