@@ -92,15 +92,7 @@ export class Attempts {
   /** Waits where another attempt may help. @returns whether to try again; false: the unit is over. @throws the error otherwise */
   async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
     const lost = asLost(error);
-    if (lost === undefined) {
-      if (
-        this.#mayHaveBeenForgotten(flown, error) &&
-        !(await this.#settleDoubt(flown, "refused (402) when asked again"))
-      ) {
-        return false;
-      }
-      if (await this.#refused(flown, error)) return false;
-    }
+    if (lost === undefined && (await this.#refused(flown, error))) return false;
     if (lost?.sent === true) {
       this.#flight.markSent(flown);
       if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost.message))) return false;
@@ -111,13 +103,6 @@ export class Attempts {
     if (await this.#pause(wait.ms, wait.reason, why)) return true;
     await this.#abandon(flown);
     return false;
-  }
-
-  /** A 402 to a call whose reply was lost: a service that only showed that it honours keys may have forgotten this one, and what it
-   * was charged may be what the balance lacks. */
-  #mayHaveBeenForgotten(flown: Flown, error: unknown): boolean {
-    const { honoursKeys, promisesKeys } = this.#settlement;
-    return flown.sent && honoursKeys && !promisesKeys && error instanceof ServiceError && error.status === 402;
   }
 
   /** Its reply can be had no more: what it may have cost is booked, and its rows are asked for under a key of their own. */

@@ -49,7 +49,6 @@ export class Settlement {
   readonly #repeats: Repeats;
   readonly #kind: RecordKind;
   readonly #side = new Set<Promise<void>>();
-  #honoursKeys: boolean;
   #hasLooked = false;
   #movedTo: string | undefined;
   #rowBytes = 1_200;
@@ -64,15 +63,10 @@ export class Settlement {
     this.#buffer = buffer;
     this.#repeats = repeats;
     this.#kind = kindOf(options.run);
-    this.#honoursKeys = options.honoursKeys;
   }
 
+  /** Whether the service promises to know a key for as long as it is used: one that only answered by a key may forget the next. */
   get honoursKeys(): boolean {
-    return this.#honoursKeys;
-  }
-
-  /** Whether the service said for how long it knows a key, and did not only answer by one. */
-  get promisesKeys(): boolean {
     return this.#options.honoursKeys;
   }
 
@@ -123,7 +117,6 @@ export class Settlement {
     const charged = isTold ? (isImpossible ? ZERO : creditsUsed) : measured;
     const atMost = charged ?? flown.hold;
     this.#flight.markSent(flown);
-    if (replayed) this.#honoursKeys = true;
     const { datasetVersion: expected } = this.#options;
     if (datasetVersion !== undefined && expected !== null && datasetVersion !== expected) {
       this.#flight.stop(datasetMoved(expected, datasetVersion));
