@@ -146,15 +146,15 @@ class HttpClient implements ServiceClient {
   async #page(call: Call): Promise<PageReply> {
     const { reply, meta, result } = await this.#call(call, unwrapPage);
     const { headers, body } = reply;
-    const { total, total_count, total_results, next_cursor, cursor } = isObject(result) ? result : {};
-    const next = next_cursor === undefined ? cursor : next_cursor;
+    const next = toldOf(result, ["next_cursor", "nextCursor", "cursor"]);
+    const total = toldOf(result, ["total", "total_count", "total_results"]);
     return {
       body,
       meta,
       nextCursor:
         header(headers, "x-next-cursor") ??
         (next === null || (typeof next === "string" && next !== "") ? next : undefined),
-      total: whole(header(headers, "x-total-count") ?? total ?? total_count ?? total_results),
+      total: whole(header(headers, "x-total-count") ?? total),
       replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
       withheld: whole(header(headers, "x-suppressed-count")) ?? 0,
     };
@@ -213,6 +213,16 @@ function paging(position: PagePosition, dialect: Dialect): Readonly<Record<strin
   if (dialect.paging === "offset") return { offset };
   if (offset % perPage !== 0) throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);
   return { page: offset / perPage + dialect.firstPage };
+}
+
+/** The first of these names that a page's `result` has, itself or in the part of it that speaks of paging. */
+function toldOf(result: unknown, names: readonly string[]): unknown {
+  if (!isObject(result)) return undefined;
+  for (const place of [result, result.meta, result.pagination, result.paging, result.page_info]) {
+    const name = isObject(place) ? names.find((one) => place[one] !== undefined) : undefined;
+    if (isObject(place) && name !== undefined) return place[name];
+  }
+  return undefined;
 }
 
 /** Whether that is how a service without the route speaks: a 404, or a gateway's or website's answer to a path that it does not know. */

@@ -2,7 +2,7 @@ import { afterEach, expect, test } from "vitest";
 import { type User, user } from "../support/export.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
 
-// A service that honours idempotency keys for a while only, or pages look-ups by cursor: its books and ours.
+// A service that honours idempotency keys for a while only, or tells its cursors in a way of its own: its books and ours.
 
 const open: ForeignService[] = [];
 afterEach(async () => {
@@ -62,6 +62,18 @@ test("two replies that are lost at once: each charge is uncertain, and none is t
     foreign: 0,
     told: service.charged(),
   });
+});
+
+test("cursor and total are found beside the rows and in the part of the result that speaks of paging", async () => {
+  const employees = ["employees", "globex.example", "--max-credits", "200", "-o", "o.csv", "--per-page", "20"];
+  for (const pagingUnder of [undefined, "meta", "pagination", "paging", "page_info"]) {
+    const { service, u } = await scene({ people: 60, paging: "cursor", nextUnder: "nextCursor", pagingUnder });
+    const ran = await u.run([...employees, "--paging", "cursor"]);
+    expect({ pagingUnder, code: ran.code, charged: service.charged() }).toEqual({ pagingUnder, code: 0, charged: 60 });
+    // Counted from 0, and nobody said so: its second page is taken for the first.
+    const other = await scene({ people: 60, firstPage: 0, total: "result", pagingUnder });
+    expect((await other.u.run(employees)).code).toBe(5);
+  }
 });
 
 test("companies are whole where the connection pages by cursor: a look-up has no next page", async () => {

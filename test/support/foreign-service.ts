@@ -40,6 +40,8 @@ export interface ForeignOptions {
   total: "header" | "result" | "own-length" | undefined;
   /** The name of the next page's cursor. */
   nextUnder: string;
+  /** The part of `result` that holds cursor and total; undefined: `result` itself. */
+  pagingUnder: string | undefined;
   /** How the account spells its prices. */
   costNames: "path" | "snake" | "camel" | "list";
   /** The version of its dataset, as every reply tells, after so many paid calls. */
@@ -116,6 +118,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     strict: false,
     total: undefined,
     nextUnder: "next_cursor",
+    pagingUnder: undefined,
     costNames: "path",
     version: undefined,
     usedIs: undefined,
@@ -306,14 +309,17 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       left -= cost;
       sold += rows.length;
       const more = offset + size < people;
+      const told = {
+        ...(options.paging === "cursor" ? { [options.nextUnder]: more ? `c${offset + size}` : null } : {}),
+        ...(options.total === "result" ? { total: people } : {}),
+        ...(options.total === "own-length" ? { total: rows.length } : {}),
+      };
       const page =
         options.rowsUnder === undefined
           ? rows
           : {
               [options.rowsUnder]: rows,
-              ...(options.paging === "cursor" ? { [options.nextUnder]: more ? `c${offset + size}` : null } : {}),
-              ...(options.total === "result" ? { total: people } : {}),
-              ...(options.total === "own-length" ? { total: rows.length } : {}),
+              ...(options.pagingUnder === undefined ? told : { [options.pagingUnder]: told }),
             };
       const company = {
         id: 9,
@@ -323,10 +329,10 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
         tags: ["x", "y"],
       };
       const shaped = options.shape?.(isEnrich ? [company] : rows);
-      const told = envelope(shaped ?? (isEnrich ? { company } : page), cost) as Record<string, unknown>;
-      if (options.usedIs === "missing") delete told.credits_used;
-      else if (options.usedIs !== undefined) told.credits_used = options.usedIs;
-      text = JSON.stringify(told);
+      const whole = envelope(shaped ?? (isEnrich ? { company } : page), cost) as Record<string, unknown>;
+      if (options.usedIs === "missing") delete whole.credits_used;
+      else if (options.usedIs !== undefined) whole.credits_used = options.usedIs;
+      text = JSON.stringify(whole);
       if (idempotencyKey !== undefined) stored.set(idempotencyKey, text);
     }
     if (mishap === "drop") {
