@@ -119,18 +119,35 @@ const people = fc
       .map((row, rid) => ({ ...row, address: `x.example/${rid}` })),
   );
 
+/** In the order of these columns, missing values last. */
+const inOrder = (rows: readonly Row[], columns: readonly (typeof COLUMNS)[number][]): Row[] =>
+  rows.toSorted((a, b) => {
+    for (const column of columns) {
+      const [own, other] = [a[column], b[column]];
+      const order =
+        own === null || other === null ? Number(own === null) - Number(other === null) : byValue(own, other);
+      if (order !== 0) return order;
+    }
+    return 0;
+  });
+
 test("lists, beginnings, ranges and addresses, several on a column, missing values: counts, people and groups of a naive matcher", async () => {
   await fc.assert(
     fc.asyncProperty(
       people,
+      fc.nat(COLUMNS.length).map((length) => COLUMNS.slice(0, length)),
       fc.array(fc.array(condition, { minLength: 1, maxLength: 4 }), { minLength: 12, maxLength: 12 }),
-      async (rows, questions) => {
+      async (some, sortedBy, questions) => {
+        const rows = inOrder(some, sortedBy);
         const { columns, store } = await written(rows);
         const options = { limitMs: 60_000, threads: 2, monotonic: () => performance.now() };
         const ways = [0, Number.POSITIVE_INFINITY].flatMap((scanHere) =>
-          // Positions that are looked at one by one, and as bits.
-          [0, 2 ** 16].map((mostListed) => {
-            return new Selection({ people: rows.length, columns, store }, { ...options, scanHere, mostListed });
+          // Positions that are looked at one by one and many spans of the order; positions as bits, and few spans.
+          [
+            { mostListed: 2 ** 16, mostSpans: 3 },
+            { mostListed: 0, mostSpans: 2 ** 16 },
+          ].map((most) => {
+            return new Selection({ people: rows.length, columns, sortedBy, store }, { ...options, scanHere, ...most });
           }),
         );
         for (const [index, conditions] of questions.entries()) {

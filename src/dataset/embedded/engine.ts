@@ -3,6 +3,7 @@ import { conditionsOf } from "../../contract/conditions.ts";
 import type { Facet } from "../../contract/facets.ts";
 import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
 import { verifyFiles } from "../build/verify.ts";
+import { SORT_KEYS } from "../columns.ts";
 import { machineResources, type Resources } from "../duckdb.ts";
 import {
   type CompanyLookup,
@@ -67,7 +68,7 @@ export class EmbeddedEngine implements Engine {
     this.#columns = columns;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#selection = new Selection(
-      { people: meta.people, columns, store },
+      { people: meta.people, columns, store, sortedBy: SORT_KEYS },
       {
         limitMs: options.limitMs ?? LIMIT_MS,
         threads: (options.resources ?? machineResources()).threads,

@@ -13,8 +13,16 @@ import { RowReader, type RowReaderOptions } from "./row-reader.ts";
 /** Keys that are looked up in one piece, and blocks of entries that are read by one: about a millisecond each. */
 const KEYS_AT_ONCE = 100;
 const BLOCKS_AT_ONCE = 32;
+/** Up to so many keys are quicker one by one: a list costs as much before its first key, and several times that in a process that just began. */
+const FEW_KEYS = 8;
 /** Unpacked blocks that are kept, in bytes of all of them: the end of a page is the beginning of the next. */
 const KEPT_BYTES = 4 * 2 ** 20;
+
+interface LeadingBlock {
+  readonly number: number;
+  /** Undefined where the index is empty. */
+  readonly block: Buffer | undefined;
+}
 
 const NOTHING = { below: 0, upTo: 0, size: 0 };
 
@@ -194,18 +202,13 @@ export class RecordStore {
     index: KeyIndex,
     wanted: KeyList["values"],
   ): Promise<{ readonly from: number; readonly before: number; readonly rids?: readonly number[] }[]> {
-    // The block before the first one that begins with the key or with what comes after it.
-    const leading = await this.#rows.all(
-      `SELECT coalesce((SELECT block FROM first_by_${index} WHERE key < wanted.value ORDER BY key DESC, block DESC LIMIT 1), 0) AS block
-        FROM json_each(?) AS wanted ORDER BY wanted.key`,
-      JSON.stringify(wanted.map((one) => (typeof one === "string" ? one : one.from))),
+    const leading = await this.#leading(
+      index,
+      wanted.map((one) => (typeof one === "string" ? one : one.from)),
     );
-    const numbers = leading.map(({ block }) => Number(block));
-    const blocks = new Map(await this.#blocks(`by_${index}`, [...new Set(numbers)]));
     const spans = [];
     for (const [place, one] of wanted.entries()) {
-      const number = numbers[place] ?? 0;
-      const block = blocks.get(number);
+      const { number, block } = leading[place] ?? { number: 0, block: undefined };
       const key = typeof one === "string" ? one : one.from;
       const { below, size, upTo: end } = block ? spanIn(block, Buffer.from(key)) : NOTHING;
       const upTo = block && typeof one !== "string" ? spanIn(block, Buffer.from(one.before)).below : end;
@@ -220,17 +223,35 @@ export class RecordStore {
     return spans;
   }
 
-  /** Entries below a key (or up to it). */
-  async #countBelow(index: KeyIndex, below: "<" | "<=", key: string): Promise<number> {
+  /** For each key the block before the first one that begins with it or with what comes after it: the key is in there, if anywhere. */
+  async #leading(index: KeyIndex, keys: readonly string[]): Promise<readonly LeadingBlock[]> {
+    if (keys.length <= FEW_KEYS) return Promise.all(keys.map((key) => this.#leadingOne(index, "<", key)));
+    const leading = await this.#rows.all(
+      `SELECT coalesce((SELECT block FROM first_by_${index} WHERE key < wanted.value ORDER BY key DESC, block DESC LIMIT 1), 0) AS block
+        FROM json_each(?) AS wanted ORDER BY wanted.key`,
+      JSON.stringify(keys),
+    );
+    const numbers = leading.map(({ block }) => Number(block));
+    const blocks = new Map(await this.#blocks(`by_${index}`, [...new Set(numbers)]));
+    return numbers.map((number) => ({ number, block: blocks.get(number) }));
+  }
+
+  async #leadingOne(index: KeyIndex, below: "<" | "<=", key: string): Promise<LeadingBlock> {
     const row = await this.#rows.get(
       `SELECT block, data FROM by_${index} WHERE block =
         coalesce((SELECT block FROM first_by_${index} WHERE key ${below} ? ORDER BY key DESC, block DESC LIMIT 1), 0)`,
       key,
     );
-    if (!row) return 0;
-    const block = Number(row.block);
-    const span = spanIn(this.#open(`by_${index}`, block, row.data), Buffer.from(key));
-    return block * KEYS_A_BLOCK + (below === "<" ? span.below : span.upTo);
+    const number = Number(row?.block ?? 0);
+    return { number, block: row && this.#open(`by_${index}`, number, row.data) };
+  }
+
+  /** Entries below a key (or up to it). */
+  async #countBelow(index: KeyIndex, below: "<" | "<=", key: string): Promise<number> {
+    const { block, number } = await this.#leadingOne(index, below, key);
+    if (!block) return 0;
+    const span = spanIn(block, Buffer.from(key));
+    return number * KEYS_A_BLOCK + (below === "<" ? span.below : span.upTo);
   }
 
   /** Entries of an index for a person that it has twice, or that there is not. */

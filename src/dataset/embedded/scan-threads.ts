@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { OutOfTimeError } from "../engine.ts";
 import { Thread } from "../thread.ts";
-import { type Found, PEOPLE_A_BLOCK, SCAN_TEXT, type Scan, scanned, wantedOf } from "./scan.ts";
+import { type Found, PEOPLE_A_BLOCK, peopleWithin, SCAN_TEXT, type Scan, scanned, wantedOf } from "./scan.ts";
 
 /** People times tests that this thread looks at itself: half a millisecond. Another thread would take as long to be woken. */
 const LOOKED_AT_HERE = 2 ** 19;
@@ -30,13 +30,36 @@ export async function endIdleThreads(): Promise<void> {
 }
 
 /** Whether there is no more to look at than that, of blocks of which the least and the greatest code say too little. */
-function isLittle(work: Scan, here: number): boolean {
+function isLittle({ people, spans, tests }: Scan, here: number): boolean {
   let left = here;
-  for (let start = 0; start < work.people && left >= 0; start += PEOPLE_A_BLOCK) {
-    const isOut = work.tests.some((test) => !("bits" in test) && wantedOf(test, start / PEOPLE_A_BLOCK) === "none");
-    if (!isOut) left -= PEOPLE_A_BLOCK * Math.max(1, work.tests.length);
+  for (let at = 0; at < (spans?.length ?? 2); at += 2) {
+    const end = spans ? (spans[at + 1] ?? 0) : people;
+    for (let from = spans?.[at] ?? 0; from < end && left >= 0; ) {
+      const block = Math.floor(from / PEOPLE_A_BLOCK);
+      const next = Math.min(end, (block + 1) * PEOPLE_A_BLOCK);
+      const isOut = tests.some((test) => !("bits" in test) && wantedOf(test, block) === "none");
+      if (!isOut) left -= (next - from) * Math.max(1, tests.length);
+      from = next;
+    }
   }
   return left >= 0;
+}
+
+/** Where parts begin and the last one ends, each as much to look at as the others and of whole blocks. */
+function partsOf({ people, spans }: Scan, parts: number): number[] {
+  const all = spans ?? [0, people];
+  const size = Math.ceil((spans ? peopleWithin(spans) : people) / PEOPLE_A_BLOCK / parts) * PEOPLE_A_BLOCK;
+  const cuts = [0];
+  let before = 0;
+  for (let at = 0; at < all.length; at += 2) {
+    const from = all[at] ?? 0;
+    const length = (all[at + 1] ?? 0) - from;
+    while (cuts.length < parts && cuts.length * size < before + length) {
+      cuts.push(Math.ceil((from + cuts.length * size - before) / PEOPLE_A_BLOCK) * PEOPLE_A_BLOCK);
+    }
+    before += length;
+  }
+  return [...cuts.filter((cut) => cut < people), people];
 }
 
 /**
@@ -53,11 +76,10 @@ export async function scanAll(
   if (limitMs <= 0) throw late;
   const stop = new Int32Array(new SharedArrayBuffer(4));
   const work = { ...question, stop };
-  const { people } = question;
-  if (isLittle(work, here)) return scanned(work, 0, people);
-  const size = Math.ceil(people / PEOPLE_A_BLOCK / Math.min(most, threads.length)) * PEOPLE_A_BLOCK;
-  const parts = threads.slice(0, Math.ceil(people / size)).map((thread, index) => {
-    return thread.ask({ work, from: index * size, to: Math.min(people, (index + 1) * size) });
+  if (isLittle(work, here)) return scanned(work, 0, question.people);
+  const cuts = partsOf(work, Math.min(most, threads.length));
+  const parts = threads.slice(0, cuts.length - 1).map((thread, index) => {
+    return thread.ask({ work, from: cuts[index] ?? 0, to: cuts[index + 1] ?? 0 });
   });
   let timer: NodeJS.Timeout | undefined;
   const deadline = new Promise<never>((_, reject) => {

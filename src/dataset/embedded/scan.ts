@@ -22,6 +22,8 @@ export interface Scan {
   /** All have to hold; the one that leaves the fewest comes first. */
   readonly tests: readonly (CodeTest | BitTest)[];
   readonly people: number;
+  /** Who alone is looked at: from and to (not included) of spans of positions, rising and apart. */
+  readonly spans?: Uint32Array | undefined;
   /** Where the bits of those found are put. */
   readonly bits?: Uint32Array | undefined;
   /** The column by which they are counted, and how many codes it has. */
@@ -39,18 +41,32 @@ export interface Found {
 /** People of a block: codes are looked at, and bits are made, by so many. The functions below know it as numbers of their own. */
 export const PEOPLE_A_BLOCK = 1_024;
 
+/** How many positions spans have together. */
+export function peopleWithin(spans: Uint32Array): number {
+  let people = 0;
+  for (let at = 0; at < spans.length; at += 2) people += (spans[at + 1] ?? 0) - (spans[at] ?? 0);
+  return people;
+}
+
 /*
  * These functions also run in threads that get them as text (scan-threads.ts): they use nothing but each other.
  */
 
 /** Those from `from`, a multiple of a block, to before `to` who pass all tests. */
 export function scanned(work: Scan, from: number, to: number): Found {
-  const { bits, groups } = work;
+  const { bits, groups, spans } = work;
   const words = new Uint32Array(32);
   const sums = groups && new Uint32Array(groups.size);
   let count = 0;
+  let span = 0;
   for (let start = from; start < to && Atomics.load(work.stop, 0) === 0; start += 1_024) {
-    if (!narrowed(work, start, words)) continue;
+    if (spans) {
+      while ((spans[span + 1] ?? to) <= start) span += 2;
+      const next = spans[span] ?? to;
+      if (next >= to) break;
+      if (next > start) start = next - (next % 1_024);
+    }
+    if (!narrowed(work, start, words, span)) continue;
     for (let index = 0; index < 32; index++) {
       const word = words[index] ?? 0;
       if (word === 0) continue;
@@ -74,13 +90,19 @@ export function onesIn(word: number): number {
   return Math.imul((bits + (bits >>> 4)) & 0x0f0f0f0f, 0x01010101) >>> 24;
 }
 
-/** Leaves the bits of those of a block who pass all tests. @returns false where nobody does */
-export function narrowed({ people, tests }: Scan, start: number, words: Uint32Array): boolean {
+/** Leaves the bits of those of a block who pass all tests. @param span the first that may reach into the block. @returns false where nobody does */
+export function narrowed({ people, spans, tests }: Scan, start: number, words: Uint32Array, span: number): boolean {
   const length = Math.min(1_024, people - start);
-  words.fill(0xffffffff, 0, length >>> 5);
-  if (length < 1_024) words.fill(0, length >>> 5);
-  if (length % 32 > 0) words[length >>> 5] = 2 ** (length % 32) - 1;
+  words.fill(0);
   let isWhole = true;
+  if (spans) {
+    for (let at = span; (spans[at] ?? people) < start + length; at += 2) {
+      const from = Math.max(0, (spans[at] ?? 0) - start);
+      const to = Math.min(length, (spans[at + 1] ?? 0) - start);
+      setBits(words, from, to);
+      isWhole = to - from === length;
+    }
+  } else setBits(words, 0, length);
   for (const test of tests) {
     let any = 0;
     if ("bits" in test) {
@@ -97,6 +119,14 @@ export function narrowed({ people, tests }: Scan, start: number, words: Uint32Ar
     isWhole = false;
   }
   return true;
+}
+
+export function setBits(words: Uint32Array, from: number, to: number): void {
+  for (let index = from >>> 5; index * 32 < to; index++) {
+    const first = Math.max(0, from - index * 32);
+    const end = Math.min(32, to - index * 32);
+    words[index] = (words[index] ?? 0) | ((0xffffffff << first) & (0xffffffff >>> (32 - end)));
+  }
 }
 
 /** What the codes of a block can be, by its least and greatest. */
@@ -160,4 +190,4 @@ export function passes(test: CodeTest | BitTest, person: number): boolean {
 }
 
 /** All of them, as the text of a thread; `scanned` is the one that it calls. */
-export const SCAN_TEXT = [scanned, onesIn, narrowed, wantedOf, marked, sifted, passes].map(String).join("\n");
+export const SCAN_TEXT = [scanned, onesIn, narrowed, setBits, wantedOf, marked, sifted, passes].map(String).join("\n");

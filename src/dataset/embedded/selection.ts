@@ -8,8 +8,9 @@ import type { Column, Columns } from "./column-file.ts";
 import type { Ranges } from "./dictionary.ts";
 import { addressKeys, type KeyList } from "./keys.ts";
 import type { RecordStore } from "./record-store.ts";
-import { type BitTest, type CodeTest, type Found, PEOPLE_A_BLOCK, passes, type Scan } from "./scan.ts";
+import { type BitTest, type CodeTest, type Found, PEOPLE_A_BLOCK, passes, peopleWithin, type Scan } from "./scan.ts";
 import { scanAll } from "./scan-threads.ts";
+import { sortedSpans } from "./sorted-spans.ts";
 import { TimeSlices } from "./time-slices.ts";
 
 /** Records that are read in one piece: at most a millisecond when the file is in memory, some when it is not. */
@@ -24,6 +25,8 @@ export interface Tables {
   readonly people: number;
   readonly columns: Columns;
   readonly store: RecordStore;
+  /** Columns that the people are sorted by, the first one first; a missing value comes last. */
+  readonly sortedBy: readonly string[];
 }
 
 export interface SelectionOptions {
@@ -34,6 +37,8 @@ export interface SelectionOptions {
   readonly scanHere?: number | undefined;
   /** Up to so many positions are looked at one by one; more become a bit for each person of the dataset. Default 65,536. */
   readonly mostListed?: number | undefined;
+  /** Into how many spans the order of the people may divide them: {@link sortedSpans}. */
+  readonly mostSpans?: number | undefined;
   /** A clock in milliseconds. */
   readonly monotonic: () => number;
 }
@@ -44,10 +49,20 @@ interface Named {
   readonly pieces: () => Iterable<ArrayLike<number>>;
 }
 
-/** Who is looked at, all where nobody is named, and what each has to pass. */
+/** Who is looked at, all where nobody is named and no spans are, and what each has to pass. */
 interface Plan {
   readonly among: Uint32Array | undefined;
+  readonly spans: Uint32Array | undefined;
   readonly tests: readonly (CodeTest | BitTest)[];
+}
+
+/** What a column has to have. */
+interface Wanted {
+  readonly name: string;
+  readonly column: Column;
+  readonly ranges: Ranges;
+  /** Who have it. */
+  readonly people: number;
 }
 
 /** Counts, finds and groups people who meet conditions: an index names few, the columns in memory say the rest (docs/dataset.md, Layout). */
@@ -55,13 +70,15 @@ export class Selection {
   readonly #people: number;
   readonly #columns: Columns;
   readonly #store: RecordStore;
+  readonly #sortedBy: readonly string[];
   readonly #options: SelectionOptions;
   readonly #slices: TimeSlices;
 
-  constructor({ columns, people, store }: Tables, options: SelectionOptions) {
+  constructor({ columns, people, sortedBy, store }: Tables, options: SelectionOptions) {
     this.#people = people;
     this.#columns = columns;
     this.#store = store;
+    this.#sortedBy = sortedBy;
     this.#options = options;
     this.#slices = new TimeSlices(READING_MS, options.monotonic);
   }
@@ -72,7 +89,8 @@ export class Selection {
     const plan = await this.#plan(conditions);
     if (!plan) return 0;
     if (plan.among) return (await this.#kept(plan.among, plan.tests)).length;
-    return (await this.#scan({ tests: plan.tests })).count;
+    if (plan.spans && plan.tests.length === 0) return peopleWithin(plan.spans);
+    return (await this.#scan(plan)).count;
   }
 
   /** Those who meet all conditions. */
@@ -81,7 +99,7 @@ export class Selection {
     if (!plan) return new ListSegment(new Uint32Array());
     if (plan.among) return new ListSegment(await this.#kept(plan.among, plan.tests));
     const bits = this.#noBits();
-    await this.#scan({ tests: plan.tests, bits });
+    await this.#scan(plan, { bits });
     return new BitmapSegment(bits).compact(() => this.#slices.take());
   }
 
@@ -102,7 +120,7 @@ export class Selection {
           const code = codes[person] ?? 0;
           sums[code] = (sums[code] ?? 0) + 1;
         }
-      } else sums = (await this.#scan({ tests: plan.tests, groups: { codes, size } }, limitMs)).sums;
+      } else sums = (await this.#scan(plan, { groups: { codes, size } }, limitMs)).sums;
     }
     return facetOf(sums ?? new Uint32Array(size), dictionary, question);
   }
@@ -137,14 +155,14 @@ export class Selection {
   /** @returns undefined where nobody can meet all conditions */
   async #plan(conditions: readonly Condition[]): Promise<Plan | undefined> {
     const named: Named[] = [];
-    const wanted: { column: Column; ranges: Ranges; people: number }[] = [];
+    const wanted: Wanted[] = [];
     for (const condition of conditions) {
       const found = await this.#named(condition);
       if (found) named.push(found);
       else {
         const column = this.#column(condition.column);
         const ranges = joined(column.dictionary.ranges(condition));
-        wanted.push({ column, ranges, people: peopleIn(ranges, column.before) });
+        wanted.push({ name: condition.column, column, ranges, people: peopleIn(ranges, column.before) });
       }
     }
     if ([...named.map(({ count }) => count), ...wanted.map(({ people }) => people)].includes(0)) return undefined;
@@ -156,10 +174,24 @@ export class Selection {
     for (const other of among ? named.slice(1) : named) {
       tests.push({ test: { bits: await this.#bits(other) }, people: other.count });
     }
-    for (const { column, people, ranges } of wanted) tests.push({ test: testOf(column, ranges), people });
+    const { rest, spans } = among ? { rest: wanted } : this.#spans(wanted);
+    for (const { column, people, ranges } of rest) tests.push({ test: testOf(column, ranges), people });
     // Bits are checked 32 at a time.
     const cost = ({ test, people }: (typeof tests)[number]): number => ("bits" in test ? -1 : people);
-    return { among, tests: tests.sort((a, b) => cost(a) - cost(b)).map(({ test }) => test) };
+    return { among, spans, tests: tests.sort((a, b) => cost(a) - cost(b)).map(({ test }) => test) };
+  }
+
+  /** Where those lie who have what is wanted of columns that lead the order, and what of the rest still has to be looked at. */
+  #spans(wanted: readonly Wanted[]): { readonly rest: readonly Wanted[]; readonly spans?: Uint32Array } {
+    const asked = this.#sortedBy.map((name) => wanted.find((one) => one.name === name));
+    const keys = this.#sortedBy.map((name, place) => {
+      const { codes, dictionary } = this.#column(name);
+      return { codes, size: dictionary.size + 1, ranges: asked[place]?.ranges };
+    });
+    const found = sortedSpans(keys, this.#people, this.#options.mostSpans);
+    if (!found) return { rest: wanted };
+    const done = asked.slice(0, found.keys);
+    return { rest: wanted.filter((one) => !done.includes(one)), spans: found.spans };
   }
 
   #column(name: string): Column {
@@ -234,8 +266,13 @@ export class Selection {
     return tests.length === 0 ? among : among.filter((person) => tests.every((test) => passes(test, person)));
   }
 
-  #scan(question: Omit<Scan, "stop" | "people">, limitMs = this.#options.limitMs): Promise<Found> {
-    return scanAll({ ...question, people: this.#people }, limitMs, this.#options.threads, this.#options.scanHere);
+  #scan(
+    { spans, tests }: Plan,
+    found: Pick<Scan, "bits" | "groups"> = {},
+    limitMs = this.#options.limitMs,
+  ): Promise<Found> {
+    const question = { ...found, people: this.#people, spans, tests };
+    return scanAll(question, limitMs, this.#options.threads, this.#options.scanHere);
   }
 }
 
