@@ -131,10 +131,14 @@ test.each(["read", "sort", "records"] as const)(
     const first = await build(folder, 200);
     const interrupt = new AbortController();
     const options = { datasetDir: folder, now: Date.now, sleep, resources: SMALL, signal: interrupt.signal };
+    let written = 0;
     const onProgress = (progress: BuildProgress): void => {
+      if (interrupt.signal.aborted && progress.phase === "records") written++;
       if (progress.phase === phase) interrupt.abort(new Error("enough"));
     };
-    await expect(generateDataset({ people: 60_000, seed: 3 }, { ...options, onProgress })).rejects.toThrow("enough");
+    // So many that records are written in two parts.
+    await expect(generateDataset({ people: 70_000, seed: 3 }, { ...options, onProgress })).rejects.toThrow("enough");
+    expect(written).toBe(0);
     expect((await readdir(folder)).sort()).toEqual(["CURRENT", "lock.db", `v-${first.version}`]);
     const engine = await openDataset(folder, { resources: SMALL });
     expect(engine.info()).toMatchObject({ version: first.version, people: 200 });

@@ -91,6 +91,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
   const onAbort = (): void => stop.abort(options.signal?.reason);
   options.signal?.addEventListener("abort", onAbort, { once: true });
   const writer = new RecordWriter(draft, resources.threads);
+  stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
   const writing: Writing = { connection: beside, writer, scratch, signal: stop.signal };
   try {
     await addNormalForms(connection);

@@ -61,7 +61,7 @@ export async function addNormalForms(connection: DuckDBConnection): Promise<void
     // Of "www.example" nothing with a dot is left.
     domain_form: `WHEN contains(lower(x), 'xn--') OR regexp_full_match(lower(x), '(https?://)?www[.][^.]*') THEN js_domain_form(x)
       WHEN regexp_full_match(x, '${DOMAIN}') THEN ${bare("x")} ELSE js_domain_form(x)`,
-    slug_of: "WHEN NOT contains(x, '/') THEN x ELSE regexp_extract(x, '[^/]*$')",
+    slug_of: "ELSE split_part(x, '/', -1)",
   };
   for (const [name, cases] of Object.entries(macros)) {
     await connection.run(`CREATE OR REPLACE TEMP MACRO ${name}(x) AS CASE WHEN x IS NULL THEN NULL ${cases} END`);

@@ -19,9 +19,10 @@ export function dictionaryOf(samples: readonly string[]): Buffer {
   return bytes.subarray(Math.max(0, bytes.length - DICTIONARY_BYTES));
 }
 
-/** How blocks are packed. Level 5 packs 1 % worse than 9, in two thirds of the time: 6 us a person. */
+/** How blocks are packed. Level 5 with the usual memory packs a record into 6 bytes less, for 1.7 us of CPU more. */
 export const packing = (dictionary: Buffer): ZlibOptions => ({
-  level: 5,
+  level: 3,
+  memLevel: 9,
   ...(dictionary.length > 0 && { dictionary }),
 });
 

@@ -46,7 +46,8 @@ export class Packer {
     for (let from = 0; from < ends.length; from += BLOCKS_A_MESSAGE) {
       const start = ends[from - 1] ?? 0;
       const own = ends.slice(from, from + BLOCKS_A_MESSAGE).map((end) => end - start);
-      const piece = Uint8Array.from(bytes.subarray(start, start + (own.at(-1) ?? 0)));
+      // Neither Buffer's own slice, which shares the memory, nor from(), which goes value by value.
+      const piece = Uint8Array.prototype.slice.call(bytes, start, start + (own.at(-1) ?? 0));
       const thread = this.#threads[jobs.length % this.#threads.length];
       if (thread) jobs.push(thread.ask({ bytes: piece, ends: own, options }, [piece.buffer]));
     }

@@ -111,9 +111,14 @@ export class RecordWriter {
     this.#db.close();
   }
 
+  /** What is being packed fails at once, so that neither threads nor this one hold up who waits for the end. */
+  async stop(): Promise<void> {
+    await this.#packer.close();
+  }
+
   /** Nothing is of use any more. */
   async abandon(): Promise<void> {
-    await this.#packer.close();
+    await this.stop();
     this.#db.close();
   }
 }
