@@ -132,6 +132,8 @@ export async function run(): Promise<void> {
   process.on("SIGTERM", onSignal);
   let stderrOpened = false;
   const context = processContext(argv, interruption.signal, () => {
+    // What nobody reads any more (`2>&1 | head`, a full disk under a log) is no reason to end in the middle of a purchase.
+    if (!stderrOpened) process.stderr.on("error", () => undefined);
     stderrOpened = true;
   });
   let settled = false;

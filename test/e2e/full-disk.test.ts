@@ -52,4 +52,11 @@ describe.skipIf(!existsSync("/dev/full"))("rows that stdout does not take are pa
     expect((await spawnUser(u, ["runs", "export", run, "--format", "ndjson"])).code).toBe(0);
     expect(service.charged()).toBe(spent);
   });
+
+  test("what stderr does not take ends nothing: the export is whole, and so is the exit code", async () => {
+    const argv = ["search", "--country", "x", "--yes", "-o", "o.csv", "--per-page", "10", "--verbose"];
+    const ran = await spawnUser(u, argv, {}, "pipe", full);
+    expect({ code: ran.code, charged: service.charged() }).toEqual({ code: 0, charged: 30 });
+    expect(u.read("o.csv").match(/^\d+,/gm)?.length).toBe(30);
+  });
 });

@@ -101,12 +101,13 @@ export function spawnUser(
   argv: readonly string[],
   more: Readonly<Record<string, string>> = {},
   stdoutTo: "pipe" | number = "pipe",
+  stderrTo: "pipe" | number = "pipe",
 ): Promise<Spawned> {
   return new Promise((done, reject) => {
     const child = spawn(process.execPath, [BIN, ...argv], {
       cwd: of.dir,
       env: { PATH: process.env.PATH ?? "", ...of.env, ...more },
-      stdio: ["ignore", stdoutTo, "pipe"],
+      stdio: ["ignore", stdoutTo, stderrTo],
     });
     let stdout = "";
     let stderr = "";
