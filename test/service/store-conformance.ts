@@ -203,15 +203,20 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
     describe("idempotency", () => {
       const idempotency = { key: "k-1", requestHash: "hash-1" };
 
-      it("replays the reply byte for byte and charges nothing", async () => {
-        const id = await held(store, c(25), { idempotency });
-        const body = '{"a":"ü\u2028\\u0000 \u{1f600}"}';
-        const headers = { "x-request-id": "r-1", "x-total-count": "12" };
-        await store.settle({ holdId: id, amount: c(7), reply: () => ({ status: 200, headers, body }) });
-        const again = await store.hold(holdRequest(c(25), { idempotency }));
-        expect(again).toEqual({ kind: "replay", reply: { status: 200, headers, body } });
-        expect(await balanceOf()).toEqual([c(93), 0n]);
-      });
+      it.each(["as a text", "as its bytes"])(
+        "replays the reply, settled %s, byte for byte and charges nothing",
+        async (form) => {
+          const id = await held(store, c(25), { idempotency });
+          const body = `{"a":"ü\u2028\\u0000 \u{1f600}${"x".repeat(20_000)}"}`;
+          const headers = { "x-request-id": "r-1", "x-total-count": "12" };
+          const given = form === "as a text" ? body : Buffer.from(body);
+          await store.settle({ holdId: id, amount: c(7), reply: () => ({ status: 200, headers, body: given }) });
+          const again = await store.hold(holdRequest(c(25), { idempotency }));
+          expect(again).toEqual({ kind: "replay", reply: { status: 200, headers, body } });
+          expect(await balanceOf()).toEqual([c(93), 0n]);
+          expect(await store.verify()).toEqual([]);
+        },
+      );
 
       it("replays with an empty balance", async () => {
         await store.settle({ holdId: await held(store, c(100), { idempotency }), amount: c(100), reply: answer() });

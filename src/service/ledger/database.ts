@@ -1,8 +1,11 @@
 /** A row as either database gives it; whole numbers are bigints, because amounts must not pass through a float. */
 export type Row = Record<string, unknown>;
 
-/** `id` is the number of a hold: a text in the code and on PostgreSQL, a whole number on SQLite. */
-export type ColumnType = "text" | "bigint" | "integer" | "id";
+/**
+ * `id` is the number of a hold: a text in the code and on PostgreSQL, a whole number on SQLite. `utf8` is a text that may be given as its
+ * bytes, so that they are not made a text first.
+ */
+export type ColumnType = "text" | "utf8" | "bigint" | "integer" | "id";
 
 /** `$1`, `$2` ... stand for the values. With `rows`, `%` stands for a list of tuples, one for each row. */
 export type Statement =

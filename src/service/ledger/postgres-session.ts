@@ -220,7 +220,7 @@ export async function ask(client: PoolClient, statement: Statement, left: Left):
 function numbered(statement: Statement): { readonly text: string; readonly values: unknown[] } {
   if (!("rows" in statement)) return { text: statement.sql, values: [...statement.values] };
   const { rows, sql, types } = statement;
-  const names = types.map((type) => (type === "id" ? "text" : type));
+  const names = types.map((type) => (type === "id" || type === "utf8" ? "text" : type));
   const tuples = rows.map((_, row) => {
     return `(${names.map((name, column) => `$${row * names.length + column + 1}::${name}`).join(", ")})`;
   });

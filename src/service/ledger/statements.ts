@@ -1,5 +1,5 @@
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import type { Result, Row, Statement } from "./database.ts";
+import type { ColumnType, Result, Row, Statement } from "./database.ts";
 
 const MOST_ROWS = 64;
 
@@ -36,7 +36,7 @@ export class Statements {
       for (const row of rows.slice(at, at + size)) {
         for (const [column, value] of row.entries()) values.push(types[column] === "id" ? rowId(value) : value);
       }
-      const result = outcomeOf(this.#prepared(sql, size, types.length), values);
+      const result = outcomeOf(this.#prepared(sql, size, types), values);
       found.push(...result.rows);
       changed += result.changed;
       at += size;
@@ -45,12 +45,12 @@ export class Statements {
   };
 
   /** @param rows how many tuples stand for `%`: powers of two, so that few statements are ever prepared */
-  #prepared(sql: string, rows: number, width = 0): Prepared {
+  #prepared(sql: string, rows: number, types: readonly ColumnType[] = []): Prepared {
     const sizes = this.#known.get(sql) ?? new Map<number, Prepared>();
     this.#known.set(sql, sizes);
     const known = sizes.get(rows);
     if (known !== undefined) return known;
-    const tuple = `(${Array.from({ length: width }, () => "?").join(", ")})`;
+    const tuple = `(${types.map((type) => (type === "utf8" ? "CAST(? AS TEXT)" : "?")).join(", ")})`;
     const text = sql.replace(/\$(\d+)/g, "?$1").replace("%", Array.from({ length: rows }, () => tuple).join(", "));
     // Amounts above 2^53 millionths must not pass through a float.
     const statement = this.#database.prepare(text, { readBigInts: true });

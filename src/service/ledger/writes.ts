@@ -39,7 +39,7 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
     }),
   );
   const replies = writes.replies.map(({ holdId, reply: { body, headers, status } }) => {
-    const values = [status, JSON.stringify(headers), body.toString()];
+    const values = [status, JSON.stringify(headers), body];
     return [holdId, ...values, now, replyDigest([links.requests.get(holdId) ?? "", ...values])] as const;
   });
   const replied = new Map(replies.map((row) => [row[0], row[row.length - 1] as string]));
@@ -62,7 +62,7 @@ export function* writeGroup(writes: Writes, links: Links, { instances, now }: Gr
      UPDATE idempotency SET state = 'stored', status = v.status, headers = v.headers, body = v.body, created_at = v.created_at,
        digest = v.digest
      FROM v WHERE idempotency.hold_id = v.hold_id AND idempotency.state = 'in_flight'`,
-    ["id", "integer", "text", "text", "bigint", "text"],
+    ["id", "integer", "text", "utf8", "bigint", "text"],
     replies,
   );
   if (stored !== replies.length) throw new LedgerInvariantError("a hold has lost its idempotency record");

@@ -1,3 +1,4 @@
+import { hash } from "node:crypto";
 import type { Row } from "../database.ts";
 import { digestOf, type Part } from "./digest.ts";
 
@@ -72,8 +73,14 @@ export const linkOf = (before: string, row: Row): string =>
 export const auditLink = (before: string, values: readonly unknown[]): string =>
   digestOf("audit", before, ...(values as readonly Part[]));
 
-/** @param values of {@link REPLY_COLUMNS}: the headers as JSON; all but the first null while the call is in flight */
-export const replyDigest = (values: readonly unknown[]): string => digestOf("reply", ...(values as readonly Part[]));
+/**
+ * @param values of {@link REPLY_COLUMNS}: the headers as JSON, the body (told by its own SHA-256) as text or as its bytes; all but the
+ * first null while the call is in flight
+ */
+export function replyDigest([requestHash, status, headers, body]: readonly unknown[]): string {
+  const told = body === null ? null : hash("sha256", body as string | Buffer, "base64url");
+  return digestOf("reply", ...([requestHash, status, headers] as Part[]), told);
+}
 
 export const valuesOf = (row: Row, columns: readonly string[]): readonly unknown[] =>
   columns.map((column) => row[column]);
