@@ -51,6 +51,15 @@ const odd = (people: readonly Person[]): object[] => [
   // Forms of which nothing is left, texts that JSON writes with escapes, letters of which databases make other lower ones.
   { id: "odd-8", name: "\u00a0\u3000", headline: "\ufeff", company_name: "\u2003", city: "\u00a0x\u2003 y" },
   { id: "odd-9", name: 'Say "hi"\u0001', title: "\u212aelvin İSTANBUL Straße", headline: "ΑΣ ß ς \u0345", city: "a:" },
+  {
+    id: "odd-10",
+    name: "Blank",
+    country: "Nowhere",
+    state: "\u2003",
+    city: "\u3000\u00a0",
+    location: "\ufeff",
+    title: "\u00a0",
+  },
   { id: "odd-7", company_name: "Only Named Ltd", name: "Ｆｕｌｌ Ｎａｍｅ" },
 ];
 
