@@ -5,7 +5,7 @@ import { NUMBER_COLUMNS } from "../../../contract/conditions.ts";
 import { COMPANY_FIELDS } from "../../../contract/records.ts";
 import { type ImportKind, usableOf } from "../../build/import-map.ts";
 import { LINK_KEY } from "../../build/link-companies.ts";
-import { literal } from "../../duckdb.ts";
+import { literal, scalar, toNumber } from "../../duckdb.ts";
 import type { Dialect } from "../dialect.ts";
 import { LOW } from "../schema.ts";
 import { EMPLOYER, escapedOf, FORMED, formOf, givenOf, HEAD, NO_FORM, RECORD, STAGED, TAIL, VALUES } from "./stage.ts";
@@ -33,8 +33,12 @@ const unlessLower = (form: string, value: string): string =>
   `CASE WHEN ${form} IS NULL THEN CASE WHEN ${value} IS NOT NULL THEN '${NO_FORM}' END
     WHEN strlen(${value}) <> length(${value}) OR ${form} <> lower(${value}) THEN ${form} END`;
 
+/** A domain in form most often is its own form too, which is told sooner than made. */
+const domainSql = (domain: string): string =>
+  `CASE WHEN regexp_full_match(${domain}, '[a-z0-9_-]+([.][a-z0-9_-]+)+') AND NOT starts_with(${domain}, 'www.') AND NOT contains(${domain}, 'xn--')
+    THEN ${domain} ELSE domain_form(${domain}) END`;
 const madeForm = (column: string, field: string): string =>
-  column === "company_domain_key" ? `domain_form(${field})` : `normal_form(${field})`;
+  column === "company_domain_key" ? domainSql(field) : `normal_form(${field})`;
 
 const EMPLOYER_FIELDS = ["company_name", "company_domain", "company_network_url"];
 const escaped: readonly string[] = [
@@ -42,15 +46,19 @@ const escaped: readonly string[] = [
   ...EMPLOYER_FIELDS.map(jsonSql),
   `concat(',', ${jsonFields(TAIL)}, '}')`,
 ];
-/** Whether JSON writes one of the texts with an escape, which makes it longer, or an empty one would be taken for a missing one. */
-const IS_ESCAPED = `strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR least(${VALUES.join(", ")}) = ''`;
+/**
+ * Whether JSON writes one of the texts with an escape, which makes it longer, or an empty one would be taken for a missing one: only the first
+ * word of a name that has none is ever empty.
+ */
+const IS_ESCAPED = "strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR first_name = ''";
 const ALL_TEXTS = `concat(id, ${VALUES.join(", ")})`;
 
 const listed = (columns: Readonly<Record<string, string>>, names: readonly string[]): string =>
   names.map((name) => `${columns[name] ?? name} AS ${name}`).join(", ");
 
 const PEOPLE: Readonly<Record<string, string>> = {
-  hidden: "(line IN (SELECT line FROM hidden))::INTEGER",
+  // Where nobody is hidden: a look into the table that is empty would put every row together anew.
+  hidden: "0",
   // Lists of departments are as they are.
   ...Object.fromEntries(
     LOW.filter((column) => column !== "department").map((column) => [column, `normal_form(${column})`]),
@@ -77,12 +85,14 @@ const COMPANIES: Readonly<Record<string, string>> = {
 };
 
 const forms = Object.entries(FORMED).map(([column, field]) => `${madeForm(column, field)} AS f_${column}`);
-/** The rows of a part, as `STAGED` says. */
-const ROWS: Readonly<Record<ImportKind, string>> = {
-  people: `SELECT ${listed(PEOPLE, STAGED.people.slice(1))} 
-    FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${forms.join(", ")}, ${ALL_TEXTS} AS all_texts FROM typed))`,
-  companies: `SELECT ${listed(COMPANIES, STAGED.companies.slice(1))} FROM typed`,
-};
+const HIDDEN = { hidden: "(line IN (SELECT line FROM hidden))::INTEGER" };
+
+/** The rows of a part, as `STAGED` says. @param anyHidden else no row is asked for among those that are */
+function rowsSql(kind: ImportKind, anyHidden: boolean): string {
+  if (kind === "companies") return `SELECT ${listed(COMPANIES, STAGED.companies.slice(1))} FROM typed`;
+  return `SELECT ${listed({ ...PEOPLE, ...(anyHidden && HIDDEN) }, STAGED.people.slice(1))}
+    FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${forms.join(", ")}, ${ALL_TEXTS} AS all_texts FROM typed))`;
+}
 
 /** Writes what is taken of a part into files of a folder, each whole rows as the servers read them. */
 export async function writeRows(
@@ -92,10 +102,11 @@ export async function writeRows(
   folder: string,
 ): Promise<void> {
   await rm(folder, { recursive: true, force: true });
-  const rows = `SELECT ${number} AS part, * FROM (${ROWS[kind]})`;
+  const anyHidden = toNumber(await scalar(connection, "SELECT count(*) FROM hidden")) > 0;
+  const rows = `SELECT ${number} AS part, * FROM (${rowsSql(kind, anyHidden)})`;
   if (format === "Parquet") {
     await connection.run(`COPY (${rows}) TO ${literal(folder)}
-      (FORMAT parquet, COMPRESSION zstd, DICTIONARY_SIZE_LIMIT ${VALUES_OF_FEW}, ROW_GROUP_SIZE ${ROWS_A_PIECE / 2}, ROW_GROUPS_PER_FILE 2)`);
+      (FORMAT parquet, COMPRESSION zstd, COMPRESSION_LEVEL 1, DICTIONARY_SIZE_LIMIT ${VALUES_OF_FEW}, ROW_GROUP_SIZE ${ROWS_A_PIECE / 2}, ROW_GROUPS_PER_FILE 2)`);
     return;
   }
   await mkdir(folder, { mode: 0o700 });
