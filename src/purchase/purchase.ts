@@ -1,5 +1,3 @@
-import { createHash } from "node:crypto";
-import { join } from "node:path";
 import type { AccountView } from "../client/types.ts";
 import { type Credits, formatCreditsGrouped } from "../contract/money.ts";
 import { PER_PAGE_MAX } from "../contract/records.ts";
@@ -10,9 +8,8 @@ import { savedForm } from "../output/formats.ts";
 import { checkOutput, exists, type Output, sha256Of } from "../output/output.ts";
 import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
 import { checkRoom, checkSink, placeOf } from "../output/sinks/sink.ts";
-import { lockedPart } from "../output/tables/target.ts";
 import { creditsOf, creditText, emptyState, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
-import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
+import type { Lock } from "../runs/lock.ts";
 import type { Plan, RunCommand, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
@@ -20,6 +17,8 @@ import { Buyer } from "./buyer.ts";
 import { deliver, type Finished } from "./deliver.ts";
 import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, NEW_UNREACHED, staleRun } from "./failures.ts";
+import { missingFirstPage } from "./first-page.ts";
+import { lockOptions, lockOutput } from "./locks.ts";
 import { planOf } from "./new-plan.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import { openOutput } from "./open-output.ts";
@@ -347,6 +346,7 @@ async function buy(
   let within = new Distinct(kindOf(run), 1_000);
   let company = 0;
   let doubled = 0;
+  const addresses = new Map<number, string | undefined>();
   const buyer = new Buyer({
     ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
     client: seller.client,
@@ -367,6 +367,7 @@ async function buy(
       if (target.kind === "employees") {
         if (intent.target !== company) within = new Distinct(kindOf(run), 1_000);
         company = intent.target;
+        if (page.length > 0) addresses.set(company, page.identity(0, ["company_network_url"]));
         doubled += page.length - within.take(page).length;
       }
       return sink.write(distinct.take(page));
@@ -374,26 +375,17 @@ async function buy(
     // Parts that nothing takes apart have pages in common, which is no failure of the service.
     enough: () => target.kind === "search" && run.plan.overlap === undefined && distinct.repeatedPages > 0,
   });
-  return { ...(await buyer.buy()), doubled: target.kind === "search" ? distinct.duplicates : doubled };
+  const bought = await buyer.buy();
+  const { untold, rows } = bought.missing;
+  const of = { plan: run.plan, units: run.state.units.values(), untold, addressOf: (at: number) => addresses.get(at) };
+  const first =
+    bought.ended === "all"
+      ? await missingFirstPage({ ...of, client: seller.client, signal: interrupted, onWarning: deps.onWarning })
+      : 0;
+  const missing = { ...bought.missing, rows: rows + first };
+  return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
-
-export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
-  what,
-  wait,
-  now: deps.now,
-  sleep: deps.sleep,
-  signal: deps.interrupted,
-  onWait: (holder) => deps.onNotice(`waiting for process ${holder?.pid ?? "?"}, which is at work on ${what}`),
-});
 
 /** Only one looks for new people of a service at a time: two would find the same ones, and both would buy them. */
 const lockOwned = async (target: Target, wait: boolean, deps: ExportDeps): Promise<Lock | undefined> =>
   isNarrowed(target) ? lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps) : undefined;
-
-/** One run for one output at a time, wherever its state folder keeps the runs. */
-export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
-  const folder = join(deps.stateDir, "locks");
-  await deps.disk.makeFolder(folder);
-  const name = createHash("sha256").update(lockedPart(output)).digest("hex").slice(0, 32);
-  return acquireLock(join(folder, `${name}.lock`), lockOptions(output, wait, deps));
-}

@@ -11,6 +11,7 @@ import {
 import { counted, grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Written } from "../output/sinks/sink.ts";
+import type { Unit } from "../runs/journal.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import type { Doubled } from "./order.ts";
@@ -170,11 +171,16 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     const others = unreached.length > who.length ? `, and ${unreached.length - who.length} other groups` : "";
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
   }
-  const [first] = run.state.units.values();
+  const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
   const page0 =
-    quote.sample === undefined && run.plan.paging === "page" && first?.settled?.rows === fewer ? FIRST_PAGE : "";
+    quote.sample === undefined && run.plan.paging === "page" && sizesOfPage(first).includes(fewer) ? FIRST_PAGE : "";
   return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${page0}`;
 }
+
+const sizesOfPage = (unit: Unit | undefined): readonly (number | undefined)[] => [
+  unit?.intent.perPage,
+  unit?.settled?.rows,
+];
 
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
   const { overlap = 0 } = plan;

@@ -54,6 +54,8 @@ export interface Missing {
   readonly rows: number;
   /** Targets of which nobody said whether they have more. */
   readonly unsure: number;
+  /** Targets that ended with an empty or a short page, and of which nobody said how many rows they have. */
+  readonly untold: readonly number[];
 }
 
 /** What of a run's targets is still to be asked for, as far as settled pages taught. {@link nextPage} reads it. */
@@ -176,13 +178,17 @@ export class Remaining {
   get missing(): Missing {
     let rows = 0;
     let unsure = 0;
+    const untold: number[] = [];
     for (const [target, state] of this.#states) {
       const expected = Math.min(this.#expected(target) ?? 0, this.#source.size(target) ?? Number.MAX_SAFE_INTEGER);
       const open = below(state.left, expected).reduce((sum, { from, to }) => sum + to - from, 0);
       rows += Math.max(0, expected - state.rows - open);
       if (state.unsure === true) unsure++;
+      if (this.#expected(target) === undefined && state.end < (this.#source.size(target) ?? Number.MAX_SAFE_INTEGER)) {
+        untold.push(target);
+      }
     }
-    return { rows, unsure };
+    return { rows, unsure, untold };
   }
 
   hasBefore({ target, offset }: Pick<Position, "target" | "offset">): boolean {

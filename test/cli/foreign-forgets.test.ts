@@ -1,3 +1,4 @@
+import { existsSync } from "node:fs";
 import { afterEach, expect, test } from "vitest";
 import { type User, user } from "../support/export.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
@@ -74,6 +75,53 @@ test("cursor and total are found beside the rows and in the part of the result t
     const other = await scene({ people: 60, firstPage: 0, total: "result", pagingUnder });
     expect((await other.u.run(employees)).code).toBe(5);
   }
+});
+
+test("a company of which nobody says how many people it has: one free count tells whether page 1 was the first", async () => {
+  const argv = ["employees", "globex.example", "--max-credits", "300", "-o", "o.csv"];
+  // Two pages, of which the second is taken for the first; three; smaller ones than were asked for.
+  for (const [people, maxPerPage, perPage, paid] of [
+    [200, 1_000, 100, 100],
+    [260, 1_000, 100, 160],
+    [260, 50, 100, 210],
+  ] as const) {
+    const service = { people, maxPerPage, clamp: true, rowsNameCompany: true };
+    const wrong = await scene({ ...service, firstPage: 0 });
+    const ran = await wrong.u.run([...argv, "--per-page", String(perPage)]);
+    expect({ people, code: ran.code, charged: wrong.service.charged() }).toEqual({ people, code: 5, charged: paid });
+    expect(ran.stderr).toContain(`gave ${paid} of the ${people} profiles that it counted`);
+    expect(ran.stderr).toContain("--fresh --paging page0 gets the first page too");
+    expect(existsSync(wrong.u.file("o.csv"))).toBe(false);
+
+    const fresh = await wrong.u.run([...argv, "--per-page", String(perPage), "--fresh", "--paging", "page0"]);
+    expect({ code: fresh.code, charged: wrong.service.charged() }).toEqual({ code: 0, charged: paid + people });
+
+    const right = await scene(service);
+    expect((await right.u.run([...argv, "--per-page", String(perPage)])).code).toBe(0);
+    expect(right.service.charged()).toBe(people);
+    // A count that is another for another reason says nothing of paging; nor does a limit that was reached.
+    const other = await scene({ ...service, countedTooMany: 7 });
+    expect((await other.u.run([...argv, "--per-page", String(perPage)])).code).toBe(0);
+    const few = await scene({ ...service, firstPage: 0 });
+    expect((await few.u.run([...argv, "--limit", "20"])).code).toBe(0);
+  }
+});
+
+test("a company without anybody, of which nobody says that it has nobody, is warned of", async () => {
+  const { service, u } = await scene({ people: 60, firstPage: 0 });
+  const ran = await u.run([
+    "employees",
+    "globex.example",
+    "--max-credits",
+    "300",
+    "--per-page",
+    "100",
+    "-o",
+    "o.csv",
+    "-q",
+  ]);
+  expect({ code: ran.code, charged: service.charged() }).toEqual({ code: 0, charged: 0 });
+  expect(ran.stderr).toContain("--paging page0");
 });
 
 test("companies are whole where the connection pages by cursor: a look-up has no next page", async () => {

@@ -55,6 +55,8 @@ export interface ForeignOptions {
   tellsMaxPerPage: boolean;
   /** Every n-th row is the row before it once more; 0: none. */
   duplicateEvery: number;
+  /** Whether a person's row names the address of the company. */
+  rowsNameCompany: boolean;
   /** What the count says beyond what there is. */
   countedTooMany: number;
   /** What befalls the n-th paid call, from 1. */
@@ -91,6 +93,9 @@ export interface ForeignService {
   close(): Promise<void>;
 }
 
+/** Where the one company of all its people is found. */
+const COMPANY = "https://network.example/company/acme";
+
 const FILTERS = new Set(
   "country state city location title seniority seniority_level functional_area industry first_name last_name name network_url title_prefix headline_prefix location_prefix name_prefix industry_prefix connections_min connections_max followers_min followers_max company_network_url department".split(
     " ",
@@ -126,6 +131,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     tellsCosts: true,
     tellsMaxPerPage: false,
     duplicateEvery: 0,
+    rowsNameCompany: false,
     countedTooMany: 0,
     mishap: () => undefined,
     idempotent: false,
@@ -146,6 +152,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     name: `Person ${at}`,
     title: at % 7 === 0 ? '=HYPERLINK("http://x.example")' : 'Sales, "Lead"',
     followers: at * 3,
+    ...(options.rowsNameCompany ? { company_network_url: COMPANY } : {}),
     connections: at % 5 === 0 ? null : at,
     current: { company: "Globex", since: { year: 2000 + (at % 20) } },
     skills: ["a", `b;${at}`],

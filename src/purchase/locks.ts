@@ -1,0 +1,22 @@
+import { createHash } from "node:crypto";
+import { join } from "node:path";
+import { lockedPart } from "../output/tables/target.ts";
+import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
+import type { ExportDeps } from "./order.ts";
+
+export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
+  what,
+  wait,
+  now: deps.now,
+  sleep: deps.sleep,
+  signal: deps.interrupted,
+  onWait: (holder) => deps.onNotice(`waiting for process ${holder?.pid ?? "?"}, which is at work on ${what}`),
+});
+
+/** One run for one output at a time, wherever its state folder keeps the runs. */
+export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
+  const folder = join(deps.stateDir, "locks");
+  await deps.disk.makeFolder(folder);
+  const name = createHash("sha256").update(lockedPart(output)).digest("hex").slice(0, 32);
+  return acquireLock(join(folder, `${name}.lock`), lockOptions(output, wait, deps));
+}
