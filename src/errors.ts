@@ -108,6 +108,9 @@ export function systemFailure(error: unknown): CliError | undefined {
   if (!(error instanceof Error) || !("syscall" in error)) return undefined;
   const { code, errno, syscall, message } = error as NodeJS.ErrnoException;
   const full = NO_ROOM[errno === EDQUOT ? "EDQUOT" : (code ?? "")];
+  if (syscall === "uv_cwd") {
+    return usageError("the folder that this was started in is gone", "change to one that is there", "filesystem");
+  }
   return new CliError({
     code: full === undefined ? "filesystem" : "disk_full",
     category: "filesystem",

@@ -94,7 +94,10 @@ function processContext(argv: readonly string[], interrupted: AbortSignal, onStd
     },
     stdout: process.stdout as OutputStream,
     env: process.env,
-    cwd: process.cwd(),
+    // Asked for where a path is: the folder may be gone, and most commands need none.
+    get cwd() {
+      return process.cwd();
+    },
     platform: process.platform,
     pid: process.pid,
     now: () => Date.now(),

@@ -146,14 +146,12 @@ class HttpClient implements ServiceClient {
   async #page(call: Call): Promise<PageReply> {
     const { reply, meta, result } = await this.#call(call, unwrapPage);
     const { headers, body } = reply;
-    const next = toldOf(result, ["next_cursor", "nextCursor", "cursor"]);
+    const next = cursorOf(toldOf(result, ["next_cursor", "nextCursor", "cursor"]));
     const total = toldOf(result, ["total", "total_count", "total_results"]);
     return {
       body,
       meta,
-      nextCursor:
-        header(headers, "x-next-cursor") ??
-        (next === null || (typeof next === "string" && next !== "") ? next : undefined),
+      nextCursor: header(headers, "x-next-cursor") ?? next,
       total: whole(header(headers, "x-total-count") ?? total),
       replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
       withheld: whole(header(headers, "x-suppressed-count")) ?? 0,
@@ -223,6 +221,13 @@ function toldOf(result: unknown, names: readonly string[]): unknown {
     if (isObject(place) && name !== undefined) return place[name];
   }
   return undefined;
+}
+
+/** A cursor is sent back as it came: a number, where it is exact, by its digits. 0 leads back to the first page, so it is how some say that there is none. */
+function cursorOf(told: unknown): string | null | undefined {
+  if (told === 0) return null;
+  if (Number.isSafeInteger(told)) return String(told);
+  return told === null || (typeof told === "string" && told !== "") ? told : undefined;
 }
 
 /** Whether that is how a service without the route speaks: a 404, or a gateway's or website's answer to a path that it does not know. */

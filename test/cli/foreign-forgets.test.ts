@@ -71,6 +71,9 @@ test("cursor and total are found beside the rows and in the part of the result t
     const { service, u } = await scene({ people: 60, paging: "cursor", nextUnder: "nextCursor", pagingUnder });
     const ran = await u.run([...employees, "--paging", "cursor"]);
     expect({ pagingUnder, code: ran.code, charged: service.charged() }).toEqual({ pagingUnder, code: 0, charged: 60 });
+    const numbered = await scene({ people: 60, paging: "cursor", numbers: true, pagingUnder });
+    expect((await numbered.u.run([...employees, "--paging", "cursor"])).code).toBe(0);
+    expect(numbered.service.charged()).toBe(60);
     // Counted from 0, and nobody said so: its second page is taken for the first.
     const other = await scene({ people: 60, firstPage: 0, total: "result", pagingUnder });
     expect((await other.u.run(employees)).code).toBe(5);

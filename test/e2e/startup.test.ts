@@ -153,3 +153,25 @@ describe("what is loaded", () => {
     }
   });
 });
+
+describe("started in a folder that is gone", () => {
+  /** Exit code, stdout and stderr of a command line there. */
+  async function there(...argv: string[]): Promise<readonly unknown[]> {
+    const gone = mkdtempSync(join(tmpdir(), "headcount-gone-"));
+    const script = 'rmdir "$0" && exec "$@"';
+    const options = { cwd: gone, env: environment() };
+    const ran = promisify(execFile)("/bin/sh", ["-c", script, gone, process.execPath, BIN, ...argv], options);
+    return ran.then(
+      ({ stdout, stderr }) => [0, stdout, stderr],
+      ({ code, stdout, stderr }) => [code, stdout, stderr],
+    );
+  }
+
+  test("what needs no folder runs, and a path in it is refused before anything is bought", async () => {
+    expect(await there("count", "--department", "Sales")).toEqual([0, expect.stringMatching(/^\d+\n$/), ""]);
+    const [code, stdout, stderr] = await there("search", "--department", "Sales", "--max-credits", "1", "-o", "p.csv");
+    expect([code, stdout]).toEqual([2, ""]);
+    expect(stderr).toContain("the folder that this was started in is gone");
+    expect(stderr).not.toContain("bug");
+  });
+});

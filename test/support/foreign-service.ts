@@ -40,6 +40,8 @@ export interface ForeignOptions {
   total: "header" | "result" | "own-length" | undefined;
   /** The name of the next page's cursor. */
   nextUnder: string;
+  /** Whether cursors are numbers, and 0 says that there is no next page. */
+  numbers: boolean;
   /** The part of `result` that holds cursor and total; undefined: `result` itself. */
   pagingUnder: string | undefined;
   /** How the account spells its prices. */
@@ -123,6 +125,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
     strict: false,
     total: undefined,
     nextUnder: "next_cursor",
+    numbers: false,
     pagingUnder: undefined,
     costNames: "path",
     version: undefined,
@@ -307,7 +310,7 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
           : options.paging === "offset"
             ? Number(wanted("offset") ?? 0)
             : options.paging === "cursor"
-              ? Number(String(wanted("cursor") ?? "c0").slice(1))
+              ? Number(String(wanted("cursor") ?? "c0").replace("c", ""))
               : (Number(wanted("page") ?? options.firstPage) - options.firstPage) * perPage;
       const people = peopleOf(query.get("domain"));
       const size = isEnrich ? 1 : Math.max(0, Math.min(perPage, people - offset));
@@ -317,7 +320,9 @@ export async function startForeignService(change: Partial<ForeignOptions> = {}):
       sold += rows.length;
       const more = offset + size < people;
       const told = {
-        ...(options.paging === "cursor" ? { [options.nextUnder]: more ? `c${offset + size}` : null } : {}),
+        ...(options.paging === "cursor"
+          ? { [options.nextUnder]: options.numbers ? (more ? offset + size : 0) : more ? `c${offset + size}` : null }
+          : {}),
         ...(options.total === "result" ? { total: people } : {}),
         ...(options.total === "own-length" ? { total: rows.length } : {}),
       };
