@@ -108,7 +108,9 @@ test("a question that is forged, of another quote, or answered before buys nothi
   const inputResponses = { spend: { action: "accept", content: { spend: true } } };
   const [asked, other] = [await ask(a), await ask(b)];
   expect(asked).toMatchObject({ resultType: "input_required" });
-  const forged = asked.requestState.replace(/.$/, (last) => (last === "A" ? "B" : "A"));
+  // Not the last character: two of its bits are no part of the signature.
+  const forged = asked.requestState.replace(/.(?=[^.]{42}$)/, (first) => (first === "A" ? "B" : "A"));
+  expect(forged).not.toBe(asked.requestState);
   for (const requestState of [forged, "v1.e30.AAAA", ""]) {
     const reply = await agent.call("buy", { quote_id: a }, { inputResponses, requestState });
     expect(reply.error ?? reply.result?.isError, requestState).toBeTruthy();
