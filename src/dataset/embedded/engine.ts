@@ -19,7 +19,7 @@ import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, type ReadMark,
 import { type Segment, type SegmentCache, segmentCache, WholeDataset } from "../segment.ts";
 import { type Columns, readColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
-import { endIdleThreads } from "./scan-threads.ts";
+import { endIdleThreads, startThreads } from "./scan-threads.ts";
 import { Selection } from "./selection.ts";
 
 export interface EmbeddedEngineOptions {
@@ -85,7 +85,9 @@ export class EmbeddedEngine implements Engine {
       const meta = await readMeta(folder);
       const columns = await readColumns(join(folder, FILES.columns), meta.people);
       const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
-      return new EmbeddedEngine(meta, store, mark, columns, options);
+      const resources = options.resources ?? machineResources();
+      await startThreads(meta.people, resources.threads);
+      return new EmbeddedEngine(meta, store, mark, columns, { ...options, resources });
     } catch (error) {
       mark.release();
       if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;

@@ -29,6 +29,13 @@ export async function endIdleThreads(): Promise<void> {
   await Promise.all(threads.filter(({ isIdle }) => isIdle).map((thread) => thread.end()));
 }
 
+/** Has the threads there before the first question needs them, where there are enough people for that: starting two takes 30 ms. @param most how many */
+export async function startThreads(people: number, most: number): Promise<void> {
+  if (people <= LOOKED_AT_HERE) return;
+  const work: Scan = { tests: [], people: 0, stop: new Int32Array(1) };
+  await Promise.all(threads.slice(0, most).map((thread) => thread.ask({ work, from: 0, to: 0 })));
+}
+
 /** Whether there is no more to look at than that, of blocks of which the least and the greatest code say too little. */
 function isLittle({ people, spans, tests }: Scan, here: number): boolean {
   let left = here;
