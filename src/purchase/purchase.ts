@@ -377,11 +377,8 @@ async function buy(
   });
   const bought = await buyer.buy();
   const { untold, rows } = bought.missing;
-  const of = { plan: run.plan, units: run.state.units.values(), untold, addressOf: (at: number) => addresses.get(at) };
-  const first =
-    bought.ended === "all"
-      ? await missingFirstPage({ ...of, client: seller.client, signal: interrupted, onWarning: deps.onWarning })
-      : 0;
+  const looking = { run, untold, addresses, client: seller.client, signal: interrupted, onWarning: deps.onWarning };
+  const first = bought.ended === "all" ? await missingFirstPage(looking) : 0;
   const missing = { ...bought.missing, rows: rows + first };
   return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }

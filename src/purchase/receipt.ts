@@ -11,9 +11,9 @@ import {
 import { counted, grouped } from "../contract/text.ts";
 import type { Distinct } from "../output/distinct.ts";
 import type { Written } from "../output/sinks/sink.ts";
-import type { Unit } from "../runs/journal.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
+import { isFirstPage } from "./first-page.ts";
 import type { Doubled } from "./order.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Bound, Quote, SampleQuote } from "./quote.ts";
@@ -172,15 +172,9 @@ function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): s
     return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
   }
   const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
-  const page0 =
-    quote.sample === undefined && run.plan.paging === "page" && sizesOfPage(first).includes(fewer) ? FIRST_PAGE : "";
+  const page0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer) ? FIRST_PAGE : "";
   return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${page0}`;
 }
-
-const sizesOfPage = (unit: Unit | undefined): readonly (number | undefined)[] => [
-  unit?.intent.perPage,
-  unit?.settled?.rows,
-];
 
 function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
   const { overlap = 0 } = plan;
