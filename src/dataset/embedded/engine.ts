@@ -58,6 +58,7 @@ export class EmbeddedEngine implements Engine {
     store: RecordStore,
     mark: ReadMark,
     columns: Columns,
+    threads: number,
     options: EmbeddedEngineOptions,
   ) {
     this.#meta = meta;
@@ -71,7 +72,7 @@ export class EmbeddedEngine implements Engine {
       { people: meta.people, columns, store, sortedBy: SORT_KEYS },
       {
         limitMs: options.limitMs ?? LIMIT_MS,
-        threads: (options.resources ?? machineResources()).threads,
+        threads,
         scanHere: options.scanHere,
         monotonic: options.monotonic ?? (() => performance.now()),
       },
@@ -84,10 +85,10 @@ export class EmbeddedEngine implements Engine {
     try {
       const meta = await readMeta(folder);
       const columns = await readColumns(join(folder, FILES.columns), meta.people);
+      const { threads } = options.resources ?? machineResources();
+      await startThreads(meta.people, threads);
       const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
-      const resources = options.resources ?? machineResources();
-      await startThreads(meta.people, resources.threads);
-      return new EmbeddedEngine(meta, store, mark, columns, { ...options, resources });
+      return new EmbeddedEngine(meta, store, mark, columns, threads, options);
     } catch (error) {
       mark.release();
       if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;
