@@ -41,10 +41,6 @@ export class Thread<Message, Answer> {
     return this.#worker !== undefined;
   }
 
-  get isIdle(): boolean {
-    return this.#waiting.size === 0;
-  }
-
   /** @param moved what is handed over with the message. @throws Error what the thread throws; or that it has ended, and the next message starts another */
   ask(message: Message, moved: readonly Transferable[] = []): Promise<Answer> {
     this.#worker ??= this.#start();

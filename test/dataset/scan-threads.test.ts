@@ -1,9 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { resolve } from "node:path";
-import { expect, test } from "vitest";
+import { once } from "node:events";
+import { availableParallelism } from "node:os";
+import { join, resolve } from "node:path";
+import type { Worker } from "node:worker_threads";
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { generateDataset } from "../../src/dataset/build/sample.ts";
+import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import type { Scan } from "../../src/dataset/embedded/scan.ts";
-import { endIdleThreads, scanAll } from "../../src/dataset/embedded/scan-threads.ts";
+import { HeldThreads, scanAll } from "../../src/dataset/embedded/scan-threads.ts";
 import { OutOfTimeError } from "../../src/dataset/engine.ts";
+import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 
 /** Would take days. */
 const ENDLESS: Omit<Scan, "stop"> = { people: 2 ** 52, tests: [] };
@@ -34,13 +40,91 @@ test("what fails in a thread is told, and the next search finds it at work", asy
   expect(await scan(SHORT, 60_000)).toMatchObject({ count: 3_001 });
 });
 
-test("threads that are idle end, and those at work do not", async () => {
+test("the threads of a dataset that is closed end, and what they are at work on for another is answered", async () => {
   const first = await scan(SHORT, 60_000);
+  const small = await HeldThreads.hold(10, 2);
   const busy = scan({ people: 3_000_000, tests: [] }, 60_000);
-  await endIdleThreads();
+  await small.release();
   expect(await busy).toMatchObject({ count: 3_000_000 });
-  await endIdleThreads();
   expect(await scan(SHORT, 60_000)).toEqual(first);
+});
+
+describe("threads there are, one for each that was started in this process", () => {
+  const started: Worker[] = [];
+  const running = new Set<Worker>();
+  const onWorker = (worker: Worker): void => {
+    started.push(worker);
+    running.add(worker);
+    worker.once("exit", () => running.delete(worker));
+  };
+  const most = Math.min(2, availableParallelism());
+  beforeAll(async () => {
+    // What the tests above have left.
+    await (await HeldThreads.hold(0, most)).release();
+    process.on("worker", onWorker);
+  });
+  afterAll(() => {
+    process.off("worker", onWorker);
+  });
+  beforeEach(() => {
+    started.length = 0;
+  });
+
+  test("they are there before the first question, and none after the last dataset", async () => {
+    const held = await HeldThreads.hold(2 ** 20, most);
+    expect(running.size).toBe(most);
+    await scan(SHORT, 60_000);
+    expect(started).toHaveLength(most);
+    await held.release();
+    expect(running.size).toBe(0);
+    const small = await HeldThreads.hold(1_000, most);
+    expect(running.size).toBe(0);
+    await small.release();
+  });
+
+  test("two datasets that are closed at once leave one set of threads to the third", async () => {
+    const [first, second, third] = await Promise.all(Array.from({ length: 3 }, () => HeldThreads.hold(2 ** 20, most)));
+    expect(started).toHaveLength(most);
+    const old = new Set(running);
+    await Promise.all([first?.release(), second?.release()]);
+    expect(running.size).toBe(most);
+    expect([...running].some((worker) => old.has(worker))).toBe(false);
+    await third?.release();
+    expect(running.size).toBe(0);
+  });
+
+  test("after a reload the new dataset's threads are there, the old one's gone, and no question starts any", async () => {
+    const folder = join(await tempFolder(), "dataset");
+    const build = (people: number) =>
+      generateDataset({ people, seed: 1 }, { datasetDir: folder, now: Date.now, sleep, resources: SMALL });
+    await build(300);
+    // Those of the build are others.
+    started.length = 0;
+    let now = 0;
+    const engine = await ReloadingEngine.open(folder, {
+      resources: { ...SMALL, threads: most },
+      scanHere: 0,
+      now: () => now,
+      onError: (error) => {
+        throw error;
+      },
+    });
+    const old = [...started];
+    expect(old).toHaveLength(most);
+    const ended = Promise.all(old.map((worker) => once(worker, "exit")));
+    await build(400);
+    started.length = 0;
+    now = 1_000;
+    await engine.current();
+    await ended;
+    expect(started).toHaveLength(most);
+    expect(started.every((worker) => running.has(worker))).toBe(true);
+    const filters = { exact: {}, prefix: { title_prefix: "s" }, range: {} };
+    expect(await engine.count(filters)).toBeGreaterThan(0);
+    expect(started).toHaveLength(most);
+    await engine.close();
+    expect(running.size).toBe(0);
+  });
 });
 
 test("threads are the same whatever flags the process has", () => {

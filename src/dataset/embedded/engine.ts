@@ -19,7 +19,7 @@ import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, type ReadMark,
 import { type Segment, type SegmentCache, segmentCache, WholeDataset } from "../segment.ts";
 import { type Columns, readColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
-import { endIdleThreads, startThreads } from "./scan-threads.ts";
+import { HeldThreads } from "./scan-threads.ts";
 import { Selection } from "./selection.ts";
 
 export interface EmbeddedEngineOptions {
@@ -46,6 +46,7 @@ export class EmbeddedEngine implements Engine {
   readonly #store: RecordStore;
   readonly #mark: ReadMark;
   readonly #columns: Columns;
+  readonly #threads: HeldThreads;
   readonly #segments: SegmentCache;
   readonly #selection: Selection;
   readonly #running = new Map<string, Promise<Segment | number>>();
@@ -58,7 +59,7 @@ export class EmbeddedEngine implements Engine {
     store: RecordStore,
     mark: ReadMark,
     columns: Columns,
-    threads: number,
+    threads: HeldThreads,
     options: EmbeddedEngineOptions,
   ) {
     this.#meta = meta;
@@ -67,12 +68,13 @@ export class EmbeddedEngine implements Engine {
     this.#store = store;
     this.#mark = mark;
     this.#columns = columns;
+    this.#threads = threads;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
     this.#selection = new Selection(
       { people: meta.people, columns, store, sortedBy: SORT_KEYS },
       {
         limitMs: options.limitMs ?? LIMIT_MS,
-        threads,
+        threads: threads.most,
         scanHere: options.scanHere,
         monotonic: options.monotonic ?? (() => performance.now()),
       },
@@ -82,15 +84,17 @@ export class EmbeddedEngine implements Engine {
   /** Opens one version folder, read-only. Several processes may read the same folder. */
   static async open(folder: string, options: EmbeddedEngineOptions = {}): Promise<EmbeddedEngine> {
     const mark = markInUse(folder);
+    let threads: HeldThreads | undefined;
     try {
       const meta = await readMeta(folder);
       const columns = await readColumns(join(folder, FILES.columns), meta.people);
-      const { threads } = options.resources ?? machineResources();
-      await startThreads(meta.people, threads);
+      const resources = options.resources ?? machineResources();
+      threads = await HeldThreads.hold(meta.people, resources.threads, options.scanHere);
       const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
       return new EmbeddedEngine(meta, store, mark, columns, threads, options);
     } catch (error) {
       mark.release();
+      await threads?.release();
       if (!(error instanceof Error) || error instanceof DatasetDamagedError || "code" in error) throw error;
       throw new DatasetDamagedError(`the dataset in ${folder} cannot be opened: ${error.message}`, { cause: error });
     }
@@ -168,7 +172,7 @@ export class EmbeddedEngine implements Engine {
       });
     }
     await this.#store.close();
-    await endIdleThreads();
+    await this.#threads.release();
     this.#mark.release();
   }
 

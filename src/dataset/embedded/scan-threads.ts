@@ -18,22 +18,65 @@ return ({ work, from, to }) => {
   return [found, found.sums && [found.sums.buffer]];
 };`;
 
-/** Shared by all datasets of the process, one for each core: nothing of a dataset stays in them. */
-const threads = Array.from(
-  { length: availableParallelism() },
-  () => new Thread<Piece, Found>({ what: "a thread that looks through the people", text: TEXT }),
-);
+const newThread = (): Thread<Piece, Found> =>
+  new Thread({ what: "a thread that looks through the people", text: TEXT });
 
-/** What a thread looked at last stays in its memory for as long as it has nothing else to do: of a dataset that is closed, nothing may. */
-export async function endIdleThreads(): Promise<void> {
-  await Promise.all(threads.filter(({ isIdle }) => isIdle).map((thread) => thread.end()));
+/** Shared by all datasets of the process, one for each core: nothing of a dataset stays in them. */
+const threads = Array.from({ length: availableParallelism() }, newThread);
+
+/** Nobody: a thread that has answered this has started, and one asked this last has nothing else to do. */
+const NOBODY: Piece = { work: { tests: [], people: 0, stop: new Int32Array(1) }, from: 0, to: 0 };
+
+/** The threads of an open dataset: how many look through its people at once, and whether they are worth starting before a question comes. */
+export class HeldThreads {
+  static readonly #held = new Set<HeldThreads>();
+  readonly most: number;
+  readonly #started: number;
+
+  private constructor(most: number, started: number) {
+    this.most = most;
+    this.#started = started;
+  }
+
+  /**
+   * Starts them where there are more people than the calling thread looks at itself: starting two takes 30 ms, which the first question would wait.
+   * @param most how many. @param here as in {@link scanAll}
+   */
+  static async hold(people: number, most: number, here = LOOKED_AT_HERE): Promise<HeldThreads> {
+    const held = new HeldThreads(most, people > here ? most : 0);
+    HeldThreads.#held.add(held);
+    try {
+      await Promise.all(threads.slice(0, held.#started).map((thread) => thread.ask(NOBODY)));
+    } catch (error) {
+      HeldThreads.#held.delete(held);
+      throw error;
+    }
+    return held;
+  }
+
+  /**
+   * For a dataset that is closed: what a thread looked at last stays in its memory for as long as it has nothing else to do, and of a closed
+   * dataset nothing may. Those that another dataset wants started are there anew before the old ones end.
+   */
+  async release(): Promise<void> {
+    HeldThreads.#held.delete(this);
+    const wanted = Math.max(0, ...Array.from(HeldThreads.#held, (held) => held.#started));
+    await Promise.all(threads.map((thread, index) => renew(thread, index, index < wanted)));
+  }
 }
 
-/** Has the threads there before the first question needs them, where there are enough people for that: starting two takes 30 ms. @param most how many */
-export async function startThreads(people: number, most: number): Promise<void> {
-  if (people <= LOOKED_AT_HERE) return;
-  const work: Scan = { tests: [], people: 0, stop: new Int32Array(1) };
-  await Promise.all(threads.slice(0, most).map((thread) => thread.ask({ work, from: 0, to: 0 })));
+/** @param isWanted whether the new one is started now, and not by the first question to it */
+async function renew(old: Thread<Piece, Found>, index: number, isWanted: boolean): Promise<void> {
+  const fresh = newThread();
+  // One that cannot start is told to the question that starts it next.
+  if (isWanted) await fresh.ask(NOBODY).catch(() => undefined);
+  // The close of another dataset has renewed it, after the last question of this one.
+  if (threads[index] !== old) return fresh.end();
+  threads[index] = fresh;
+  if (!old.isRunning) return;
+  // It may be at work for a dataset that stays.
+  await old.ask(NOBODY).catch(() => undefined);
+  await old.end();
 }
 
 /** Whether there is no more to look at than that, of blocks of which the least and the greatest code say too little. */
