@@ -3,6 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { McpServerFactory } from "@modelcontextprotocol/server";
 import { usageError } from "../../errors.ts";
+import { httpRefusalOf } from "./batches.ts";
 
 type Sdk = typeof import("@modelcontextprotocol/server");
 
@@ -36,13 +37,14 @@ export async function openHttp(
   const [hosts, origins] = [sdk.localhostAllowedHostnames(), sdk.localhostAllowedOrigins()];
   const secret = digest(`Bearer ${token}`);
   const answer = async (incoming: IncomingMessage, gone: AbortSignal): Promise<Response> => {
-    const request = await requestOf(incoming, gone);
+    const { request, body } = await requestOf(incoming, gone);
     const refused = sdk.hostHeaderValidationResponse(request, hosts) ?? sdk.originValidationResponse(request, origins);
     if (refused !== undefined) return refused;
     if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
     if (!timingSafeEqual(digest(request.headers.get("authorization") ?? ""), secret))
       return new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
-    return await handler.fetch(request);
+    const unread = httpRefusalOf(body, request.headers.get("mcp-protocol-version"));
+    return unread ? Response.json(unread, { status: 400 }) : await handler.fetch(request);
   };
   const server = createServer((incoming, outgoing) => {
     const gone = new AbortController();
@@ -70,7 +72,10 @@ function listening(server: Server, port: number): Promise<number> {
   });
 }
 
-async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promise<Request> {
+async function requestOf(
+  incoming: IncomingMessage,
+  signal: AbortSignal,
+): Promise<{ readonly request: Request; readonly body: Buffer }> {
   const { method = "GET", url = "/", headers: given } = incoming;
   const headers = new Headers();
   for (const [name, value] of Object.entries(given))
@@ -82,8 +87,9 @@ async function requestOf(incoming: IncomingMessage, signal: AbortSignal): Promis
     if (size > MOST_BYTES) throw new RangeError("too large");
     chunks.push(chunk);
   }
-  const body = size === 0 ? {} : { body: Buffer.concat(chunks) };
-  return new Request(`http://127.0.0.1${url}`, { method, headers, signal, ...body });
+  const body = Buffer.concat(chunks);
+  const request = new Request(`http://127.0.0.1${url}`, { method, headers, signal, ...(size === 0 ? {} : { body }) });
+  return { request, body };
 }
 
 async function send(response: Response, outgoing: ServerResponse): Promise<void> {

@@ -121,6 +121,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   const without = "use headcount's other commands";
   const [sdk, stdio, validators] = await optional("@modelcontextprotocol/server", "headcount mcp", loading, without);
   const { AtWork, serverFactory } = await import("./server.ts");
+  const { UnpackedBatches } = await import("./batches.ts");
   const closing = new AbortController();
   const stop = (): void => closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
   context.interrupted.addEventListener("abort", stop, { once: true });
@@ -136,8 +137,9 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   };
   const work = new AtWork();
   const factory = serverFactory(sdk, validators, world, work);
+  const lines = new UnpackedBatches((refusal) => context.stdout.write(`${JSON.stringify(refusal)}\n`));
   const ended = new Promise<void>((done) => {
-    if (options.http === undefined) context.stdin.once("end", done).once("close", done);
+    lines.once("end", done);
     closing.signal.addEventListener("abort", () => done(), { once: true });
     if (closing.signal.aborted) done();
   });
@@ -149,7 +151,8 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
     await work.ended();
     return await door.close();
   }
-  const transport = new stdio.StdioServerTransport(context.stdin, context.stdout);
+  context.stdin.once("close", () => lines.end()).pipe(lines);
+  const transport = new stdio.StdioServerTransport(lines, context.stdout);
   const handle = stdio.serveStdio(factory, {
     transport,
     onerror: (error) => {
@@ -160,6 +163,7 @@ async function serve(options: McpOptions, context: Context): Promise<void> {
   stop();
   await work.ended();
   await handle.close();
+  context.stdin.unpipe(lines).pause();
 }
 
 const globalsOf = ({ connection, baseUrl, paging, verbose, maxWait }: GlobalOptions): GlobalOptions => ({
