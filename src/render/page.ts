@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../contract/records.ts";
 import {
   type Cells,
   CLOSE_LIST,
@@ -176,6 +177,15 @@ function plainText({ bytes, keys, marks }: Cells, at: number, wanted: readonly s
 }
 
 const LIST_NAMES = ["profiles", "people", "persons", "results", "items", "data", "employees"];
+/** Those that say nothing of what is in them. */
+const BARE_NAMES = ["results", "items", "data"];
+/** However a service spells it: `firstName` is `first_name`. */
+const spelt = (key: string): string => key.replaceAll(/[_-]/g, "").toLowerCase();
+/** What only a person has, and of that what one person has and no group, opening or article does. */
+const OF_PEOPLE = new Set(PERSON_FIELDS.filter((field) => !COMPANY_FIELDS.some((other) => other === field)).map(spelt));
+const OF_ONE_PERSON = ["network_url", "first_name", "last_name"].map(spelt);
+/** So many rows are looked at to tell whether they are people: of some much may be missing. */
+const LOOKED_AT = 10;
 const MATCH_NAMES = ["match", "matched", "found"];
 const RECORD_KEYS = ["id", "name", "domain", "network_url", "company_network_url"];
 
@@ -204,7 +214,10 @@ function findRows(bytes: Buffer, kind: RecordKind): Spans {
   if (result === undefined) throw unreadable("the reply holds no result");
   if (isNull(bytes, result)) return NOTHING;
   if (bytes[result.start] === OPEN_OBJECT) {
-    return kind === "company" ? recordIn(bytes, result) : unwrapped(bytes, listIn(bytes, result.start));
+    if (kind === "company") return recordIn(bytes, result);
+    const used = memberOf(members, ["credits_used"]);
+    const isCharged = used !== undefined && Number(bytes.toString("latin1", used.start, used.end)) > 0;
+    return unwrapped(bytes, listIn(bytes, result.start, isCharged));
   }
   throw unreadable(`the reply holds no ${kind === "company" ? "company" : "list of profiles"}`);
 }
@@ -217,8 +230,8 @@ const isEmptyOrRecords = (bytes: Buffer, start: number): boolean => {
   return first === OPEN_OBJECT || first === CLOSE_LIST;
 };
 
-/** The list that an object holds: under a usual name, else the only one of records in it or one level down. */
-function listIn(bytes: Buffer, start: number): Spans {
+/** The list that an object holds: under a usual name, or the only one of records in it or one level down, or of those the only one of people. */
+function listIn(bytes: Buffer, start: number, isCharged: boolean): Spans {
   const lists = (members: readonly Member[]): Member[] =>
     members.filter((member) => isEmptyOrRecords(bytes, member.start));
   const members = scanObject(bytes, start);
@@ -228,13 +241,31 @@ function listIn(bytes: Buffer, start: number): Spans {
     .flatMap((member) => lists(scanObject(bytes, member.start)));
   const all = [...direct, ...deeper];
   const usual = deeper.filter(({ key }) => LIST_NAMES.includes(key));
-  const found =
+  const named =
     memberOf(direct, LIST_NAMES) ??
     (all.length === 1 ? all[0] : direct.length === 0 && usual.length === 1 ? usual[0] : undefined);
+  if (named !== undefined && (all.length === 1 || !BARE_NAMES.includes(named.key))) return scanList(bytes, named.start);
+  const found = listOfPeople(bytes, all, isCharged) ?? named;
   if (found !== undefined) return scanList(bytes, found.start);
   throw unreadable(
     `the reply holds ${all.length === 0 ? "no list" : `${all.length} lists and none by a usual name that can be taken for that`} of profiles`,
   );
+}
+
+/**
+ * The only list whose rows have the contract's fields of people. An empty one may be a page without people, beside a list of others who
+ * are not for sale: only of a reply that is charged for is that known not to be so.
+ */
+function listOfPeople(bytes: Buffer, lists: readonly Member[], isCharged: boolean): Member | undefined {
+  const isEmpty = ({ start }: Member): boolean => bytes[skipSpace(bytes, start + 1)] === CLOSE_LIST;
+  if (!isCharged && lists.some(isEmpty)) return undefined;
+  const ofPeople = lists.filter(({ start }) => {
+    const { starts } = unwrapped(bytes, scanList(bytes, start));
+    const objects = starts.slice(0, LOOKED_AT).filter((row) => bytes[row] === OPEN_OBJECT);
+    const keys = new Set(objects.flatMap((row) => scanObject(bytes, row).map(({ key }) => spelt(key))));
+    return OF_ONE_PERSON.some((key) => keys.has(key)) && [...keys].filter((key) => OF_PEOPLE.has(key)).length >= 2;
+  });
+  return ofPeople.length === 1 ? ofPeople[0] : undefined;
 }
 
 /** The one record of a look-up: the object itself, or what it wraps; nothing where that says that there is none. */

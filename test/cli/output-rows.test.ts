@@ -23,6 +23,14 @@ describe("rows", () => {
     ["hits", (rows) => ({ hits: rows, took: 3 })],
     ["result.data.docs beside other objects", (rows) => ({ data: { docs: rows }, meta: { tags: ["a"] } })],
     ["a wrapped record each", (rows) => rows.map((profile) => ({ profile }))],
+    [
+      "a name of its own beside other lists",
+      (rows) => ({
+        facets: [{ title: "Sales", department: "Sales", count: 7 }],
+        folk: rows.map((row) => ({ ...row, network_url: "https://network.example/in/x" })),
+        warnings: [],
+      }),
+    ],
   ])("are found under %s", async (_, shape) => {
     const { service, u } = await scene({ shape });
     for (const command of [

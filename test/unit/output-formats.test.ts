@@ -65,6 +65,38 @@ describe("pages", () => {
     expect(Page.read(Buffer.from(`{"result":[{"id":"x"}],"result":[${row}]}`), "person").text(0)).toBe(row);
   });
 
+  test("of several lists the rows are the one of people, whatever its name", () => {
+    const person = '{"id":"a","first_name":null,"title":"x"}';
+    const facets = '[{"id":"sales","title":"Sales","department":"Sales","count":3}]';
+    const jobs = '[{"id":9,"title":"CTO","department":"IT","company_name":"Acme","seniority":"x","country":"france"}]';
+    const companies = '[{"id":"c","name":"Acme","domain":"acme.example","network_url":"https://x"}]';
+    for (const result of [
+      `{"folk":[${person}],"facets":${facets}}`,
+      `{"facets":${facets},"openings":${jobs},"hits":[${person}],"orgs":${companies},"warnings":[]}`,
+      `{"total":1,"found":{"rows":[${person}]},"meta":{"items":${facets}}}`,
+      `{"data":${facets},"folk":[${person}]}`,
+    ])
+      expect(raw(result).ndjson().toString(), result).toBe(`${person}\n`);
+    const camel = '{"id":"a","lastName":"A","companyName":null}';
+    expect(raw(`{"folk":[{"profile":${camel}}],"facets":${facets}}`).text(0)).toBe(camel);
+    const sparse = `[{"id":"x"},${person}]`;
+    expect(raw(`{"folk":${sparse},"facets":${facets}}`).length).toBe(2);
+    // A usual name that says what it holds comes first, whatever the others have.
+    expect(raw(`{"people":[{"id":"x"}],"similar":[${person}]}`).text(0)).toBe('{"id":"x"}');
+    expect(raw(`{"results":[{"id":"x"}],"facets":${facets}}`).text(0)).toBe('{"id":"x"}');
+  });
+
+  test("people beside an empty list are the rows only where the reply was charged for", () => {
+    const result = '{"folk":[],"similar":[{"id":"a","first_name":"A","title":"x"}]}';
+    const free = (end: string) => Buffer.from(`{"status":true,"detail":[],"result":${result}${end}}`);
+    expect(raw(result).length).toBe(1);
+    for (const end of ["", ',"credits_used":0', ',"credits_used":null']) {
+      expect(() => Page.read(free(end), "person"), end).toThrow("2 lists");
+    }
+    const bare = '{"items":[],"similar":[{"id":"a","first_name":"A","title":"x"}]}';
+    expect(Page.read(Buffer.from(`{"result":${bare},"credits_used":0}`), "person").length).toBe(0);
+  });
+
   test("a container without a list that can be told is no row", () => {
     for (const result of [
       '{"id":"a","name":"A"}',
@@ -72,6 +104,8 @@ describe("pages", () => {
       '{"data":{"x":{"people":[{"id":"a"}]}}}',
       '{"tags":["a","b"]}',
       '{"hits":[{"id":"a"}],"facets":[{"value":"x"}]}',
+      '{"a":[{"first_name":"A","title":"x"}],"b":[{"first_name":"A","title":"x"}]}',
+      '{"orgs":[{"name":"Acme","network_url":"x"}],"jobs":[{"title":"CTO","department":"IT"}]}',
       '{"hits":[],"facets":[{"value":"x"}]}',
       '{"profile":{"id":"a"}}',
       "true",
