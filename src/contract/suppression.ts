@@ -109,6 +109,7 @@ export const NOBODY_SUPPRESSED = new Suppression(Buffer.alloc(0), []);
 export const SUPPRESSION_FILES = { list: "list.ndjson", key: "key" } as const;
 
 const KEY_BYTES = 32;
+const EMPTY = /^\{"hmac":"[0-9a-f]{64}"\}\n$/;
 
 /** The text of a list. Its last line is the HMAC-SHA-256 of those before, so that no bit of it or of the key can change unseen. */
 export function suppressedText(entries: readonly SuppressedEntry[], key: Buffer): string {
@@ -119,10 +120,17 @@ export function suppressedText(entries: readonly SuppressedEntry[], key: Buffer)
 const sealOf = (lines: string, key: Buffer): string =>
   `${JSON.stringify({ hmac: createHmac("sha256", key).update(`list:${lines}`).digest("hex") })}\n`;
 
-/** @throws Error saying what is damaged: a list that is read in part would let people through */
-export function parseSuppressed(text: string, key: Buffer | undefined): SuppressedEntry[] {
-  if (key?.length !== KEY_BYTES) throw new Error(`its key is ${key === undefined ? "gone" : "damaged"}`);
+/**
+ * @param text undefined where there is no list. Its first key is made after an empty list, so that neither is ever missing alone but
+ * the key of an empty one
+ * @throws Error saying what is damaged: a list that is read in part would let people through
+ */
+export function parseSuppressed(text: string | undefined, key: Buffer | undefined): SuppressedEntry[] {
+  if (text === undefined && key === undefined) return [];
+  if (text === undefined) throw new Error("the list is gone, and its key is there");
   const lines = text.slice(0, text.lastIndexOf("\n", text.length - 2) + 1);
+  if (key === undefined && lines === "" && EMPTY.test(text)) return [];
+  if (key?.length !== KEY_BYTES) throw new Error(`its key is ${key === undefined ? "gone" : "damaged"}`);
   const entries = lines.split("\n").flatMap((line, index) => (line === "" ? [] : [entryOf(line, index + 1)]));
   if (text.slice(lines.length) !== sealOf(lines, key)) throw new Error("it or its key is not what was written");
   return entries;

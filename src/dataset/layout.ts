@@ -79,6 +79,20 @@ export async function readPointer(datasetDir: string): Promise<Pointer | undefin
   );
 }
 
+/**
+ * What is wrong where nothing says which version is served: undefined where none was ever published, or only those that are made anew
+ * from a seed.
+ */
+export async function lostPointer(datasetDir: string): Promise<string | undefined> {
+  const names = await readdir(datasetDir).catch((error: unknown) => {
+    if (isMissing(error)) return [];
+    throw error;
+  });
+  const versions = names.filter((name) => /^v-\d/.test(name)).sort();
+  if (versions.length === 0 || (await readPointer(datasetDir)) !== undefined) return undefined;
+  return `${join(datasetDir, "CURRENT")} is gone and ${versions.join(", ")} is there: nothing says what is served. Restore the folder from a backup, or import or generate the dataset again`;
+}
+
 /** The folder of the current version and what is known of it. @throws NoDatasetError where there is none */
 export async function currentVersion(
   datasetDir: string,

@@ -33,9 +33,12 @@ export async function readSuppression(folder: string): Promise<Suppression> {
 }
 
 async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: readonly SuppressedEntry[] }> {
-  const text = await readFile(join(folder, SUPPRESSION_FILES.list), "utf8").catch(unlessMissing);
-  if (text === undefined) return { key: undefined, entries: [] };
+  const list = (): Promise<string | undefined> =>
+    readFile(join(folder, SUPPRESSION_FILES.list), "utf8").catch(unlessMissing);
+  const before = await list();
   const key = await readFile(join(folder, SUPPRESSION_FILES.key)).catch(unlessMissing);
+  // Both may have been made between the two readings.
+  const text = before === undefined && key !== undefined ? await list() : before;
   try {
     return { key, entries: parseSuppressed(text, key) };
   } catch (error) {

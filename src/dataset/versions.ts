@@ -2,6 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import {
   type DatasetMeta,
+  lostPointer,
   NoDatasetError,
   type Pointer,
   pointTo,
@@ -112,7 +113,11 @@ export async function checkFiles(datasetDir: string): Promise<string[] | undefin
   const problems = await checkLeftOut(datasetDir);
   try {
     const pointer = await readPointer(datasetDir);
-    if (pointer === undefined) return problems.length > 0 ? problems : undefined;
+    if (pointer === undefined) {
+      const lost = await lostPointer(datasetDir);
+      if (lost !== undefined) problems.push(lost);
+      return problems.length > 0 ? problems : undefined;
+    }
     if ((await readFile(current, "utf8")) !== `${JSON.stringify(pointer)}\n`)
       problems.push(`${current} is not as it was written`);
     for (const name of [pointer.folder, ...pointer.previous]) {

@@ -31,9 +31,10 @@ export async function readSuppression(folder: string): Promise<Suppression> {
 
 async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: SuppressedEntry[] }> {
   const file = join(folder, SUPPRESSION_FILES.list);
-  const text = await readFile(file, "utf8").catch(absent);
+  const before = await readFile(file, "utf8").catch(absent);
   const key = await readFile(join(folder, SUPPRESSION_FILES.key)).catch(absent);
-  if (text === undefined) return { key, entries: [] };
+  // Both may have been made between the two readings.
+  const text = before === undefined && key !== undefined ? await readFile(file, "utf8").catch(absent) : before;
   try {
     return { key, entries: parseSuppressed(text, key) };
   } catch (error) {
@@ -110,8 +111,10 @@ export class SuppressionList {
     }
   }
 
+  /** After an empty list: a key without a list is one whose list was lost. */
   async #makeKey(): Promise<Buffer> {
     const key = randomBytes(32);
+    await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), suppressedText([], key), "suppression");
     await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.key), key, "suppression key", false);
     return key;
   }

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../dataset/layout.ts";
 import { digestOf } from "../dataset/manifest.ts";
 import { suppressionDir } from "../dataset/suppression.ts";
+import { checkFiles } from "../dataset/versions.ts";
 import { datasetDir } from "./data-folder.ts";
 import { noteRestored, snapshotLedger } from "./ledger/snapshot.ts";
 import { verifySqliteFile } from "./ledger/sqlite-file.ts";
@@ -272,7 +273,8 @@ async function assertSound(folder: string): Promise<void> {
   const ledger = join(folder, LEDGER);
   const there = (await stat(ledger).catch(ifMissing(undefined))) !== undefined;
   const breaches = there ? [...(await verifySqliteFile(ledger)).breaches] : [];
-  if ((await readPointer(datasetDir(folder))) !== undefined) {
+  breaches.push(...((await checkFiles(datasetDir(folder))) ?? []));
+  if (breaches.length === 0 && (await readPointer(datasetDir(folder))) !== undefined) {
     const { openDataset } = await import("../dataset/embedded/open.ts");
     const engine = await openDataset(datasetDir(folder));
     try {

@@ -138,13 +138,16 @@ async function openEngine(dir: string, options: DataFolderOptions): Promise<Engi
     const { followClickHouse } = await import("../dataset/clickhouse/open.ts");
     return followClickHouse(options.dataset, options.clickHousePassword ?? "", reloadOptions(options));
   }
-  const [{ ensureSample }, { readPointer }, { ReloadingEngine }] = await Promise.all([
+  const [{ ensureSample }, { DatasetDamagedError, lostPointer, readPointer }, { ReloadingEngine }] = await Promise.all([
     import("../dataset/build/sample.ts"),
     import("../dataset/layout.ts"),
     import("../dataset/embedded/reloading-engine.ts"),
   ]);
   const folder = options.dataset ?? datasetDir(dir);
   if (options.dataset === undefined && (await readPointer(folder)) === undefined) {
+    const lost = await lostPointer(folder);
+    // Made-up people must not be sold in the place of those that were imported.
+    if (lost !== undefined) throw new DatasetDamagedError(lost);
     options.onSample?.();
     await ensureSample(folder, options.signal === undefined ? {} : { signal: options.signal });
   }

@@ -44,10 +44,13 @@ export function leaveOut(reply: StoredReply, hides: (who: Named) => boolean): St
   };
 }
 
+/** The stamp of no file, and not that of a file that is gone: a key without its list is a list that was lost. */
+const UNREAD = "unread";
+
 /** The list of people of a data folder, as it is at each call: whoever is added is in no answer from then on. */
 export class SuppressedPeople {
   readonly #folder: string | undefined;
-  #stamp = "";
+  #stamp = UNREAD;
   #read: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
 
   /** @param folder of the list (`dataset/suppression`); undefined: nobody is suppressed */
@@ -64,7 +67,7 @@ export class SuppressedPeople {
       this.#read = readSuppression(this.#folder);
       // Looked at again by the next call, and by no call taken for good.
       this.#read.catch(() => {
-        this.#stamp = "unread";
+        this.#stamp = UNREAD;
       });
     }
     return this.#read;

@@ -3,6 +3,9 @@ import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { marksOf, Suppression, suppressedName } from "../../src/contract/suppression.ts";
+import { Disk } from "../../src/runs/disk.ts";
+import { readSuppression, SuppressionList } from "../../src/runs/suppression.ts";
+import { tempDir } from "../support/client.ts";
 import { type User, user } from "../support/export.ts";
 import { ran as ok } from "../support/ran.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -187,6 +190,7 @@ describe("headcount suppress", () => {
       () => writeFileSync(list, lines.slice(1).join("\n")),
       () => writeFileSync(list, lines.slice(0, 2).join("\n")),
       () => writeFileSync(list, ""),
+      () => rmSync(list),
     ]) {
       writeFileSync(key, saved);
       writeFileSync(list, listed);
@@ -205,6 +209,27 @@ describe("headcount suppress", () => {
     await ok(me, ["suppress", "remove", entries[0]?.mark ?? ""]);
     expect((await ok(me, ["runs", "export", "last", "--format", "ndjson"])).stdout).toContain(one.id);
     expect((await me.run(["suppress", "remove", one.id])).code).toBe(2);
+  });
+
+  test("whoever is stopped at any step of making the list has named nobody, and the same command again does it", async () => {
+    const names = [{ kind: "id", names: ["id:p1"] }] as const;
+    const lock = { now: Date.now, sleep: async () => undefined, signal: new AbortController().signal };
+    for (let stop = 1, done = false; !done; stop += 1) {
+      const folder = join(tempDir(), "suppression");
+      let step = 0;
+      const failing = new Disk(() => {
+        step += 1;
+        if (step >= stop) throw new Error("stopped");
+      });
+      done = await new SuppressionList(folder, failing, lock).add(names, null).then(
+        () => true,
+        () => false,
+      );
+      if (done) expect(stop).toBeGreaterThan(6);
+      expect([0, 1]).toContain((await readSuppression(folder)).marks.size);
+      await new SuppressionList(folder, new Disk(), lock).add(names, null);
+      expect((await readSuppression(folder)).marks.size).toBe(1);
+    }
   });
 
   test("a file is taken in whole or not at all, and again it changes nothing", async () => {

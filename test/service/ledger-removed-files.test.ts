@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { copyFileSync, existsSync, renameSync, rmSync } from "node:fs";
+import { copyFileSync, existsSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
@@ -7,6 +7,7 @@ import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { snapshotLedger } from "../../src/service/ledger/snapshot.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
+import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { tempDir } from "../support/client.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
 
@@ -77,6 +78,30 @@ describe("files of a ledger that are removed under a running process", () => {
     renameSync(`${path}.gone`, path);
     expect((await store.balance(ACCOUNT, "live")).balance).toBe(c(97));
     await store.close();
+  });
+
+  test("an empty file, or none, beside the log of a killed process or the seal of a closed one is no new ledger", async () => {
+    const { path, store } = await charged();
+    const killed = join(tempDir(), "ledger.db");
+    copyFileSync(`${path}-wal`, `${killed}-wal`);
+    await store.close();
+    const closed = join(tempDir(), "ledger.db");
+    copyFileSync(`${path}-seal`, `${closed}-seal`);
+    for (const [place, what, end] of [
+      [killed, "log", "-wal"],
+      [closed, "seal", "-seal"],
+    ] as const) {
+      const before = readFileSync(place + end);
+      for (const state of ["gone", "empty"]) {
+        if (state === "empty") writeFileSync(place, "");
+        const told = `${place} is ${state} and its ${what} ${place}${end} is there: put the ledger back`;
+        await expect(open(place)).rejects.toThrow(told);
+        await expect(openSqliteStore({ path: place, now: Date.now, create: false })).rejects.toThrow(told);
+        await expect(snapshotLedger(place, join(tempDir(), "copy.db"))).rejects.toThrow(told);
+        expect((await verifySqliteFile(place)).breaches).toEqual([expect.stringContaining(told)]);
+      }
+      expect(readFileSync(place + end)).toEqual(before);
+    }
   });
 
   test("what a kill has left is opened without its index too", async () => {

@@ -4,6 +4,17 @@ import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { needed } from "../missing-package.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import { resultCode, SQLITE_BUSY } from "./group-commit.ts";
+import { sealOf } from "./seal.ts";
+
+/** What is wrong where a ledger's file is gone or empty, and what lies beside it says that there was one; undefined where all is as it may be. */
+export function lostLedger(path: string): string | undefined {
+  const sizeOf = (file: string): number => statSync(file, { throwIfNoEntry: false })?.size ?? 0;
+  if (sizeOf(path) > 0) return undefined;
+  const left = [`${path}-wal`, sealOf(path)].find((file) => sizeOf(file) > 0);
+  if (left === undefined) return undefined;
+  const [state, what] = [existsSync(path) ? "empty" : "gone", left === sealOf(path) ? "seal" : "log"];
+  return `${path} is ${state} and its ${what} ${left} is there: put the ledger back, or move the ${what} away to begin a new one`;
+}
 
 const inodeOf = (path: string): number | undefined => statSync(path, { throwIfNoEntry: false })?.ino;
 
@@ -42,15 +53,12 @@ export class LedgerFiles {
 /**
  * Called before a ledger is opened to write. SQLite would make a missing index of the log anew, beside a process that still works on the removed
  * one: two writers that do not see each other damage the file.
- * @throws StoreUnavailableError where another process has it open without its files, or where only its log is there
+ * @throws StoreUnavailableError where another process has it open without its files, or where only its log or its seal is there
  */
 export async function assertFilesBeside(path: string, patienceMs: number): Promise<void> {
-  if (!existsSync(path)) {
-    if ((statSync(`${path}-wal`, { throwIfNoEntry: false })?.size ?? 0) === 0) return;
-    throw new StoreUnavailableError(
-      `${path} is gone and its log ${path}-wal is there: put the ledger back, or move the log away to begin a new one`,
-    );
-  }
+  const lost = lostLedger(path);
+  if (lost !== undefined) throw new StoreUnavailableError(lost);
+  if (!existsSync(path)) return;
   const missing = (): string | undefined => [`${path}-wal`, `${path}-shm`].find((file) => !existsSync(file));
   for (let waited = 0; missing() !== undefined && hasLog(path) && !(await isAlone(path)); waited += 20) {
     if (waited >= patienceMs) {

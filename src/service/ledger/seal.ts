@@ -22,7 +22,7 @@ const PAGE = 4_096;
 const CHUNK = 256 * PAGE;
 const TITLE = "headcount seal 1";
 
-const sealOf = (path: string): string => `${path}-seal`;
+export const sealOf = (path: string): string => `${path}-seal`;
 
 /** Twelve bytes are plenty against chance, and nobody's signature. */
 const digestOf = (bytes: Uint8Array): string => hash("sha256", bytes, "base64url").slice(0, 16);

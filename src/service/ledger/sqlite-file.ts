@@ -8,6 +8,7 @@ import type { Ask } from "./chain/against.ts";
 import { headOf } from "./chain/check.ts";
 import { type Row, runNow } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";
+import { lostLedger } from "./files.ts";
 import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { verifyAll } from "./invariants.ts";
 import { logBreach } from "./log-check.ts";
@@ -27,6 +28,8 @@ export interface Verified {
 
 /** Verifies a file and writes nothing, not even beside it; at need a copy in the folder for temporary files. @throws NoLedgerError */
 export async function verifySqliteFile(path: string): Promise<Verified> {
+  const lost = lostLedger(path);
+  if (lost !== undefined) return { breaches: [`file: ${lost}`], notes: [], head: null };
   const { logged, value: verified } = await lookAt(path, verifyOpened);
   return logged ? { ...verified, notes: [] } : verified;
 }

@@ -34,8 +34,8 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
   const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
   const patienceMs = options.patienceMs ?? PATIENCE_MS;
   let database: DatabaseSyncInstance;
-  if (options.create === false && !isFile(options.path)) throw new NoLedgerError(options.path);
   await assertFilesBeside(options.path, patienceMs);
+  if (options.create === false && !isFile(options.path)) throw new NoLedgerError(options.path);
   try {
     // Made here and not by SQLite, so that no moment passes in which others may read it; the log files inherit the mode.
     closeSync(openSync(options.path, "a", 0o600));
