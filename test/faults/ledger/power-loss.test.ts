@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { cases, everyNth, LONG } from "../../support/campaign.ts";
+import { oldLedger } from "./old-ledger.ts";
 import { recordLife, replay } from "./power-loss.ts";
 import { HAS_STRACE, report } from "./rig.ts";
 
@@ -25,6 +26,29 @@ describe.skipIf(!HAS_STRACE)("a ledger after a power failure", () => {
     expect(broken).toEqual([]);
     expect({ statesWithLoss, losses }).toEqual({ statesWithLoss: 0, losses: 0 });
     expect(states).toBeGreaterThan(cases(60, 20_000));
+  });
+
+  it("has them where the power fails while its file is made smaller", { timeout: 3_600_000 }, async () => {
+    const { from, lines } = await oldLedger(LONG ? 12 : 4);
+    const { events, life } = await recordLife(
+      { rounds: 0, width: 0, store: { heartbeatMs: 100 } },
+      { work: "vacuum", from },
+    );
+    life.remove();
+    expect(life.lines.at(-1), life.stderr).toEqual({ ack: { kind: "close" } });
+    const every = LONG ? EVERY : 25;
+    const figures = await replay(events, {
+      random: Math.ceil(RANDOM / 2),
+      seed: 20_261_122,
+      every,
+      from,
+      before: lines,
+    });
+    const { broken, losses, states, statesWithLoss } = figures;
+    const told = { calls: events.length, states, statesWithLoss, losses, broken: broken.length };
+    report("power loss while the file is made smaller", told);
+    expect(broken).toEqual([]);
+    expect({ statesWithLoss, losses }).toEqual({ statesWithLoss: 0, losses: 0 });
   });
 
   it("would not have them with synchronous=NORMAL: the rig sees the difference", { timeout: 3_600_000 }, async () => {

@@ -1,7 +1,16 @@
-import { existsSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { checkLedger, type Life, type LifeOptions, type Line, parseLines, runLife, seeded } from "./rig.ts";
+import {
+  checkLedger,
+  type Life,
+  type LifeOptions,
+  type LifeStart,
+  type Line,
+  parseLines,
+  runLife,
+  seeded,
+} from "./rig.ts";
 
 /** One system call of the recorded life, in order. */
 type Event =
@@ -16,9 +25,12 @@ const SECTOR = 512;
 const bytes = (escaped: string): Buffer => Buffer.from(escaped.replaceAll("\\x", ""), "hex");
 
 /** Records a life whole: every write with its bytes, every sync, and when what was acknowledged. */
-export async function recordLife(options: LifeOptions): Promise<{ events: Event[]; life: Life }> {
+export async function recordLife(
+  options: LifeOptions,
+  start: LifeStart = {},
+): Promise<{ events: Event[]; life: Life }> {
   const trace = "trace=pwrite64,write,fsync,fdatasync,ftruncate,unlink";
-  const life = await runLife(options, [trace], ["-y", "-xx", "-s", "1000000"]);
+  const life = await runLife(options, [trace], ["-y", "-xx", "-s", "1000000"], start);
   const events: Event[] = [];
   for (const line of life.trace.split("\n")) {
     const call = /^\d+\s+(\w+)\((?:\d+<([^>]*)>|"([^"]*)")(.*)\)\s+= (\d+)$/.exec(line);
@@ -94,19 +106,31 @@ export interface PowerLossFigures {
  */
 export async function replay(
   events: readonly Event[],
-  options: { random: number; seed: number; every: number },
+  options: {
+    random: number;
+    seed: number;
+    every: number;
+    /** The folder that the life went on with. */
+    from?: string;
+    /** What was acknowledged of it. */
+    before?: readonly Line[];
+  },
 ): Promise<PowerLossFigures> {
   const chance = seeded(options.seed);
   const root = existsSync("/dev/shm") ? "/dev/shm" : tmpdir();
   const folder = mkdtempSync(join(root, "headcount-power-"));
   const figures: PowerLossFigures = { states: 0, statesWithLoss: 0, losses: 0, broken: [] };
   const files = new Map<string, VirtualFile>();
-  const lines: Line[] = [];
+  const lines: Line[] = [...(options.before ?? [])];
   const fileOf = (name: string): VirtualFile => {
     const known = files.get(name) ?? new VirtualFile();
     files.set(name, known);
     return known;
   };
+  for (const name of options.from === undefined ? [] : readdirSync(options.from)) {
+    // Its seal was broken, for good, before anything was written.
+    if (!name.endsWith("-seal")) fileOf(name).durable = readFileSync(join(options.from ?? "", name));
+  }
   const fates: ((n: number) => "gone" | "whole" | (() => boolean))[] = [() => "gone", () => "whole"];
   for (let n = 0; n < options.random; n += 1) {
     fates.push(() => {

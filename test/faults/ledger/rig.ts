@@ -1,5 +1,5 @@
 import { spawn } from "node:child_process";
-import { appendFileSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { appendFileSync, cpSync, existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
@@ -41,7 +41,7 @@ export function seeded(seed: number): () => number {
 }
 
 export type Action =
-  | { readonly kind: "open" | "close" | "account" }
+  | { readonly kind: "open" | "close" | "account" | "tidy" | "wipe" }
   | { readonly kind: "grant"; readonly note: string; readonly amount: string }
   | { readonly kind: "key" | "revoke"; readonly hash: string }
   | { readonly kind: "hold" | "release"; readonly name: string }
@@ -78,6 +78,15 @@ export interface Life {
   remove(): void;
 }
 
+export interface LifeStart {
+  /** Which of the worker's lives: `life`. */
+  readonly work?: "life" | "vacuum";
+  /** A folder with a ledger that the life goes on with, in a copy. */
+  readonly from?: string;
+  /** Called before the process starts. */
+  readonly beside?: (path: string) => Promise<void>;
+}
+
 /** Writes of a line that a kill cut short are no acknowledgement. */
 export function parseLines(text: string): Line[] {
   return text
@@ -91,9 +100,12 @@ export async function runLife(
   options: LifeOptions,
   expressions: readonly string[],
   more: readonly string[] = [],
+  { beside, from, work = "life" }: LifeStart = {},
 ): Promise<Life> {
   const folder = mkdtempSync(join(tmpdir(), "headcount-faults-"));
   const path = join(folder, "ledger.db");
+  if (from !== undefined) cpSync(from, folder, { recursive: true });
+  await beside?.(path);
   const ack = join(folder, "ack");
   const log = join(folder, "trace");
   const paths = [path, `${path}-wal`, `${path}-journal`, ...(more.length > 0 ? [ack] : [])];
@@ -103,7 +115,7 @@ export async function runLife(
       ...["-f", "-qq", "-o", log, ...more],
       ...expressions.flatMap((expression) => ["-e", expression]),
       ...paths.flatMap((each) => ["-P", each]),
-      ...[process.execPath, WORKER, "life", STORE_MODULE, path, ack, JSON.stringify(options)],
+      ...[process.execPath, WORKER, work, STORE_MODULE, path, ack, JSON.stringify(options)],
     ],
     { stdio: ["ignore", "ignore", "pipe"] },
   );

@@ -1,8 +1,9 @@
 // The program under test of the fault rigs: a plain process over the built ledger. It writes what it is about to do and what was
 // acknowledged to a file, one JSON line each, so that the rig knows what must be there after the process is gone.
 // Usage: node worker.mjs life STORE-MODULE LEDGER ACK-FILE OPTIONS-JSON
+//        node worker.mjs vacuum STORE-MODULE LEDGER ACK-FILE OPTIONS-JSON
 //        node worker.mjs spend STORE-MODULE      (commands as JSON lines on stdin, results as JSON lines on stdout)
-import { openSync, writeSync } from "node:fs";
+import { openSync, statSync, writeSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
 
@@ -22,8 +23,8 @@ const holdOf = (name, credits, idempotent) => ({
   ...(idempotent ? { idempotency: { key: `key-${name}`, requestHash: `hash-${name}` } } : {}),
 });
 
-/** One of everything that the ledger does, then `rounds` groups of charges. */
-async function life(path, ackPath, options) {
+/** What a life does, written down before and after. */
+async function begin(path, ackPath, options) {
   const ack = openSync(ackPath, "a");
   const line = (entry) => writeSync(ack, `${JSON.stringify(entry)}\n`);
   /** With `tolerant`, an action that is refused is written down and the rest goes on; with `fragile` too, the process dies. */
@@ -41,7 +42,6 @@ async function life(path, ackPath, options) {
     }
   };
   const store = await act({ kind: "open" }, () => openSqliteStore({ path, now: Date.now, ...options.store }));
-  if (store === undefined) return;
   const charge = async (name, credits, posted, idempotent) => {
     const outcome = await act({ kind: "hold", name }, () => store.hold(holdOf(name, credits, idempotent)));
     if (outcome?.kind !== "held") return;
@@ -49,6 +49,17 @@ async function life(path, ackPath, options) {
       store.settle({ holdId: outcome.holdId, amount: BigInt(posted) * MICROS, reply: answer(name) }),
     );
   };
+  const grant = (note, credits) =>
+    act({ kind: "grant", note, amount: String(BigInt(credits) * MICROS) }, () =>
+      store.grant("acme", "live", BigInt(credits) * MICROS, note),
+    );
+  return { store, act, charge, grant };
+}
+
+/** One of everything that the ledger does, then `rounds` groups of charges. */
+async function life(path, ackPath, options) {
+  const { store, act, charge, grant } = await begin(path, ackPath, options);
+  if (store === undefined) return;
   const key = (id, digit) => ({
     id,
     name: id,
@@ -58,10 +69,6 @@ async function life(path, ackPath, options) {
     accountId: "acme",
     createdAt: 1,
   });
-  const grant = (note, credits) =>
-    act({ kind: "grant", note, amount: String(BigInt(credits) * MICROS) }, () =>
-      store.grant("acme", "live", BigInt(credits) * MICROS, note),
-    );
   await act({ kind: "account" }, () => store.createAccount("acme", "Acme"));
   await grant("first", 1000);
   await act({ kind: "key", hash: "1".repeat(64) }, () => store.createKey(key("k1", "1")));
@@ -86,6 +93,25 @@ async function life(path, ackPath, options) {
     );
   }
   await act({ kind: "hold", name: "never-settled" }, () => store.hold(holdOf("never-settled", 10, true)));
+  await act({ kind: "close" }, () => store.close());
+}
+
+/** A ledger whose stored replies have had their day: they are pruned, their room given back, and the file is built again, with charges between. */
+async function vacuum(path, ackPath, options) {
+  const { store, act, charge } = await begin(path, ackPath, options);
+  const size = statSync(path).size;
+  await charge("first", 3, 2, true);
+  const given = await act({ kind: "tidy" }, async () => {
+    for (let waited = 0; waited < 10_000; waited += 5) {
+      if (statSync(path).size < size && statSync(`${path}-wal`).size === 0) return true;
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    }
+    return false;
+  });
+  if (!given) throw new Error("the heartbeat gave no room back");
+  await Promise.all(["a", "b", "c"].map((name) => charge(name, 3, 3, true)));
+  if (!(await act({ kind: "wipe" }, () => store.people.wipe()))) throw new Error("the file was not built again");
+  await charge("last", 3, 1, true);
   await act({ kind: "close" }, () => store.close());
 }
 
@@ -126,5 +152,5 @@ async function spend() {
   }
 }
 
-if (mode === "life") await life(rest[0], rest[1], JSON.parse(rest[2]));
-else await spend();
+if (mode === "spend") await spend();
+else await (mode === "life" ? life : vacuum)(rest[0], rest[1], JSON.parse(rest[2]));

@@ -1,0 +1,92 @@
+import { describe, expect, it } from "vitest";
+import type { Store } from "../../../src/service/ledger/ledger.ts";
+import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
+import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
+import { everyNth, LONG } from "../../support/campaign.ts";
+import { ACCOUNT, answer, c, held } from "../../support/store.ts";
+import { GRANTED, oldLedger } from "./old-ledger.ts";
+import { type Action, checkLedger, countCalls, HAS_STRACE, type Life, type Line, report, runLife } from "./rig.ts";
+
+// F8: the process is killed at a system call while stored replies are pruned, their room is given back, and the whole file is built
+// again (what `service forget` does), alone and beside a process that goes on charging.
+const CALLS = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"] as const;
+const SHORT_POINTS = 6;
+const OLD = LONG ? 40 : 12;
+const TRACE = `trace=${CALLS.join(",")}`;
+
+const LIVES = [
+  ["alone", false],
+  ["beside a process that goes on charging", true],
+] as const;
+
+describe.skipIf(!HAS_STRACE)("a ledger whose file is made smaller", () => {
+  const limit = { timeout: 1_800_000 };
+  it.each(LIVES)("has the same balances after a kill anywhere in it, %s", limit, async (name, isBeside) => {
+    const { from, lines: before } = await oldLedger(OLD);
+    const others: Store[] = [];
+    const open = async (path: string): Promise<void> => {
+      others.push(await openSqliteStore({ path, now: Date.now, heartbeatMs: 3_600_000 }));
+    };
+    const start = { work: "vacuum", from, ...(isBeside ? { beside: open } : {}) } as const;
+    const options = { rounds: 0, width: 0, store: { heartbeatMs: 100 } };
+    const whole = await runLife(options, [TRACE], [], start);
+    await closeAll(others);
+    expect(whole.lines.at(-1), whole.stderr).toEqual({ ack: { kind: "close" } });
+    const total = CALLS.reduce((sum, call) => sum + countCalls(whole.trace, call), 0);
+    whole.remove();
+    const figures = { points: 0, killed: 0, tidying: 0, wiping: 0, acknowledged: 0 };
+    const problems: string[] = [];
+    const step = everyNth(total / SHORT_POINTS);
+    for (let position = 1; position <= total; position += step) {
+      const when = Math.round(position);
+      const life = await runLife(options, [TRACE, `inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`], [], start);
+      figures.points += 1;
+      if (life.signal === "SIGKILL" || life.code === 137) figures.killed += 1;
+      const last = life.lines.at(-1)?.try?.kind;
+      if (last === "tidy") figures.tidying += 1;
+      if (last === "wipe") figures.wiping += 1;
+      figures.acknowledged += life.lines.filter(({ ack }) => ack !== undefined).length;
+      const found = await look(life, before, others).catch((error: unknown) => [String(error)]);
+      problems.push(...found.map((problem) => `call ${when}: ${problem}`));
+      life.remove();
+    }
+    report(`vacuum killed, ${name}`, { calls: total, ...figures, problems: problems.length });
+    expect(problems).toEqual([]);
+    expect(figures.killed).toBeGreaterThanOrEqual(Math.floor(figures.points * 0.75));
+    expect(Math.min(figures.tidying, figures.wiping)).toBeGreaterThan(0);
+  });
+});
+
+async function closeAll(stores: Store[]): Promise<void> {
+  for (const store of stores.splice(0)) await store.close();
+}
+
+/** Verifies what was left, has those beside it charge once more, closes them, and opens it. @returns one sentence per contradiction */
+async function look(life: Life, before: readonly Line[], others: Store[]): Promise<string[]> {
+  // What `service verify` says of the folder as it was left, before anybody opens it to write.
+  const problems = (await verifySqliteFile(life.path)).breaches.map((breach) => `verify of what was left: ${breach}`);
+  const lines = [...before, ...life.lines];
+  try {
+    for (const [n, store] of others.entries()) {
+      const action: Action = { kind: "settle", name: `beside-${n}`, posted: String(c(2)), idempotent: false };
+      lines.push({ try: action });
+      const holdId = await held(store, c(4), { requestId: `beside-${n}`, keyId: "k3" });
+      await store.settle({ holdId, amount: c(2), reply: answer() });
+      lines.push({ ack: action });
+    }
+  } finally {
+    await closeAll(others);
+  }
+  problems.push(...(await checkLedger(life.path, lines, true)));
+  const store = await openSqliteStore({ path: life.path, now: Date.now });
+  const { balance, held: left } = await store.balance(ACCOUNT, "live");
+  await store.close();
+  // What was on its way when the process died may stand or not.
+  const [least, most] = (["ack", "try"] as const).map((which) => charged(lines.flatMap((line) => line[which] ?? [])));
+  const spent = c(GRANTED) - balance;
+  if (spent < (least ?? 0n) || spent > (most ?? 0n)) problems.push(`${spent} are charged, not ${least} to ${most}`);
+  return left === 0n ? problems : [...problems, `${left} are held`];
+}
+
+const charged = (actions: readonly Action[]): bigint =>
+  actions.reduce((sum, action) => sum + (action.kind === "settle" ? BigInt(action.posted) : 0n), 0n);
