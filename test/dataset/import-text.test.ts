@@ -234,10 +234,10 @@ describe("nothing vanishes and nothing is joined", () => {
     ]);
   });
 
-  test("two stray quotes do not make one row of many", async () => {
+  test.each(["\n", "\r\n", "\r"])("two stray quotes do not make one row of many: lines end with %j", async (end) => {
     const row = (index: number): string =>
       `${index},${index === 100 ? '"Nick' : index === 103 ? 'Bob"' : "Name"},Rome,Peru,Chef`;
-    await write("people.csv", `id,name,city,country,title\n${rows(300, row)}`);
+    await write("people.csv", `id,name,city,country,title\n${rows(300, row)}`.replaceAll("\n", end));
     expect((await load({})).people).toMatchObject({ rows: 300, taken: 299, refused: 1 });
     expect(await rejects()).toMatchObject([{ line: 102, detail: "a quoted cell swallows lines that are rows" }]);
     expect((await everybody()).find(({ id }) => id === "103")?.name).toBe('Bob"');
@@ -257,6 +257,35 @@ describe("nothing vanishes and nothing is joined", () => {
       [6, "broken_line"],
       [8, "duplicate_id"],
     ]);
+    await write("people.csv", 'id,name\r1,"a\rb"\r2,b\r1,twin\r');
+    await load({});
+    expect((await rejects()).map(({ line, reason }) => [line, reason])).toEqual([[5, "duplicate_id"]]);
+  });
+
+  test.each([
+    ["people.csv", "id,name,city,City\n1,Ada,Rome,Paris\n", "city, City", "City"],
+    ["people.csv", "id,name,city,city\n1,Ada,Rome,Paris\n", "city, city_1", "city_1"],
+    ["people.ndjson", '{"id":1,"city":"Rome"}\n{"id":2,"City":"Paris"}\n', "City, city", "City"],
+  ])("%s: of two columns that are one field none is taken unasked", async (name, text, columns, wanted) => {
+    await write(name, text);
+    await expect(load({ people: [name] })).rejects.toThrow(`several columns that are city of people: ${columns}`);
+    await write("map.json", JSON.stringify({ people: { city: wanted } }));
+    await load({ people: [name], map: "map.json" });
+    expect((await everybody()).map(({ city }) => city)).toContain("Paris");
+  });
+
+  test("a key that only late lines of NDJSON have is read", async () => {
+    const early = rows(45_000, (index) => `{"id":"${index}","name":"Name of nobody in particular"}`);
+    const late = rows(10_000, (index) => `{"id":"late ${index}","functionalArea":"Nothing in particular"}`);
+    await write("people.ndjson", `${early}${late}{"id":"last","title":"Chef"}\n`);
+    await load({ people: ["people.ndjson"] });
+    const engine = await openDataset(join(folder, "dataset"), { resources: SMALL });
+    const count = (field: string, value: string) =>
+      engine.count({ exact: { [field]: [value] }, prefix: {}, range: {} }).then((found) => Number(found));
+    expect([await count("title", "chef"), await count("functional_area", "nothing in particular")]).toEqual([
+      1, 10_000,
+    ]);
+    await engine.close();
   });
 
   test("a record that is longer than 2 MB is refused, and the next is read", async () => {
@@ -338,6 +367,20 @@ describe("values", () => {
     expect(await rejects()).toMatchObject([{ row_number: 4, column: "id", value: "\\xFF", detail }]);
   });
 
+  test("a decimal that the reader takes for another number is refused, not served", async () => {
+    const pyarrow = [
+      "UEFSMRUAFRYVFiwVAhUAFQYVBhwAAAACAAAAAgEBAAAAYRUAFTYVNiwVAhUAFQYVBhwAAAACAAAAAgEAAAAAAAAAAAAAAAAA",
+      "AAAAAAAHoSAVBBk8NQAYBnNjaGVtYRUEABUMJQIYAmlkJQBMHAAAABUOFSoVAhgLY29ubmVjdGlvbnMlChUGFWQsXBUGFWQA",
+      "AAAWAhkcGSwmABwVDBklBgAZGAJpZBUAFgIWPBY8JghJHBUAFQAVAgA8FgIZBhkmAAIAAAAmABwVDhklBgAZGAtjb25uZWN0",
+      "aW9ucxUAFgIWXBZcJkRJHBUAFQAVAgA8KQYZJgACAAAAFpgBFgImCBaYAQAoIHBhcnF1ZXQtY3BwLWFycm93IHZlcnNpb24g",
+      "MjUuMC4xGSwcAAAcAAAA3wAAAFBBUjE=",
+    ];
+    await write("p.parquet", Buffer.from(pyarrow.join(""), "base64"));
+    await expect(load({ people: ["p.parquet"] })).rejects.toThrow(/column "connections" is DECIMAL\(50,3\)/);
+    await write("map.json", '{"people": {"connections": null}}');
+    expect((await load({ people: ["p.parquet"], map: "map.json" })).people).toMatchObject({ taken: 1 });
+  });
+
   test("numbers with a type are what they are, whatever the map says of those written as text", async () => {
     const instance = await startDuckDb(SMALL);
     const connection = await instance.connect();
@@ -411,6 +454,15 @@ describe("files as programs write them", () => {
     await write("people.csv", bytes);
     expect((await load({})).people).toMatchObject({ taken: 4, read: [{ encoding, delimiter: ";" }] });
     expect(await names()).toEqual(NAMES);
+  });
+
+  test.each(["utf-16le", "utf-16be"])("%s without its mark too, whatever the script", async (encoding) => {
+    const wide = ["一ノ瀬　大一", "Ā😀Ѐ", "Nguyễn"];
+    const text = `id,name\n${rows(60, (index) => `${index},${wide[index % 3]}`)}`;
+    const bytes = Buffer.from(text, "utf16le");
+    await write("people.csv", encoding === "utf-16le" ? bytes : bytes.swap16());
+    expect((await load({})).people).toMatchObject({ taken: 60, refused: 0, read: [{ encoding }] });
+    expect([...new Set(await names())].sort()).toEqual(wide.toSorted());
   });
 
   test("another encoding is named, and one that does not fit refuses the lines", async () => {

@@ -165,6 +165,26 @@ describe("every format gives the same records", () => {
       [null, null],
     ]);
   });
+
+  test("a time is UTC whatever zone a row before it names; no year has five digits, no offset days", async () => {
+    const times: readonly (readonly [string, string | null])[] = [
+      ["2024-01-01 10:00:00 PST", "2024-01-01T18:00:00Z"],
+      ["2024-01-01 10:00", "2024-01-01T10:00:00Z"],
+      ["2024-01-01", "2024-01-01T00:00:00Z"],
+      ["2024-01-01T10:00:00 Asia/Tokyo", "2024-01-01T01:00:00Z"],
+      ["2024-01-01 10:00:00.25+0530", "2024-01-01T04:30:00Z"],
+      ["2024-01-01 10:00:00.25", "2024-01-01T10:00:00Z"],
+      ["0001-01-01", "0001-01-01T00:00:00Z"],
+      ["9999-12-31T23:59:59-01:00", null],
+      ["0001-01-01T00:00:00+05:00", null],
+      ["0000-06-01T00:00:00Z", null],
+      ["2024-01-01 (BC)", null],
+      ["2024-01-01T10:00:00+99:00", null],
+    ];
+    await write("p.csv", `id,updated_at\n${times.map(([text], index) => `${100 + index},${text}\n`).join("")}`);
+    expect((await load({ people: ["p.csv"] })).cleared["people.updated_at"]?.values).toBe(5);
+    expect((await everybody()).map(({ updated_at }) => updated_at)).toEqual(times.map(([, time]) => time));
+  });
 });
 
 describe("what is filled in", () => {
@@ -350,6 +370,18 @@ z,Nobody,,,,,,
       const solo = await engine.company({ by: "name", value: "solo" });
       expect(solo && (await engine.employees(solo.id, { offset: 0, limit: 9 })).total).toBe(2);
     });
+  });
+});
+
+test("specialties are texts, whatever is in the list", async () => {
+  await write("people.csv", "id,company_name\n1,Acme\n");
+  const lists = ['["a",null,""," b ",1]', '"x; y||z"', '{"a":1}', "null", "[]"];
+  await write("c.ndjson", lists.map((list, index) => `{"id":"c${index}","specialties":${list}}\n`).join(""));
+  await load({ companies: ["c.ndjson"] });
+  await reading(async (engine) => {
+    const found = await Promise.all(lists.map((_, index) => engine.company({ by: "id", value: `c${index}` })));
+    const specialties = found.map((company) => company && JSON.parse(String(company.record)).specialties);
+    expect(specialties).toEqual([["a", "b", "1"], ["x", "y", "z"], ['{"a":1}'], [], []]);
   });
 });
 

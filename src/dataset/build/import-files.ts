@@ -85,11 +85,30 @@ export async function parquetColumns(connection: DuckDBConnection, file: InputFi
     const reader = await connection.runAndReadAll(
       `DESCRIBE SELECT * EXCLUDE (file_row_number) FROM ${parquetSql(file)}`,
     );
-    return reader.getRowsJS().map((row) => ({ name: String(row[0]), type: String(row[1]) }));
+    const wide = await wideDecimals(connection, file);
+    return reader.getRowsJS().map(([name, type]) => {
+      const own = type === "DOUBLE" ? wide.get(String(name)) : undefined;
+      return { name: String(name), type: own ?? String(type) };
+    });
   } catch (error) {
     throw unreadable(file, error);
   }
 }
+
+/**
+ * DuckDB reads decimals of more than 38 digits as DOUBLE, and as other numbers (1.5.6: 500 as 8388608000) where they are not a multiple
+ * of 8 bytes.
+ */
+async function wideDecimals(connection: DuckDBConnection, file: InputFile): Promise<Map<string, string>> {
+  const reader = await connection.runAndReadAll(
+    `SELECT name, precision, scale FROM parquet_schema(${literal(literalPath(file.path))})
+     WHERE precision > 38 AND type = 'FIXED_LEN_BYTE_ARRAY' AND type_length::INTEGER % 8 <> 0`,
+  );
+  return new Map(reader.getRowsJS().map(([name, digits, scale]) => [String(name), `DECIMAL(${digits},${scale})`]));
+}
+
+/** Whether {@link parquetColumns} names a type of which DuckDB reads other values than there are. */
+export const isMisread = (type: string): boolean => Number(/^DECIMAL\((\d+),/.exec(type)?.[1]) > 38;
 
 export const unreadable = (file: InputFile, error: unknown): InputError =>
   error instanceof InputError

@@ -170,31 +170,44 @@ export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) =>
 
 export type Columns = ReadonlyMap<string, string>;
 
-/** What the map says, else the column of the field's name. @throws InputError where a column is missing, or nothing identifies a row */
-export function findColumns(
-  kind: ImportKind,
-  map: ColumnMap,
-  header: readonly string[],
-  file: string,
-  nested: boolean,
-): Columns {
-  const byPlainName = new Map<string, string>();
-  for (const column of header) {
-    const plain = plainName(column);
-    if (!byPlainName.has(plain)) byPlainName.set(plain, column);
+/** What a file says about its columns. */
+export interface Header {
+  readonly file: string;
+  readonly names: readonly string[];
+  /** Names that the header has a second time, under another here (Dialect). */
+  readonly copies?: ReadonlyMap<string, string> | undefined;
+  /** Whether rows are objects (NDJSON): of which `names` are those of some rows, and values lie within values. */
+  readonly nested: boolean;
+}
+
+/**
+ * What the map says, else the column of the field's name. Of rows that are objects each field is looked for in all of them.
+ * @throws InputError where a column is missing, several are one field, or nothing identifies a row
+ */
+export function findColumns(kind: ImportKind, map: ColumnMap, { file, names, copies, nested }: Header): Columns {
+  const byPlainName = new Map<string, string[]>();
+  for (const column of names) {
+    const plain = plainName(copies?.get(column) ?? column);
+    byPlainName.set(plain, [...(byPlainName.get(plain) ?? []), column]);
   }
   const columns = new Map<string, string>();
   for (const field of fieldsOf(kind)) {
     const wanted = map[field];
     if (wanted === null) continue;
     if (wanted === undefined) {
-      const column = byPlainName.get(field);
+      const [column, ...others] = byPlainName.get(field) ?? [];
+      if (others.length > 0) {
+        throw new InputError(
+          `${file} has several columns that are ${field} of ${kind}: ${[column, ...others].join(", ")}`,
+          `say which with --map: ${JSON.stringify({ [kind]: { [field]: column } })}`,
+        );
+      }
       if (column !== undefined) columns.set(field, column);
     } else {
-      const path = nested && header.includes(wanted.split(".", 1)[0] ?? "");
-      if (!header.includes(wanted) && !path) {
-        const near = nearest(wanted, header);
-        const hint = near === undefined ? `its columns: ${shortList(header)}` : `did you mean "${near}"?`;
+      const path = nested && names.includes(wanted.split(".", 1)[0] ?? "");
+      if (!names.includes(wanted) && !path) {
+        const near = nearest(wanted, names);
+        const hint = near === undefined ? `its columns: ${shortList(names)}` : `did you mean "${near}"?`;
         throw new InputError(`${file} has no column "${wanted}" (mapped to ${field})`, hint);
       }
       columns.set(field, wanted);
@@ -202,9 +215,12 @@ export function findColumns(
   }
   if (!identityOf(kind).some((field) => columns.has(field))) {
     throw new InputError(
-      `${file} has no usable column: one of ${identityOf(kind).join(", ")} is needed, it has ${shortList(header)}`,
+      `${file} has no usable column: one of ${identityOf(kind).join(", ")} is needed, it has ${shortList(names)}`,
       `headcount service map --suggest ${file} proposes a map for --map`,
     );
+  }
+  for (const field of nested ? fieldsOf(kind) : []) {
+    if (map[field] === undefined && !columns.has(field)) columns.set(field, field);
   }
   return columns;
 }

@@ -1,7 +1,7 @@
 import { normalForm } from "../../contract/normalise.ts";
 import { identifier, literal } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
-import { fieldSql, isNested, parquetSql, typedNumberSql } from "./import-files.ts";
+import { fieldSql, isMisread, isNested, parquetSql, typedNumberSql } from "./import-files.ts";
 import {
   type Columns,
   fieldsOf,
@@ -29,6 +29,12 @@ export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns,
       throw new InputError(
         `${file.name}: column "${column}" (${type}) is nested, and ${field} of ${kind} is one value`,
         "map the field to a plain column, or to null",
+      );
+    }
+    if (isMisread(type)) {
+      throw new InputError(
+        `${file.name}: column "${column}" is ${type}, and decimals are read up to 38 digits`,
+        `write the column with fewer digits or as text, or map ${field} to null`,
       );
     }
     const value = fieldSql(column, type, INTEGERS[kind].includes(field));

@@ -160,13 +160,16 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
   options.signal?.throwIfAborted();
   if (file.format === "parquet") {
     const found = await parquetColumns(connection, file);
-    const header = found.map(({ name }) => name);
+    const names = found.map(({ name }) => name);
     const types = new Map(found.map(({ name, type }) => [name, type]));
-    return { file, columns: findColumns(kind, map[kind], header, file.name, false), types };
+    return { file, columns: findColumns(kind, map[kind], { file: file.name, names, nested: false }), types };
   }
   const { signal } = options;
   const text = await openTextFile(file, columnNames(kind, map[kind]), staging.text, { signal });
-  const columns = findColumns(kind, map[kind], text.header, file.name, file.format === "ndjson");
+  const { header: names, dialect } = text;
+  const columns = findColumns(kind, map[kind], {
+    ...{ file: file.name, names, copies: dialect?.copies, nested: file.format === "ndjson" },
+  });
   return { file, columns, text, types: new Map() };
 }
 

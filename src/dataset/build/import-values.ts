@@ -37,13 +37,24 @@ export async function departmentReport(connection: DuckDBConnection, most = 10):
   };
 }
 
-/** `2025-03-01`, a timestamp with or without offset (then UTC), or an epoch in seconds or milliseconds. */
-const timestampSql = `CASE WHEN regexp_full_match(updated_at, '[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
-  THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN updated_at END ELSE strftime(coalesce(
+const DAY = "[0-9]{4}-[0-9]{2}-[0-9]{2}";
+const TIME = "[T ][0-9]{2}:[0-9]{2}(:[0-9]{2}([.][0-9]+)?)?";
+/** An offset of at most 18 hours, or a name. */
+const ZONE = " ?([+-](0[0-9]|1[0-8])(:?[0-5][0-9])?|[A-Za-z][A-Za-z0-9/_+-]*)";
+/** Of `YYYY-MM-DDThh:mm:ssZ` what ISO 8601 can say with four digits of the year, 0001 to 9999. */
+const fourDigits = (time: string): string => `CASE WHEN strlen(${time}) = 20 AND ${time} >= '0001' THEN ${time} END`;
+
+/**
+ * `2025-03-01`, a timestamp with or without offset (then UTC), or an epoch in seconds or milliseconds. A time without a zone is never cast
+ * to one that has it: DuckDB (1.5.6) would take the zone that it read by name in a row before.
+ */
+const timestampSql = `CASE WHEN regexp_full_match(updated_at, '${DAY}T([01][0-9]|2[0-3]):[0-5][0-9]:[0-5][0-9]Z')
+  THEN CASE WHEN TRY_CAST(updated_at AS TIMESTAMP) IS NOT NULL THEN ${fourDigits("updated_at")} END ELSE ${fourDigits(`strftime(coalesce(
   CASE WHEN regexp_full_match(updated_at, '[0-9]{9,10}') THEN make_timestamp(updated_at::BIGINT * 1000000)
     WHEN regexp_full_match(updated_at, '[0-9]{12,13}') THEN make_timestamp(updated_at::BIGINT * 1000) END,
-  CASE WHEN regexp_full_match(updated_at, '[0-9]{4}-[0-9]{2}-[0-9]{2}.*') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
-), '%Y-%m-%dT%H:%M:%SZ') END`;
+  CASE WHEN regexp_full_match(updated_at, '${DAY}(${TIME})?') THEN TRY_CAST(updated_at AS TIMESTAMP)
+    WHEN regexp_full_match(updated_at, '${DAY}${TIME}${ZONE}') THEN TRY_CAST(TRY_CAST(updated_at AS TIMESTAMPTZ) AS TIMESTAMP) END
+), '%Y-%m-%dT%H:%M:%SZ')`)} END`;
 
 /** A whole number from 0 to 9007199254740991, else NULL (docs/dataset.md, Values): what may be read two ways is left out. */
 function wholeSql(field: string, numbers: NumberStyle | undefined): string {
@@ -123,9 +134,8 @@ const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = 
     location: LOCATION,
   },
   companies: {
-    specialties: `CASE WHEN specialties IS NULL THEN []::VARCHAR[]
-    WHEN starts_with(specialties, '[') AND json_valid(specialties) THEN coalesce(TRY_CAST(specialties::JSON AS VARCHAR[]), []::VARCHAR[])
-    ELSE list_filter(list_transform(string_split_regex(specialties, '[;|]'), lambda part: trim(part)), lambda part: part <> '') END`,
+    specialties: `coalesce(list_filter(list_transform(CASE WHEN starts_with(specialties, '[') AND json_valid(specialties) THEN TRY_CAST(specialties::JSON AS VARCHAR[])
+      ELSE string_split_regex(specialties, '[;|]') END, lambda part: trim(part)), lambda part: part <> ''), []::VARCHAR[])`,
     location: LOCATION,
   },
 };

@@ -134,7 +134,7 @@ export class CsvScanner {
       this.problem = "there is text after a closing quote";
       return after;
     }
-    for (let at = data.indexOf(LF, open); at >= 0 && at < close; at = data.indexOf(LF, at + 1)) this.#lines++;
+    for (let at = open; at < close; at++) if (this.#endsLine(at)) this.#lines++;
     this.#add(open + 1, close, form);
     return after;
   }
@@ -182,7 +182,7 @@ export class CsvScanner {
     for (let at = this.start; at <= this.end; at++) {
       const byte = this.data[at];
       if (byte === this.#delimiter) cells++;
-      else if (byte === LF || at === this.end) {
+      else if (at === this.end || this.#endsLine(at)) {
         if (cells !== this.#columns) return false;
         cells = 1;
       }
@@ -202,6 +202,12 @@ export class CsvScanner {
     this.end = this.data.length;
     this.#skipping = true;
     return this.data.length;
+  }
+
+  /** Whether a line ends with this byte: the last one, of two. */
+  #endsLine(at: number): boolean {
+    const byte = this.data[at];
+    return byte === LF || (byte === CR && this.data[at + 1] !== LF);
   }
 
   #lineEnd(from: number): number {

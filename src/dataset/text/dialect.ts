@@ -6,6 +6,8 @@ export interface Dialect {
   /** Lines before the header that are not read: `sep=`, a title. */
   readonly skippedLines: number;
   readonly header: readonly string[];
+  /** Names of the header that were written otherwise, because the same name is there before: `name_1` for a second `name`. */
+  readonly copies: ReadonlyMap<string, string>;
 }
 
 const DELIMITERS = [",", ";", "\t", "|"];
@@ -48,7 +50,7 @@ export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => 
     return b.score > a.score || (b.score === a.score && b.size > a.size) ? b : a;
   });
   const titleEnd = best.title === 0 ? 0 : linesBefore(body, best.delimiter, best.title);
-  return { delimiter: best.delimiter, skippedLines: skipped + titleEnd, header: distinct(best.header) };
+  return { delimiter: best.delimiter, skippedLines: skipped + titleEnd, ...distinct(best.header) };
 }
 
 /** Where the lines after the first few begin. */
@@ -108,13 +110,16 @@ function linesBefore(body: Buffer, delimiter: string, records: number): number {
 }
 
 /** Names as a table needs them: none empty, none twice. */
-function distinct(header: readonly string[]): string[] {
+function distinct(written: readonly string[]): Pick<Dialect, "header" | "copies"> {
   const taken = new Set<string>();
-  return header.map((given, index) => {
+  const copies = new Map<string, string>();
+  const header = written.map((given, index) => {
     const name = given === "" ? `column${index + 1}` : given;
     let own = name;
     for (let copy = 1; taken.has(own); copy++) own = `${name}_${copy}`;
     taken.add(own);
+    if (own !== name) copies.set(own, name);
     return own;
   });
+  return { header, copies };
 }

@@ -18,6 +18,7 @@ export async function lookAt(file: InputFile, encoding: string | undefined, opti
   const judge = new EncodingJudge();
   let head = Buffer.alloc(0);
   let later: Buffer[] = [];
+  let end: Buffer = Buffer.alloc(0);
   let every = 1;
   let chunks = 0;
   for await (const chunk of bytesOf(file, options)) {
@@ -29,18 +30,24 @@ export async function lookAt(file: InputFile, encoding: string | undefined, opti
         every *= 2;
       }
     }
+    end = chunk;
     if (encoding === undefined) judge.take(chunk);
   }
   const found = encoding ?? markOf(head) ?? judge.verdict();
   const decoded = (bytes: Buffer): Buffer =>
     found === "utf-8" ? withoutMark(bytes) : Buffer.from(new TextDecoder(found).decode(bytes));
+  // Rows that were added last may have other keys.
+  if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
   const pieces = [decoded(head), ...later.map((bytes) => fromLineStart(decoded(bytes)))];
   return { encoding: found, pieces: pieces.filter((piece) => piece.length > 0) };
 }
 
 const fromLineStart = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf("\n") + 1);
 
-/** UTF-16 by its mark, or by the zero bytes that it makes of plain text. */
+/**
+ * UTF-16 by its mark, or by the zero bytes that it makes of what is ASCII in a file: names of columns, delimiters, digits. The other half
+ * of a few characters is zero too (Chinese one, the wide space, some emoji).
+ */
 function markOf(head: Buffer): string | undefined {
   if (head[0] === 0xff && head[1] === 0xfe) return "utf-16le";
   if (head[0] === 0xfe && head[1] === 0xff) return "utf-16be";
@@ -48,8 +55,8 @@ function markOf(head: Buffer): string | undefined {
   const size = Math.min(head.length, 2_000);
   for (let at = 0; at < size; at++) if (head[at] === 0) zeros[at % 2] = (zeros[at % 2] ?? 0) + 1;
   const [even = 0, odd = 0] = zeros;
-  if (odd > size / 4 && even === 0) return "utf-16le";
-  if (even > size / 4 && odd === 0) return "utf-16be";
+  if (odd > size / 16 && odd > 2 * even) return "utf-16le";
+  if (even > size / 16 && even > 2 * odd) return "utf-16be";
   return undefined;
 }
 

@@ -44,7 +44,7 @@ export async function openTextFile(
 
 function ndjsonHeader(file: InputFile, look: Look): string[] {
   const columns = new Map<string, number>();
-  const lines = (look.pieces[0] ?? Buffer.alloc(0)).toString().split("\n", HEADER_LINES);
+  const lines = look.pieces.flatMap((piece) => piece.toString().split("\n"));
   for (const line of lines) {
     const value = parsed(line);
     if (typeof value !== "object" || value === null || Array.isArray(value)) continue;
