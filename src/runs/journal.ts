@@ -152,6 +152,8 @@ export interface Unit {
   replyAt: number;
   voided: boolean;
   uncertain: Credits;
+  /** What makes up `uncertain`: of each lost reply what it may have cost. */
+  readonly lost: Credits[];
 }
 
 export interface Spending {
@@ -210,7 +212,17 @@ export const newUnit = (intent: IntentRecord): Unit => ({
   replyAt: 0,
   voided: false,
   uncertain: ZERO,
+  lost: [],
 });
+
+/**
+ * What a stored reply shows to be no charge beside its own: the attempt that it answers, of those that were lost the one that cost the least that covers it.
+ * Others stay uncertain: a service that forgot the key between two attempts has charged for both.
+ */
+function answered(lost: readonly Credits[], used: Credits): Credits {
+  const sorted = [...lost].sort((a, b) => (a < b ? -1 : 1));
+  return sorted.find((amount) => amount >= used) ?? sorted.at(-1) ?? ZERO;
+}
 
 /** Takes one record into account. The journal and the running program build their state with this same function. @param end
  * where in the journal the record's line ends */
@@ -230,10 +242,11 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       if (record.miss === true) state.misses++;
       else if (record.owned !== undefined) state.owned += record.rows;
       else spend(state, "settled", creditsOf(record.used), record.at, record.rows);
-      // The stored reply of the first attempt: what that attempt cost is known now, and is this charge.
+      // The stored reply of an earlier attempt: what that attempt cost is known now, and is this charge.
       if (record.replayed === true && unit.uncertain > 0n) {
-        spend(state, "refunded", unit.uncertain, record.at);
-        unit.uncertain = ZERO;
+        const back = answered(unit.lost, creditsOf(record.used));
+        spend(state, "refunded", back, record.at);
+        unit.uncertain = credits(unit.uncertain - back);
       }
       return;
     }
@@ -245,7 +258,10 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
     case "uncertain": {
       const unit = state.units.get(record.n);
       const amount = creditsOf(record.amount);
-      if (unit !== undefined) unit.uncertain = credits(unit.uncertain + amount);
+      if (unit !== undefined) {
+        unit.uncertain = credits(unit.uncertain + amount);
+        unit.lost.push(amount);
+      }
       spend(state, "uncertain", amount, record.at);
       return;
     }

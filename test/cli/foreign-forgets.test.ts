@@ -49,6 +49,29 @@ test("a lost reply that was answered by its key does not hide the charge of a la
   expect(ran.stderr).toContain("--max-credits 70 buys the other 10");
 });
 
+test.each([0.1, 1])(
+  "what each attempt cost is in the books where a key is forgotten, charged for anew, and then answered (%s)",
+  async (price) => {
+    const { service, u } = await scene({ people: 60, price, idempotent: true });
+    // The second page: charged and lost, forgotten, charged anew and lost, and then answered by its key.
+    service.options.mishap = (call) => {
+      service.options.idempotent = call !== 3;
+      return call === 2 || call === 3 ? "drop" : undefined;
+    };
+    const page = 10 * price;
+    const ran = await u.run([...BUY, "--max-credits", (6 * page).toFixed(1)]);
+    const { settled, uncertain, refunded, foreign } = await spent(u);
+    expect({ code: ran.code, settled, uncertain: uncertain - refunded, foreign }).toEqual({
+      code: 5,
+      settled: 5 * page,
+      uncertain: page,
+      foreign: 0,
+    });
+    // Not more than the cap, be it by the service's books.
+    expect(service.charged()).toBeCloseTo(6 * page, 6);
+  },
+);
+
 test("two replies that are lost at once: each charge is uncertain, and none is taken for what others spent", async () => {
   const { service, u } = await scene({
     people: 60,
