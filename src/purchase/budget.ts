@@ -1,7 +1,7 @@
 import type { ServiceError } from "../client/errors.ts";
 import { affordableRows, type Credits, credits, minCredits, priceOf, ZERO } from "../contract/money.ts";
 import type { CliError } from "../errors.ts";
-import { creditsOf, type RunState } from "../runs/journal.ts";
+import { creditsOf, type RunState, type Unit } from "../runs/journal.ts";
 import { usedUp } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 
@@ -135,18 +135,20 @@ export class Budget {
     return credits(this.#balance - told);
   }
 
-  /** How much of a hold of an earlier session the balance cannot explain: at most the hold, all of it where nobody knows. */
-  explain(hold: Credits): Credits {
-    let before: Credits | undefined;
-    for (const { settled } of this.#spent.units.values()) {
-      if (settled?.remaining === undefined) continue;
-      const remaining = creditsOf(settled.remaining);
-      if (before === undefined || remaining < before) before = remaining;
-    }
+  /**
+   * What a request of an earlier session may have cost: at most its hold, all of it where nobody knows. Each balance that was told before
+   * that request went out bounds it, less what is booked of requests that went out after it. A balance below today's tells nothing: credits were added.
+   */
+  explain({ intent }: Unit): Credits {
+    const hold = creditsOf(intent.hold);
     const now = this.#options.balance;
-    if (before === undefined || now === undefined) return hold;
-    const gone = before - now - this.#spent.uncertain;
-    return gone <= 0n ? ZERO : minCredits(credits(gone), hold);
+    if (now === undefined) return hold;
+    const since = bookedSince(this.#spent);
+    const bounds = [...this.#spent.units.values()]
+      .filter(({ settled, before }) => settled?.remaining !== undefined && before <= intent.n)
+      .map(({ settled, before }) => credits(creditsOf(settled?.remaining) - now - (since[before] ?? ZERO)))
+      .filter((gone) => gone >= 0n);
+    return bounds.reduce(minCredits, hold);
   }
 
   /** @param cause what the service said to a hold */
@@ -161,4 +163,17 @@ export class Budget {
   #atRisk(): Credits {
     return this.#flight.held("ready", "flying", "doubt");
   }
+}
+
+/** By the number of an intent: what is booked of it and of all later ones. */
+function bookedSince({ units, nextN }: RunState): Credits[] {
+  const since: Credits[] = [];
+  let sum: Credits = ZERO;
+  for (let n = nextN - 1; n > 0; n--) {
+    const { settled, uncertain = ZERO } = units.get(n) ?? {};
+    const used = settled?.owned === undefined ? creditsOf(settled?.used) : ZERO;
+    sum = credits(sum + used + uncertain);
+    since[n] = sum;
+  }
+  return since;
 }

@@ -38,10 +38,9 @@ async function recover(unit: Unit, { flight, budget, settlement }: RecoveryParts
     flight.wait(unit);
     return;
   }
-  const hold = creditsOf(unit.intent.hold);
-  const charged = budget.explain(hold);
+  const charged = budget.explain(unit);
   const why = tooOld ? OUTLIVED : "the service is not known to honour keys";
   if (charged > 0n) await settlement.bookUncertain(unit, charged, `the process ended before the reply came; ${why}`);
-  if (tooOld || !budget.fits(hold)) await settlement.giveUp(unit, why);
+  if (tooOld || !budget.fits(creditsOf(unit.intent.hold))) await settlement.giveUp(unit, why);
   else flight.wait(unit);
 }

@@ -149,6 +149,8 @@ export type JournalRecord =
 export interface Unit {
   readonly intent: IntentRecord;
   settled: SettledRecord | undefined;
+  /** The number of the first intent that was written after it was settled: that request and all later ones went out after its reply. */
+  before: number;
   replyAt: number;
   voided: boolean;
   uncertain: Credits;
@@ -209,6 +211,7 @@ export function emptyState(): RunState {
 export const newUnit = (intent: IntentRecord): Unit => ({
   intent,
   settled: undefined,
+  before: 0,
   replyAt: 0,
   voided: false,
   uncertain: ZERO,
@@ -237,6 +240,7 @@ export function apply(state: RunState, record: JournalRecord, end = 0): void {
       const unit = state.units.get(record.n);
       if (unit === undefined || unit.settled !== undefined) return;
       unit.settled = record;
+      unit.before = state.nextN;
       unit.replyAt = end;
       state.rows += record.rows;
       if (record.miss === true) state.misses++;
