@@ -269,7 +269,8 @@ class SqliteLedger implements LedgerDatabase {
   #sealAlone(): void {
     this.#files.assertInPlace();
     this.#statements.clear();
-    this.#database.exec("PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
+    // The last commit may have been one that needs no sync; a rollback journal that is not synced in order can put back a torn page.
+    this.#database.exec("PRAGMA synchronous = FULL; PRAGMA journal_mode = DELETE; BEGIN EXCLUSIVE");
     try {
       seal(this.#path, this.#files.ledger);
     } finally {

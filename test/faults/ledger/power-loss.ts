@@ -110,6 +110,8 @@ export async function replay(
     random: number;
     seed: number;
     every: number;
+    /** Only after the last so many calls. */
+    last?: number;
     /** The folder that the life went on with. */
     from?: string;
     /** What was acknowledged of it. */
@@ -144,7 +146,8 @@ export async function replay(
       else if (event.kind === "sync") fileOf(event.file).sync();
       else if (event.kind === "unlink") files.delete(event.file);
       else fileOf(event.file).pending.push(event);
-      if (position % options.every !== 0) continue;
+      if (position % options.every !== 0 || position < events.length - (options.last ?? Number.POSITIVE_INFINITY))
+        continue;
       const unsynced = [...files.values()].some((file) => file.pending.length > 0);
       for (const [n, fate] of fates.entries()) {
         // With nothing unsynced there is one possible disk.
