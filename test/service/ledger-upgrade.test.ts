@@ -1,13 +1,16 @@
-import { readFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import pg from "pg";
 import { afterAll, describe, expect, test } from "vitest";
+import { digestOf } from "../../src/dataset/manifest.ts";
+import { manifestText, restore } from "../../src/service/backup.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { POSTGRES_STEPS, SQLITE_STEPS } from "../../src/service/ledger/schema/steps.ts";
 import { migrate } from "../../src/service/ledger/schemas.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
+import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { tempDir } from "../support/client.ts";
 import { ACCOUNT, answer, c, held } from "../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
@@ -72,6 +75,44 @@ test("a SQLite ledger of schema 2 is brought to this one, whole", async () => {
   expect(() => after.exec("UPDATE keys SET origin = 'k_2' WHERE id = 'k_1'")).toThrow(/a key is what it is/);
   expect(() => after.exec("UPDATE budgets SET spent = cap + 1")).toThrow(/CHECK/);
   after.close();
+});
+
+test("a backup of schema 2 is restored as a ledger of this one, the backup stays as it was, and verify names what it looked at", async () => {
+  const place = tempDir();
+  const from = join(place, "backup");
+  mkdirSync(from);
+  const path = join(from, "ledger.db");
+  const database = new DatabaseSync(path);
+  migrate(database, path, 0, SQLITE_STEPS.slice(0, 1));
+  database.exec(OLD);
+  database.close();
+  const before = readFileSync(path);
+  const files = [{ path: "ledger.db", bytes: before.length, sha256: await digestOf(path) }];
+  const madeAt = new Date(now()).toISOString();
+  writeFileSync(
+    join(from, "backup.json"),
+    manifestText({ format: 1, made_at: madeAt, head: "x", dataset: null, files }),
+  );
+  await expect(verifySqliteFile(path)).rejects.toThrow(`${path} has an older ledger schema`);
+  const restored = join(place, "data");
+  await restore({ from, dir: restored, now, actor: "me" });
+  expect(readFileSync(path)).toEqual(before);
+  expect(readdirSync(restored).sort()).toEqual(["ledger.db", "ledger.db-seal"]);
+  expect((await verifySqliteFile(join(restored, "ledger.db"))).breaches).toEqual([]);
+  const store = await openSqliteStore({ path: join(restored, "ledger.db"), now });
+  expect(await store.audit({ limit: 1 })).toMatchObject([{ action: "ledger.restore", actor: "me" }]);
+  await upgraded(store);
+  await store.close();
+  // One of another program, or of a newer version, is still none of ours.
+  const newer = new DatabaseSync(path);
+  newer.exec("PRAGMA user_version = 99");
+  newer.close();
+  const changed = [{ path: "ledger.db", bytes: statSync(path).size, sha256: await digestOf(path) }];
+  const text = manifestText({ format: 1, made_at: madeAt, head: "x", dataset: null, files: changed });
+  writeFileSync(join(from, "backup.json"), text);
+  const refused = restore({ from, dir: join(place, "newer"), now, actor: "me" });
+  await expect(refused).rejects.toThrow(/ledger schema 99; this version of headcount knows up to \d+\. Upgrade/);
+  expect(readdirSync(place).sort()).toEqual(["backup", "data"]);
 });
 
 describe.skipIf(postgresBinaries() === undefined && process.env.CI === undefined)("on PostgreSQL", () => {

@@ -43,7 +43,8 @@ function pragma(database: DatabaseSyncInstance, name: string): number {
   return Number(row?.[name] ?? 0);
 }
 
-function assertOurs(database: DatabaseSyncInstance, path: string): void {
+/** @throws LedgerFormatError where the file is not a ledger of ours, of whatever version */
+export function assertOurs(database: DatabaseSyncInstance, path: string): void {
   if (pragma(database, "application_id") === APPLICATION_ID) return;
   throw new LedgerFormatError(`${path} is a database of another program, not a headcount ledger`);
 }
@@ -52,7 +53,9 @@ export function assertLedger(database: DatabaseSyncInstance, path: string): void
   assertOurs(database, path);
   const { missing } = stepsFrom(pragma(database, "user_version"), SQLITE_STEPS, path);
   if (missing.length > 0)
-    throw new LedgerFormatError(`${path} has an older ledger schema; headcount serve brings it to the newest`);
+    throw new LedgerFormatError(
+      `${path} has an older ledger schema; headcount serve brings it to the newest, and service restore that of a backup`,
+    );
 }
 
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {

@@ -30,7 +30,7 @@ export interface Verified {
 export async function verifySqliteFile(path: string): Promise<Verified> {
   const lost = lostLedger(path);
   if (lost !== undefined) return { breaches: [`file: ${lost}`], notes: [], head: null };
-  const { logged, value: verified } = await lookAt(path, verifyOpened);
+  const { logged, value: verified } = await lookAt(path, (...found) => verifyOpened(path, ...found));
   return logged ? { ...verified, notes: [] } : verified;
 }
 
@@ -89,13 +89,13 @@ async function lookAt<Value>(path: string, look: Look<Value>): Promise<Looked<Va
 const COPIED =
   "this is a copy that was made while a service was at work, and no log (-wal) is beside it: made with .backup it is whole, copied as a file it lacks the latest charges";
 
-async function verifyOpened(place: string, sealed?: BrokenPages, cut?: string): Promise<Verified> {
+async function verifyOpened(path: string, place: string, sealed?: BrokenPages, cut?: string): Promise<Verified> {
   const hurt = cut === undefined ? [] : [cut];
   let opened = false;
   try {
     return await withReader(place, async (database, statements) => {
       opened = true;
-      assertLedger(database, place);
+      assertLedger(database, path);
       const breaches = [...hurt, ...pageBreaches(sealed, database), ...verifySnapshot(database, statements)];
       const open = statements.execute({ sql: "SELECT machine FROM instances", values: [] }).rows.length;
       return { breaches, notes: open === 0 ? [] : [COPIED], head: runNow(headOf(), statements.execute) };
