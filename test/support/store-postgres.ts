@@ -47,6 +47,8 @@ export interface PostgresCluster {
   stop(): Promise<void>;
   /** SIGSTOP (SIGCONT) to the postmaster and all its children: connections stay open and nothing is answered. */
   hang(): void;
+  /** SIGSTOP to one of the processes that work for a client; `chance` chooses it. */
+  hangOne(chance: () => number): void;
   resume(): void;
   /** Stops and removes everything. */
   remove(): Promise<void>;
@@ -83,17 +85,34 @@ export async function startCluster(): Promise<PostgresCluster> {
     if (code !== 0) throw new Error(`pg_ctl ${args.join(" ")} failed: ${readFileSync(join(folder, "log"), "utf8")}`);
   };
   const pid = (): number => Number(readFileSync(join(data, "postmaster.pid"), "utf8").split("\n")[0]);
-  const signalAll = (signal: NodeJS.Signals): void => {
+  const children = (): number[] => {
     const postmaster = pid();
-    process.kill(postmaster, signal);
-    for (const name of readdirSync("/proc").filter((each) => /^\d+$/.test(each))) {
+    return readdirSync("/proc")
+      .filter((each) => /^\d+$/.test(each))
+      .flatMap((name) => {
+        try {
+          const stat = readFileSync(`/proc/${name}/stat`, "latin1");
+          return Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === postmaster ? [Number(name)] : [];
+        } catch {
+          // It has ended meanwhile.
+          return [];
+        }
+      });
+  };
+  const signalTo = (processes: readonly number[], signal: NodeJS.Signals): void => {
+    for (const each of processes) {
       try {
-        const stat = readFileSync(`/proc/${name}/stat`, "latin1");
-        if (Number(stat.slice(stat.lastIndexOf(")") + 2).split(" ")[1]) === postmaster)
-          process.kill(Number(name), signal);
+        process.kill(each, signal);
       } catch {
         // It has ended meanwhile.
       }
+    }
+  };
+  const isForClient = (child: number): boolean => {
+    try {
+      return readFileSync(`/proc/${child}/cmdline`, "latin1").startsWith("postgres: headcount ");
+    } catch {
+      return false;
     }
   };
   const cluster: PostgresCluster = {
@@ -117,8 +136,12 @@ export async function startCluster(): Promise<PostgresCluster> {
       process.kill(pid(), "SIGKILL");
     },
     stop: () => control("stop", "-m", "fast"),
-    hang: () => signalAll("SIGSTOP"),
-    resume: () => signalAll("SIGCONT"),
+    hang: () => signalTo([pid(), ...children()], "SIGSTOP"),
+    hangOne: (chance) => {
+      const some = children().filter(isForClient);
+      signalTo(some.slice(Math.floor(chance() * some.length)).slice(0, 1), "SIGSTOP");
+    },
+    resume: () => signalTo([pid(), ...children()], "SIGCONT"),
     remove: async () => {
       await control("stop", "-m", "immediate").catch(() => undefined);
       rmSync(folder, { recursive: true, force: true });
