@@ -15,6 +15,7 @@ import type { Cors } from "./cors.ts";
 import { problemOf } from "./failures.ts";
 import type { FaultPlan } from "./faults.ts";
 import { checkBodyHeaders, isLarge, readBody } from "./incoming.ts";
+import { KEY_PATH } from "./key-page.ts";
 import type { RateLimiter } from "./limits.ts";
 import { type ServiceLog, SILENT } from "./log.ts";
 import type { Metrics } from "./metrics.ts";
@@ -226,14 +227,14 @@ export class App {
 
   async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
     const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
-    const known = API_ROUTES[path];
+    const known = path === KEY_PATH ? { method: "GET" } : API_ROUTES[path];
     const isOfApi = known !== undefined || /^\/v1(?:\/|$)/.test(path);
     if (isOfApi && request.call.key === undefined) await this.#enter(request);
     if (known !== undefined) {
       const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
       return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
     }
-    const routes = [...Object.keys(API_ROUTES), "/key", "/docs", "/openapi.json", "/healthz"].join(", ");
+    const routes = [...Object.keys(API_ROUTES), KEY_PATH, "/docs", "/openapi.json", "/healthz"].join(", ");
     return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
   }
 

@@ -14,13 +14,14 @@ const EXPOSED = [
   "X-RateLimit-Reset",
   "X-RateLimit-Window",
   "X-Request-Id",
+  "X-Suppressed-Count",
   "X-Total-Count",
 ].join(", ");
 const REQUEST_HEADERS = "Authorization, Content-Type, Idempotency-Key, X-Request-Id";
 const PREFLIGHT_SECONDS = "600";
-const API_PATH = /^\/(?:v1|facets)(?:[/?#]|$)/;
+const API_PATH = /^\/(?:v1|facets|key)(?:[/?#]|$)/;
 
-/** Lets pages of the named origins (`*`: of any) read what `/v1` answers. A browser sends no key by itself: the page must have one. */
+/** Lets pages of the named origins (`*`: of any) read what the API answers. A browser sends no key by itself: the page must have one. */
 export class Cors {
   readonly #origins: ReadonlySet<string>;
 

@@ -9,10 +9,12 @@ import type { Budget, KeyDetail, Store } from "./ledger/ledger.ts";
 import { send } from "./reply.ts";
 import { refuseQuery } from "./requests.ts";
 
+export const KEY_PATH = "/key";
+
 /** `GET /key`: what a key may know of itself (docs/contract.md, Keys). Outside `/v1`, in its envelope, free, and counted as a call. */
 export function addKeyPage(app: FastifyInstance, admission: Admission, store: Store): void {
   app.route({
-    url: "/key",
+    url: KEY_PATH,
     method: "GET",
     handler: async (request, reply) => {
       await admission.admit(request);

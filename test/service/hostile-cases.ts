@@ -463,6 +463,8 @@ for (const [path, allowed] of [
   [SEARCH, "POST"],
   ["/v1/company/enrich", "GET"],
   ["/v1/company/employees", "GET"],
+  ["/key", "GET"],
+  ["/facets", "POST"],
 ] as const) {
   for (const method of METHODS) {
     if (method !== allowed) cases.push({ name: `${method} ${path}`, method, url: path, status: 405 });

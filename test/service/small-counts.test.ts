@@ -1,7 +1,10 @@
 import { afterEach, expect, test } from "vitest";
 import { SMALL_COUNTS_A_DAY } from "../../src/service/small-counts.ts";
 import { user } from "../support/export.ts";
-import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+import { watchResponses } from "../support/openapi.ts";
+import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
+
+watchResponses(onResponse);
 
 const open: TestService[] = [];
 afterEach(async () => {

@@ -3,6 +3,7 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
+import { HEADERS } from "../../src/contract/openapi/components.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
@@ -152,6 +153,8 @@ describe("pages of other origins", () => {
     expect(answer.headers.get("access-control-allow-origin")).toBeNull();
   });
 
+  const published = Object.keys(HEADERS).filter((name) => name !== "Allow" && name !== "WWW-Authenticate");
+
   test("of an allowed origin may call with a key and read every header; a preflight costs no call", async () => {
     const own = await start({ corsOrigins: ["https://console.example"], plan: { perMinute: 2 } });
     for (let round = 0; round < 3; round++) {
@@ -165,7 +168,11 @@ describe("pages of other origins", () => {
       plain(`${own.url}/v1/account`, { origin, ...(key === null ? {} : { authorization: `Bearer ${own.key}` }) });
     const answer = await get("https://console.example");
     expect([answer.status, answer.headers["access-control-allow-origin"]]).toEqual([200, "https://console.example"]);
-    expect(answer.headers["access-control-expose-headers"]).toContain("X-Next-Cursor");
+    const readable = answer.headers["access-control-expose-headers"]?.split(", ");
+    expect(readable).toEqual(expect.arrayContaining(published));
+    expect((await plain(`${own.url}/key`, { origin: "https://console.example" })).headers).toHaveProperty(
+      "access-control-allow-origin",
+    );
     // A refusal can be read too.
     expect((await get("https://console.example", null)).headers["access-control-allow-origin"]).toBeDefined();
     expect((await get("https://else.example")).headers["access-control-allow-origin"]).toBeUndefined();

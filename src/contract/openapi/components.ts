@@ -18,7 +18,11 @@ export const HEADERS: Readonly<Record<string, Header>> = {
   "X-RateLimit-Limit": header("Calls allowed in the window that binds first.", integer, 600),
   "X-RateLimit-Remaining": header("Calls left in that window.", integer, 599),
   "X-RateLimit-Reset": header("When that window resets, in epoch seconds.", integer, 1_790_847_060),
-  "X-RateLimit-Window": header("Which window binds first.", { type: "string", enum: ["minute", "day"] }, "minute"),
+  "X-RateLimit-Window": header(
+    "Which window binds first.",
+    { type: "string", enum: ["minute", "day", "small-counts"] },
+    "minute",
+  ),
   "X-Request-Id": header(
     "Identifies this call in logs and support. Taken from the request where it sends a sane one.",
     { type: "string", minLength: 1, maxLength: 128 },
