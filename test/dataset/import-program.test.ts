@@ -1,8 +1,8 @@
 import { type ChildProcess, execFileSync, spawn } from "node:child_process";
 import { lstatSync, readdirSync } from "node:fs";
-import { appendFile, mkdir, readFile, stat, writeFile } from "node:fs/promises";
+import { appendFile, chmod, mkdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
-import { env, execPath } from "node:process";
+import { env, execPath, getuid } from "node:process";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
@@ -23,8 +23,9 @@ interface Ended {
   readonly stderr: string;
 }
 
-function start(argv: readonly string[], more: Readonly<Record<string, string>> = {}, shell = "") {
-  const options = { cwd: folder, env: { ...env, HOME: folder, XDG_DATA_HOME: join(folder, "share"), ...more } };
+function start(argv: readonly string[], more: Readonly<Record<string, string>> = {}, shell = "", uid?: number) {
+  const own = { ...env, HOME: folder, XDG_DATA_HOME: join(folder, "share"), ...more };
+  const options = { cwd: folder, env: own, ...(uid !== undefined && { uid }) };
   const child: ChildProcess =
     shell === ""
       ? spawn(execPath, [BIN, ...argv], options)
@@ -98,6 +99,17 @@ describe("an import that is ended", () => {
       stderr: expect.stringContaining("fifo.csv is not a regular file"),
     });
   });
+});
+
+test.skipIf(getuid === undefined)("a file that one may not read is named, and no other folder advised", async () => {
+  await write("p.csv", "id,name\n1,Ada\n");
+  await mkdir(join(folder, "theirs"));
+  await Promise.all([chmod(folder, 0o755), chmod(join(folder, "theirs"), 0o777), chmod(join(folder, "p.csv"), 0)]);
+  // Nothing is closed to root.
+  const nobody = getuid?.() === 0 ? 65_534 : undefined;
+  const { ended } = start(["service", "import", "--data", "theirs/demo", "--people", "p.csv"], {}, "", nobody);
+  const { code, stderr } = await ended;
+  expect([code, stderr.includes("p.csv cannot be read: EACCES"), stderr.includes("--data")]).toEqual([2, true, false]);
 });
 
 test("hundreds of refused rows are written without a word from Node, in a file of their owner's", async () => {

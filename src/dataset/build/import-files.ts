@@ -1,4 +1,4 @@
-import { stat } from "node:fs/promises";
+import { access, constants, stat } from "node:fs/promises";
 import { isAbsolute, join, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { identifier, literal } from "../duckdb.ts";
@@ -44,16 +44,19 @@ export async function findFiles(
 }
 
 async function inputFile(name: string, path: string): Promise<InputFile> {
-  const info = await stat(path).catch((error: unknown) => {
+  const refuse = (error: unknown): never => {
     const code = error instanceof Error && "code" in error ? String(error.code) : "";
     if (code === "ENOENT" || code === "ENOTDIR") throw new InputError(`${name} does not exist`, "check the path");
-    throw new InputError(`${name} cannot be read: ${code || String(error)}`);
-  });
+    const hint = code === "EACCES" ? "whoever runs this needs to be allowed to read it" : undefined;
+    throw new InputError(`${name} cannot be read: ${code || String(error)}`, hint);
+  };
+  const info = await stat(path).catch(refuse);
   if (info.isDirectory())
     throw new InputError(`${name} is a folder, not a file`, `for all files in it: "${name}/*.parquet"`);
   const format = formatOf(name);
   if (!info.isFile()) throw new InputError(`${name} is not a regular file`, "write the rows to a file first");
   if (info.size === 0) throw new InputError(`${name} is empty`);
+  await access(path, constants.R_OK).catch(refuse);
   return { name, path, format, bytes: info.size };
 }
 
