@@ -20,3 +20,7 @@ export async function lockOutput(output: string, wait: boolean, deps: ExportDeps
   const name = createHash("sha256").update(lockedPart(output)).digest("hex").slice(0, 32);
   return acquireLock(join(folder, `${name}.lock`), lockOptions(output, wait, deps));
 }
+
+/** Only one command looks for the new people of a service at a time: two would find the same ones, and both would buy them. */
+export const lockNewPeople = (wait: boolean, deps: ExportDeps): Promise<Lock> =>
+  lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps);

@@ -18,7 +18,7 @@ import { deliver, type Finished } from "./deliver.ts";
 import { earlierRun } from "./earlier.ts";
 import { ending, fileExists, NEW_UNREACHED, staleRun } from "./failures.ts";
 import { missingFirstPage } from "./first-page.ts";
-import { lockOptions, lockOutput } from "./locks.ts";
+import { lockNewPeople, lockOptions, lockOutput } from "./locks.ts";
 import { planOf } from "./new-plan.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import { openOutput } from "./open-output.ts";
@@ -383,6 +383,5 @@ async function buy(
   return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
 }
 
-/** Only one looks for new people of a service at a time: two would find the same ones, and both would buy them. */
 const lockOwned = async (target: Target, wait: boolean, deps: ExportDeps): Promise<Lock | undefined> =>
-  isNarrowed(target) ? lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps) : undefined;
+  isNarrowed(target) ? lockNewPeople(wait, deps) : undefined;

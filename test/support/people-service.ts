@@ -30,6 +30,8 @@ export interface PeopleOptions {
   /** As the header says; undefined: it does not. */
   version: string | undefined;
   price: number;
+  /** Whether the account tells it. */
+  tellsPrice: boolean;
   perMinute: number | undefined;
   maxDepth: number | undefined;
   now: () => number;
@@ -82,6 +84,7 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
     before: () => undefined,
     version: undefined,
     price: 1,
+    tellsPrice: true,
     perMinute: undefined,
     maxDepth: undefined,
     now: Date.now,
@@ -122,13 +125,16 @@ export async function startPeopleService(change: Partial<PeopleOptions> = {}): P
     if (request.headers.authorization !== `Bearer ${key}`) return answer(401, body(false, null, 0, ["no"]));
     const path = new URL(request.url ?? "/", "http://people").pathname;
     if (path === "/v1/account") {
-      const { price, perMinute, maxDepth } = options;
+      const { price, tellsPrice, perMinute, maxDepth } = options;
       const limits = {
         ...{ max_per_page: options.maxPerPage, idempotency_seconds: 86_400 },
         ...(maxDepth === undefined ? {} : { max_depth: maxDepth }),
       };
       const plan = perMinute === undefined ? {} : { plan: { name: "p", rate_limit: { rpm: perMinute } } };
-      return answer(200, body(true, { balance: left(), costs: { person_search: price }, limits, ...plan }, 0, []));
+      return answer(
+        200,
+        body(true, { balance: left(), costs: tellsPrice ? { person_search: price } : {}, limits, ...plan }, 0, []),
+      );
     }
     calls += 1;
     options.before(calls, path);

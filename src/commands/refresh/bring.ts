@@ -26,11 +26,12 @@ import type { Member } from "../../planning/question.ts";
 import { chunksOf } from "../../planning/removed.ts";
 import { unsound } from "../../purchase/failures.ts";
 import { FreeCounts } from "../../purchase/free-counts.ts";
-import { lockOutput } from "../../purchase/locks.ts";
+import { lockNewPeople, lockOutput } from "../../purchase/locks.ts";
 import type { ExportDeps } from "../../purchase/purchase.ts";
 import { type Bought, leavesOf, verifyFields } from "../../purchase/refresh.ts";
 import { Disk } from "../../runs/disk.ts";
 import { failpoint } from "../../runs/failpoint.ts";
+import type { Lock } from "../../runs/lock.ts";
 import type { Target } from "../../runs/plan.ts";
 import { RunStore } from "../../runs/run-store.ts";
 import { Printer } from "../../terminal/printer.ts";
@@ -40,12 +41,13 @@ import { mapError } from "../failures.ts";
 import { forgottenIn } from "../forgotten.ts";
 import { memberOf } from "../new-only/ownership.ts";
 import { type Session, withSession } from "../session.ts";
-import { buyParts, finishParts } from "./buy-parts.ts";
+import { buyParts } from "./buy-parts.ts";
 import { checkFiles } from "./files.ts";
+import { afterwards, finishParts, withFinished } from "./finish.ts";
 import { keep, printKept } from "./keep.ts";
 import { type Followed, followed, pathOf } from "./list.ts";
 import { agree, type Plan, planOf, printPlan, requireBudgetFor } from "./plan.ts";
-import type { Brought, RefreshOrder, Work } from "./work.ts";
+import type { Brought, Finished, RefreshOrder, Work } from "./work.ts";
 
 /** `headcount refresh`. Whatever happens, what was bought is owned from then on, and the same command pays for nobody twice. */
 export async function bringUpToDate(given: RefreshOrder, context: Context): Promise<void> {
@@ -65,11 +67,12 @@ export async function bringUpToDate(given: RefreshOrder, context: Context): Prom
     };
     const store = new RunStore(deps.stateDir, deps.disk);
     const work: Work = { order, session, account, printer, context, deps, store, shelf };
-    const lock =
-      output === undefined || order.flags.dryRun === true
-        ? undefined
-        : await lockOutput(output, order.flags.wait === true, deps);
+    const buys = output !== undefined && order.flags.dryRun !== true;
+    const lock = buys ? await lockOutput(output, order.flags.wait === true, deps) : undefined;
+    let newPeople: Lock | undefined;
     try {
+      // Lists of one schedule are refreshed one after the other: none is left out because another one is at work.
+      newPeople = buys ? await lockNewPeople(true, deps) : undefined;
       await refresh(work).catch((error: unknown) => {
         if (!(error instanceof UnsoundCountsError)) throw error;
         throw unsound(
@@ -79,6 +82,7 @@ export async function bringUpToDate(given: RefreshOrder, context: Context): Prom
         );
       });
     } finally {
+      await newPeople?.release();
       await lock?.release();
     }
   });
@@ -120,28 +124,35 @@ const targetOf = ({ filters, canonical }: Followed, list: string): Target => ({
   list,
 });
 
-async function refresh(work: Work): Promise<void> {
-  const { order, context } = work;
-  const { flags, output } = order;
+async function refresh(given: Work): Promise<void> {
+  const { order, context } = given;
+  const { output } = order;
+  let work = given;
   const held = { library: await libraryOf(work) };
   let stop = (): void => undefined;
   try {
     let list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
     refuseAddresses(list.filters);
-    let finished: Credits = ZERO;
-    if (output !== undefined && flags.dryRun !== true) {
+    let finished: Finished | undefined;
+    if (output !== undefined && order.flags.dryRun !== true) {
       // A list of another segment is somebody's, too.
       const known = held.library.lists.at(output)?.canonical === canonicalJson(list.canonical);
       const own = known || (order.word !== undefined && output === (await pathOf(order.word, context)));
-      await checkFiles(output, own, known, flags.overwrite === true);
-      const unfinished = await finishParts(targetOf(list, output), buyingOf(work, undefined), work.account, work.deps);
-      if (unfinished !== undefined) {
-        finished = unfinished.spent;
+      await checkFiles(output, own, known, order.flags.overwrite === true);
+      finished = await finishParts(
+        targetOf(list, output),
+        { ...buyingOf(work, undefined), maxCredits: order.flags.maxCredits },
+        work.account,
+        work.deps,
+      );
+      if (finished !== undefined) {
+        work = afterwards(work, finished);
         held.library.close();
         held.library = await libraryOf(work);
         list = await followed(order.word, output, { ...work, ...held, given: order.given }, context);
       }
     }
+    const { flags } = work.order;
     const progress = await countProgress(work);
     stop = progress.stop;
     const counts = new FreeCounts({
@@ -163,13 +174,13 @@ async function refresh(work: Work): Promise<void> {
     await checkRoom(order.view, look.total);
     const own = [...members.values()];
     progress.stop();
-    const plan = planOf({ look, members: own, bought: textsIn(own, held.library), counts, forgotten }, work);
+    const plan = planOf({ look, members: own, bought: textsIn(own, held.library), counts, forgotten, finished }, work);
     if (flags.dryRun === true) return await printPlan(plan, work);
-    requireBudgetFor(plan, finished, flags);
+    requireBudgetFor(plan, flags);
     await agree(plan, work);
     progress.update({ done: counts.calls });
     const found = await bring({ list, look, plan, people, renamed, counts, held }, work);
-    const kept = await keep({ ...found, list, counts, plan, library: held.library }, work);
+    const kept = await keep({ ...withFinished(found, finished), list, counts, plan, library: held.library }, work);
     progress.stop();
     await printKept(kept, work);
   } finally {

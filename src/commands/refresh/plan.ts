@@ -2,7 +2,6 @@ import { canPrompt } from "../../context.ts";
 import {
   affordableRows,
   type Credits,
-  credits,
   creditsText,
   creditsToNumber,
   formatCredits,
@@ -20,7 +19,7 @@ import { type Bought, estimate, verifyCalls } from "../../purchase/refresh.ts";
 import { duration } from "../../terminal/numbers.ts";
 import { sameCommand } from "../export-options.ts";
 import type { Forgotten } from "../forgotten.ts";
-import type { RefreshFlags, Work } from "./work.ts";
+import type { Finished, RefreshFlags, Work } from "./work.ts";
 
 /** What a refresh will do at most, told before anything finer than the segment itself is counted. */
 export interface Plan {
@@ -55,10 +54,12 @@ interface Looked {
   readonly bought: Bought;
   readonly counts: Counts;
   readonly forgotten: Forgotten;
+  /** What was begun before, and the same command finished. */
+  readonly finished: Finished | undefined;
 }
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed: with what that would be, and what buying anew costs */
-export function planOf({ look, members, bought, counts, forgotten }: Looked, work: Work): Plan {
+export function planOf({ look, members, bought, counts, forgotten, finished }: Looked, work: Work): Plan {
   const { order, account, session } = work;
   const { buyChanged, maxCredits, maxCalls, callsPerCredit } = order.flags;
   const price = account.costs.personSearch;
@@ -84,10 +85,14 @@ export function planOf({ look, members, bought, counts, forgotten }: Looked, wor
     ms: calls <= perMinute * SHARE ? 0 : Math.round((calls / (perMinute * SHARE)) * 60_000),
     again,
   };
+  const nothing =
+    finished === undefined || finished.spent === ZERO
+      ? "nothing was spent"
+      : `nothing was spent beside the ${creditsText(finished.spent)} that finished run ${finished.run}`;
   if (others > pays) {
     throw over(
       "over_cap",
-      `${counted(others, "person is", "people are")} new, and --max-credits ${formatCredits(maxCredits ?? price)} pays for ${grouped(pays)}; nothing was spent`,
+      `${counted(others, "person is", "people are")} new, and --max-credits ${formatCredits(maxCredits ?? price)} pays for ${grouped(pays)}; ${nothing}`,
       plan,
       `--max-credits ${formatCredits(priceOf(Math.max(others, about.rows), price))} brings the list up to date`,
     );
@@ -95,7 +100,7 @@ export function planOf({ look, members, bought, counts, forgotten }: Looked, wor
   if (calls > maxCalls) {
     throw over(
       "over_calls",
-      `this takes about ${grouped(calls)} free calls${spoken(plan)}, more than --max-calls ${maxCalls}; nothing was spent`,
+      `this takes about ${grouped(calls)} free calls${spoken(plan)}, more than --max-calls ${maxCalls}; ${nothing}`,
       plan,
       `--max-calls ${Math.ceil(calls * 1.25)} brings the list up to date for at most ${formatCreditsGrouped(minCredits(again, plan.most))} credits; a smaller --calls-per-credit takes fewer calls and more credits`,
     );
@@ -153,11 +158,10 @@ export async function printPlan(plan: Plan, work: Work): Promise<void> {
   });
 }
 
-/** @param finished what the same command has spent already on what was begun before @throws CliError exit 4 where it may pass a budget */
-export function requireBudgetFor(plan: Plan, finished: Credits, { budgetLeft, buyChanged }: RefreshFlags): void {
+/** @throws CliError exit 4 where it may pass a budget */
+export function requireBudgetFor(plan: Plan, { budgetLeft, buyChanged }: RefreshFlags): void {
   if (budgetLeft === undefined || (plan.others === 0 && buyChanged !== true)) return;
-  const left = credits(budgetLeft > finished ? budgetLeft - finished : 0n);
-  if (plan.most > left) throw overBudget(plan.most, left, ZERO);
+  if (plan.most > budgetLeft) throw overBudget(plan.most, budgetLeft, ZERO);
 }
 
 /** Consent to the purchase, before anything is looked at more closely. @throws CliError exit 2 where nobody can be asked, 10 where declined */

@@ -13,7 +13,7 @@ import type { Session } from "../session.ts";
 import type { Segment } from "./list.ts";
 
 export interface RefreshFlags extends ViewFlags, GuardFlags {
-  readonly maxCredits?: Credits;
+  readonly maxCredits?: Credits | undefined;
   readonly maxCalls: number;
   readonly callsPerCredit: number;
   readonly verifyFields?: string;
@@ -23,7 +23,7 @@ export interface RefreshFlags extends ViewFlags, GuardFlags {
   readonly perPage?: number;
   readonly wait?: boolean;
   readonly job?: string;
-  readonly budgetLeft?: Credits;
+  readonly budgetLeft?: Credits | undefined;
 }
 
 export interface RefreshOrder {
@@ -46,6 +46,13 @@ export interface Work {
   readonly deps: ExportDeps;
   readonly store: RunStore;
   readonly shelf: Shelf;
+}
+
+/** What one command spent on what an earlier one had begun. */
+export interface Finished {
+  readonly run: string;
+  readonly spent: Credits;
+  readonly rows: number;
 }
 
 /** What is there in the end, proved. */

@@ -1,0 +1,101 @@
+import { afterEach, expect, test } from "vitest";
+import { seeded, user } from "../support/export.ts";
+import {
+  Crowd,
+  type PeopleOptions,
+  type PeopleService,
+  personKey,
+  startPeopleService,
+} from "../support/people-service.ts";
+
+// Refreshes that meet another one: one that was stopped in the middle of its purchase, or one of another list at the same time.
+
+const running: PeopleService[] = [];
+afterEach(async () => {
+  for (const service of running.splice(0)) await service.close();
+});
+
+/** Somebody who bought two lists that have people in common, a week ago. */
+async function twoLists(more: Partial<PeopleOptions> = {}) {
+  const crowd = new Crowd(seeded(14), 0);
+  const people = Array.from({ length: 600 }, () => crowd.born());
+  const service = await startPeopleService({ people, ...more });
+  running.push(service);
+  const me = user(service.url, service.key);
+  for (const [list, ...filters] of [
+    ["sales.ndjson", "--department", "Sales"],
+    ["france.ndjson", "--country", "france"],
+  ] as const) {
+    const { code, stderr } = await me.run([
+      "search",
+      ...filters,
+      "--new-only",
+      "--yes",
+      "-o",
+      "bought.ndjson",
+      "--overwrite",
+    ]);
+    expect(code, stderr).toBe(0);
+    const all = await me.run(["search", ...filters, "--owned", "-o", list]);
+    expect(all.code, all.stderr).toBe(0);
+  }
+  const rowsBefore = service.rowsSold();
+  service.options.people = crowd.week(people, { gone: 0.02, moved: 0, born: 0.2 });
+  return { service, me, rowsBefore };
+}
+
+test("what was begun before and is finished now is in the receipt, and within --max-credits", async () => {
+  const { service, me, rowsBefore } = await twoLists();
+  // A command that was interrupted lets go of its locks a moment after it has said how it ended.
+  const argv = ["refresh", "sales.ndjson", "--department", "Sales", "--json", "--wait"];
+  let searches = 0;
+  const stopped = await me.run([...argv, "--max-credits", "200"], {
+    before: ({ interrupt }) => {
+      service.options.before = (_, path) => {
+        if (path.endsWith("search") && ++searches === 2) interrupt("SIGTERM");
+      };
+    },
+  });
+  service.options.before = () => undefined;
+  expect(stopped.code, stopped.stderr).toBe(130);
+  const first = service.rowsSold() - rowsBefore;
+  const refused = await me.run([...argv, "--max-credits", "2"]);
+  expect([refused.code, service.rowsSold() - rowsBefore], refused.stderr).toEqual([4, first]);
+  const [, left = ""] = /may cost (\d+) credits more, and --max-credits is 2/.exec(refused.stderr) ?? [];
+  expect(JSON.parse(refused.stderr.trim().split("\n").at(-1) ?? "").error.hint).toBe(
+    `--max-credits ${left} finishes it first`,
+  );
+  const { code, stdout, stderr } = await me.run([...argv, "--max-credits", left]);
+  expect(code, stderr).toBe(0);
+  const now = service.rowsSold() - rowsBefore - first;
+  expect(now).toBeGreaterThan(0);
+  expect(JSON.parse(stdout)).toMatchObject({ credits: now, bought: now, runs: [expect.stringMatching(/^\d{8}-/)] });
+});
+
+test("two lists at once: one after the other, and nobody who is new in both is paid for twice", async () => {
+  const { service, me, rowsBefore } = await twoLists();
+  const owned = new Set(service.sold.keys());
+  const [sales, france] = await Promise.all([
+    me.run(["refresh", "sales.ndjson", "--department", "Sales", "--max-credits", "200"]),
+    me.run(["refresh", "france.ndjson", "--country", "france", "--max-credits", "200"]),
+  ]);
+  expect([sales.code, france.code], sales.stderr + france.stderr).toEqual([0, 0]);
+  const both = service.matching({ department: "Sales", country: "france" }).map(personKey);
+  const fresh = both.filter((person) => !owned.has(person));
+  expect(fresh.length).toBeGreaterThan(0);
+  for (const person of fresh) expect(service.sold.get(person), person).toBe(1);
+  expect(service.rowsSold()).toBeGreaterThan(rowsBefore);
+});
+
+test("a price that nobody told, and that what was agreed to does not pay for, is no dataset that moved", async () => {
+  const { service, me } = await twoLists();
+  Object.assign(service.options, { price: 2, tellsPrice: false });
+  const count = service.matching({ country: "germany" }).length;
+  const argv = ["refresh", "--country", "germany", "--calls-per-credit", "0", "-o", "germany.ndjson", "--yes"];
+  const { code, stderr } = await me.run(argv);
+  expect(code, stderr).toBe(5);
+  expect(stderr).toMatch(
+    new RegExp(`a row costs 2 credits, which the account did not tell: \\d+ of ${count} rows came`),
+  );
+  expect(stderr).not.toContain("moved");
+});
