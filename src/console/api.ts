@@ -30,17 +30,26 @@ export const hasProof = (): boolean => localStorage.getItem(PROOF) !== null;
 
 type Method = "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
 
-/** One call of the console's own API. @throws ApiError; what `fetch` throws while the service is away, also in the middle of an answer */
-export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
-  const response = await fetch(`/console/api${path}`, {
-    method,
-    headers: {
-      "x-console-proof": localStorage.getItem(PROOF) ?? "",
-      ...(method === "GET" ? {} : { "content-type": "application/json" }),
-    },
-    ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
-    ...(signal === undefined ? {} : { signal }),
+/** A service that is busy says so before it does anything: so often a call is made before that is told. */
+const BUSY_TRIES = 4;
+
+function pause(ms: number, signal?: AbortSignal): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const timer = setTimeout(resolve, ms);
+    signal?.addEventListener("abort", () => {
+      clearTimeout(timer);
+      reject(signal.reason);
+    });
   });
+}
+
+/** One call of the console's own API, again where the service is busy (503). @throws ApiError; what `fetch` throws while the service is away, also in the middle of an answer */
+export async function api<Answer>(method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Answer> {
+  let response = await send(method, path, body, signal);
+  for (let tries = 1; response.status === 503 && tries < BUSY_TRIES; tries++) {
+    await pause(Number(response.headers.get("retry-after") ?? 1) * 1_000, signal);
+    response = await send(method, path, body, signal);
+  }
   const answer = (await response.json().catch((error: unknown) => {
     // Given up or cut short it is no answer: its numbers would be none. A refusal needs no words.
     if (!response.ok) return {};
@@ -49,6 +58,17 @@ export async function api<Answer>(method: Method, path: string, body?: unknown, 
   if (response.ok) return answer;
   throw new ApiError(response.status, answer as { error?: string; code?: string });
 }
+
+const send = (method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> =>
+  fetch(`/console/api${path}`, {
+    method,
+    headers: {
+      "x-console-proof": localStorage.getItem(PROOF) ?? "",
+      ...(method === "GET" ? {} : { "content-type": "application/json" }),
+    },
+    ...(method === "GET" ? {} : { body: JSON.stringify(body ?? {}) }),
+    ...(signal === undefined ? {} : { signal }),
+  });
 
 export const said = (error: unknown): string =>
   error instanceof ApiError

@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { parseCredits } from "../../src/contract/money.ts";
-import type { Engine } from "../../src/dataset/engine.ts";
-import { ConsoleClient, type Session } from "../support/console.ts";
+import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { ConsoleClient, gated, type Session, wrapped } from "../support/console.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
 const open: TestService[] = [];
@@ -17,42 +17,6 @@ async function serve(options: TestServiceOptions = {}): Promise<{ service: TestS
 
 const liveBalance = async ({ store }: TestService): Promise<number> =>
   Number((await store.balance("default", "live")).balance) / 1e6;
-
-const wrapped = (engine: Engine, other: Partial<Engine>): Engine => ({
-  info: () => engine.info(),
-  count: (filters) => engine.count(filters),
-  people: (filters, slice) => engine.people(filters, slice),
-  company: (lookup) => engine.company(lookup),
-  employees: (id, slice) => engine.employees(id, slice),
-  facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
-  verify: () => engine.verify(),
-  close: () => engine.close(),
-  ...other,
-});
-
-/** An engine whose pages wait at a gate. */
-function gated() {
-  let arrive: () => void = () => undefined;
-  let leave: () => void = () => undefined;
-  let [arrived, open] = [Promise.resolve(), Promise.resolve()];
-  const close = (): void => {
-    arrived = new Promise((resolve) => {
-      arrive = resolve;
-    });
-    open = new Promise((resolve) => {
-      leave = resolve;
-    });
-  };
-  const wrapEngine = (engine: Engine): Engine =>
-    wrapped(engine, {
-      people: async (...given: Parameters<Engine["people"]>) => {
-        arrive();
-        await open;
-        return engine.people(...given);
-      },
-    });
-  return { wrapEngine, close, open: () => leave(), arrival: () => arrived };
-}
 
 const buy = async (page: ConsoleClient, session: Session, profiles = 2_000) => {
   const { json, status } = await page.call(session, "POST", "/quote", { filters: {}, profiles });
@@ -208,5 +172,65 @@ describe("an export", () => {
     expect(stopped).toMatchObject({ state: "stopped", rows: 1_000, credits: 1_000 });
     expect(stopped.why).toContain("dataset was replaced");
     expect(await liveBalance(service)).toBe(9_000);
+  });
+
+  test("waits where the dataset is busy, says so, goes on by itself, and is paid once", async () => {
+    const gate = gated();
+    const waits: number[] = [];
+    const { page, service } = await serve({
+      wrapEngine: gate.wrapEngine,
+      turns: { dataset: 1 },
+      timeouts: { turn: 5 },
+      sleep: async (ms) => {
+        waits.push(ms);
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      },
+    });
+    const session = await page.enter();
+    const { json } = await page.call(session, "POST", "/quote", { filters: {}, profiles: 2_000 });
+    gate.close();
+    const other = service.call("/v1/person/search", { body: { filters: {}, per_page: 1 } });
+    await gate.arrival();
+    const { id } = (await page.call(session, "POST", "/exports", { quote_id: json.quote_id })).json;
+    const now = async () => (await page.call(session, "GET", `/exports/${id}`)).json;
+    await expect.poll(now).toMatchObject({ state: "buying", rows: 0, why: expect.stringContaining("is busy") });
+    gate.open();
+    expect((await other).status).toBe(200);
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", rows: 2_000, credits: 2_000, why: "" });
+    // As long as the service asks for.
+    expect(new Set(waits)).toEqual(new Set([1_000]));
+    expect(await liveBalance(service)).toBe(7_999);
+    expect(await service.store.verify()).toEqual([]);
+  });
+
+  test("stops where the dataset stays busy, can be stopped while it waits, and goes on when it is asked to", async () => {
+    const slow = { times: 10, asked: 0 };
+    const wrapEngine = (engine: Engine): Engine =>
+      wrapped(engine, {
+        people: async (...given: Parameters<Engine["people"]>) => {
+          slow.asked++;
+          if (slow.times-- > 0) throw new OutOfTimeError("no answer from the dataset within 30 ms");
+          return engine.people(...given);
+        },
+      });
+    let onSleep: () => Promise<void> = async () => undefined;
+    const { page, service } = await serve({ wrapEngine, sleep: () => onSleep() });
+    const session = await page.enter();
+    const { id } = await buy(page, session);
+    const stopped = await page.bought(session, id);
+    expect(stopped).toMatchObject({ state: "stopped", rows: 0, credits: 0 });
+    expect(stopped.why).toBe("no answer from the dataset within 30 ms");
+    expect(slow.asked).toBe(10);
+    slow.times = 5;
+    onSleep = async () => {
+      onSleep = async () => undefined;
+      await page.call(session, "POST", `/exports/${id}/stop`);
+    };
+    await page.call(session, "POST", `/exports/${id}/continue`);
+    expect(await page.bought(session, id)).toMatchObject({ state: "stopped", rows: 0, why: "you stopped it" });
+    expect(slow.asked).toBe(11);
+    await page.call(session, "POST", `/exports/${id}/continue`);
+    expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 2_000 });
+    expect(await liveBalance(service)).toBe(8_000);
   });
 });

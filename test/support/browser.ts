@@ -3,7 +3,7 @@ import { createRequire } from "node:module";
 import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, beforeEach } from "vitest";
 import { makeLink } from "../../src/service/console/sessions.ts";
-import { startTestService, type TestService } from "./service.ts";
+import { startTestService, type TestService, type TestServiceOptions } from "./service.ts";
 
 const CHROMIUM = "/usr/bin/chromium";
 export const HAS_CHROMIUM = existsSync(CHROMIUM);
@@ -38,10 +38,13 @@ export interface Looking {
 }
 
 /** @param ready gets what there is before each test */
-export function lookAtConsole(ready: (looking: Looking) => void): void {
+export function lookAtConsole(ready: (looking: Looking) => void, options: TestServiceOptions = {}): void {
   const now = {} as Looking;
   beforeAll(async () => {
-    [now.service, now.browser] = await Promise.all([startTestService({ people: 2_000, console: {} }), launchBrowser()]);
+    [now.service, now.browser] = await Promise.all([
+      startTestService({ people: 2_000, console: {}, ...options }),
+      launchBrowser(),
+    ]);
   }, 60_000);
   afterAll(async () => {
     await now.browser.close();

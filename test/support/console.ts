@@ -1,5 +1,6 @@
 import { request } from "node:http";
 import { expect } from "vitest";
+import type { Engine } from "../../src/dataset/engine.ts";
 import { makeLink } from "../../src/service/console/sessions.ts";
 import type { TestService } from "./service.ts";
 
@@ -98,4 +99,41 @@ export class ConsoleClient {
       await new Promise((resolve) => setTimeout(resolve, 10));
     }
   }
+}
+
+/** An engine that does some things otherwise. */
+export const wrapped = (engine: Engine, other: Partial<Engine>): Engine => ({
+  info: () => engine.info(),
+  count: (filters) => engine.count(filters),
+  people: (filters, slice) => engine.people(filters, slice),
+  company: (lookup) => engine.company(lookup),
+  employees: (id, slice) => engine.employees(id, slice),
+  facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
+  verify: () => engine.verify(),
+  close: () => engine.close(),
+  ...other,
+});
+
+/** An engine whose pages wait at a gate. */
+export function gated() {
+  let arrive: () => void = () => undefined;
+  let leave: () => void = () => undefined;
+  let [arrived, open] = [Promise.resolve(), Promise.resolve()];
+  const close = (): void => {
+    arrived = new Promise((resolve) => {
+      arrive = resolve;
+    });
+    open = new Promise((resolve) => {
+      leave = resolve;
+    });
+  };
+  const wrapEngine = (engine: Engine): Engine =>
+    wrapped(engine, {
+      people: async (...given: Parameters<Engine["people"]>) => {
+        arrive();
+        await open;
+        return engine.people(...given);
+      },
+    });
+  return { wrapEngine, close, open: () => leave(), arrival: () => arrived };
 }

@@ -100,7 +100,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
       <progress max={profiles} value={rows} aria-label="Profiles bought" />
       <p>
         {grouped(rows)} of {counted(profiles, "profile")} for {counted(credits, "credit")}
-        {isShort && why !== "" ? ` · stopped: ${why}` : ""}
+        {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
       </p>
       <p class="soft">
         Bought {new Date(item.made).toLocaleString()} ·{" "}

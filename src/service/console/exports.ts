@@ -1,7 +1,11 @@
 import { canonicalJson, checkFilters } from "../../contract/filters.ts";
 import { addCredits } from "../../contract/money.ts";
+import { OutOfTimeError } from "../../dataset/engine.ts";
+import { OutcomeUnknownError } from "../billing.ts";
 import type { ConsoleExport } from "../console-store.ts";
 import type { ServedDataset } from "../datasets.ts";
+import { DeadlineError } from "../deadline.ts";
+import { StoreUnavailableError } from "../ledger/errors.ts";
 import {
   type Account,
   IDEMPOTENCY_TTL_MS,
@@ -18,8 +22,18 @@ import { buyPage, chargeOf, rowsOf } from "./pages.ts";
 
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
+/** How often a page is asked for before its export stops. */
+const TRIES = 10;
 const IN_FLIGHT_TRIES = 30;
 const WAIT_MS = 1_000;
+const MAY_PASS = [DeadlineError, OutOfTimeError, OutcomeUnknownError, StoreUnavailableError];
+
+interface Turn {
+  stop: boolean;
+  done: Promise<void>;
+  /** Why it waits for its next page; empty: it does not. */
+  waits: string;
+}
 
 export interface ExportsOptions {
   readonly store: Store;
@@ -36,7 +50,7 @@ export interface ExportsOptions {
 /** Purchases that go on without their tab, page by page; each page under a key of its own, so that none is paid twice. */
 export class Exports {
   readonly #options: ExportsOptions;
-  readonly #working = new Map<string, { stop: boolean; done: Promise<void> }>();
+  readonly #working = new Map<string, Turn>();
   #closed = false;
 
   constructor(options: ExportsOptions) {
@@ -52,9 +66,9 @@ export class Exports {
       before.stop = false;
       return;
     }
-    const turn = { stop: false, done: Promise.resolve() };
+    const turn: Turn = { stop: false, done: Promise.resolve(), waits: "" };
     this.#working.set(item.id, turn);
-    turn.done = this.#buy(item, account, key, () => turn.stop)
+    turn.done = this.#buy(item, account, key, turn)
       .catch((error: unknown) => this.#options.onFault(item.id, error))
       .finally(() => this.#working.delete(item.id));
   }
@@ -66,9 +80,11 @@ export class Exports {
     else await this.#options.store.console.stopExport(accountId, id);
   }
 
-  /** @returns the export as a person should see it: one whose service is gone is stopped */
+  /** @returns the export as a person should see it: one whose service is gone is stopped, one that waits says for what */
   seen(item: ConsoleExport): ConsoleExport {
-    if (item.state !== "buying" || this.#working.has(item.id)) return item;
+    if (item.state !== "buying") return item;
+    const turn = this.#working.get(item.id);
+    if (turn !== undefined) return { ...item, why: turn.waits };
     if (this.#options.now() - item.seenAt < SILENT_MS) return item;
     return { ...item, state: "stopped", why: "the service ended while it was bought" };
   }
@@ -81,7 +97,7 @@ export class Exports {
     await Promise.all([...this.#working.values()].map(({ done }) => done));
   }
 
-  async #buy(item: ConsoleExport, account: Account, key: StoredKey, isStopped: () => boolean): Promise<void> {
+  async #buy(item: ConsoleExport, account: Account, key: StoredKey, turn: Turn): Promise<void> {
     const { console: kept } = this.#options.store;
     let now: ConsoleExport = { ...item, state: "buying", why: "" };
     const write = (changes: Partial<ConsoleExport>): Promise<void> => {
@@ -90,7 +106,7 @@ export class Exports {
     };
     const advance = async (changes: Partial<ConsoleExport>): Promise<boolean> => {
       now = { ...now, ...changes, seenAt: this.#options.now() };
-      return (await kept.advanceExport(now)) && !isStopped();
+      return (await kept.advanceExport(now)) && !turn.stop;
     };
     try {
       await write({});
@@ -98,7 +114,8 @@ export class Exports {
       while (now.rows < now.profiles && isWanted) {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
         if (!(await this.#turn(account, key, () => advance({})))) break;
-        const page = await this.#page(now, account, key);
+        const page = await this.#page(now, account, key, turn, () => advance({}));
+        if (page === undefined) break;
         const rows = rowsOf(page);
         const spent = addCredits(now.credits, chargeOf(page));
         isWanted = await advance({ pages: now.pages + 1, rows: now.rows + rows, credits: spent });
@@ -106,9 +123,8 @@ export class Exports {
       }
       await write(now.rows >= now.profiles ? { state: "ready" } : { state: "stopped", why: "you stopped it" });
     } catch (error) {
-      const isTold = error instanceof Problem || error instanceof ConsoleRefusal;
-      await write({ state: "stopped", why: isTold ? error.message : "an internal error of the service" });
-      if (!isTold) throw error;
+      await write({ state: "stopped", why: told(error) });
+      if (isFault(error)) throw error;
     }
   }
 
@@ -139,7 +155,14 @@ export class Exports {
     );
   }
 
-  async #page(item: ConsoleExport, account: Account, key: StoredKey): Promise<StoredReply> {
+  /** Buys the next page, again where that may help. @returns undefined where the purchase was stopped meanwhile */
+  async #page(
+    item: ConsoleExport,
+    account: Account,
+    key: StoredKey,
+    turn: Turn,
+    isWanted: () => Promise<boolean>,
+  ): Promise<StoredReply | undefined> {
     this.assertPrice(item, account);
     const served = await this.#options.dataset(item.mode);
     const check = checkFilters(JSON.parse(item.filters));
@@ -154,16 +177,52 @@ export class Exports {
       rows: Math.min(item.perPage, item.profiles - item.pages * item.perPage),
       idempotencyKey: pageKey(item, item.pages),
     };
-    for (let tries = 0; ; tries++) {
+    for (let tries = 1; ; tries++) {
       try {
         return await buyPage(order, { ...this.#options, served });
       } catch (error) {
-        // Another process is at this very page: what it gets is ours too.
-        if (!(error instanceof Problem) || error.status !== 409 || tries >= IN_FLIGHT_TRIES) throw error;
-        await this.#options.sleep(WAIT_MS);
+        const ms = waitAfter(error, tries);
+        if (ms === undefined) throw error;
+        if (isFault(error)) this.#options.onFault(item.id, error);
+        turn.waits = told(error);
+        if (!(await this.#pause(ms, turn, isWanted))) return undefined;
+        turn.waits = "";
       }
     }
   }
+
+  /** Waits, and is heard of meanwhile as far as the accounts can be reached. @returns false where the purchase was stopped */
+  async #pause(ms: number, turn: Turn, isWanted: () => Promise<boolean>): Promise<boolean> {
+    for (let left = ms; left > 0 && !turn.stop; left -= WAIT_MS) {
+      await this.#options.sleep(Math.min(left, WAIT_MS));
+      const wanted = await isWanted().catch((error: unknown) => {
+        if (error instanceof StoreUnavailableError) return true;
+        throw error;
+      });
+      if (!wanted) return false;
+    }
+    return !turn.stop;
+  }
+}
+
+const isFault = (error: unknown): boolean => !(error instanceof Problem || error instanceof ConsoleRefusal);
+
+/** For whoever buys; what is wrong with the service is for the log alone. */
+function told(error: unknown): string {
+  const isSlow = error instanceof DeadlineError || error instanceof OutOfTimeError;
+  return isSlow || !isFault(error) ? (error as Error).message : "an internal error of the service";
+}
+
+/**
+ * How long to wait, in milliseconds, before a page is asked for again; undefined: that would not help. Under its key it is never paid for twice.
+ * A 409 is another process at this very page: what it gets is ours too.
+ */
+function waitAfter(error: unknown, tries: number): number | undefined {
+  const isProblem = error instanceof Problem;
+  const isInFlight = isProblem && error.status === 409;
+  if (tries >= (isInFlight ? IN_FLIGHT_TRIES : TRIES)) return undefined;
+  if (isInFlight || (isProblem && error.status === 503)) return Number(error.headers["retry-after"] ?? 1) * 1_000;
+  return MAY_PASS.some((kind) => error instanceof kind) ? tries * WAIT_MS : undefined;
 }
 
 const pageKey = ({ id }: ConsoleExport, page: number): string => `console-${id}-${page}`;
