@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { everyNth, LONG } from "../../support/campaign.ts";
-import { checkLedger, countCalls, HAS_STRACE, report, runLife } from "./rig.ts";
+import { checkLedger, countCalls, eachPoint, HAS_STRACE, report, runLife } from "./rig.ts";
 
 // F1: the process is killed at the entry of its Nth system call that changes or syncs the ledger's files, for N = 1 until the run
 // gets through. Between two such calls nothing changes on the disk, so this is before and after each of them.
@@ -21,15 +21,14 @@ describe.skipIf(!HAS_STRACE)("a ledger that is killed at a system call", () => {
     let killed = 0;
     let acknowledged = 0;
     const problems: string[] = [];
-    for (let position = 1; position <= total + 1; position += step) {
-      const when = Math.round(position);
+    await eachPoint(total + 1, step, async (when) => {
       const life = await runLife(options, [trace, `inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`]);
       points += 1;
       if (life.signal === "SIGKILL" || life.code === 137) killed += 1;
       acknowledged += life.lines.filter(({ ack }) => ack !== undefined).length;
       for (const problem of await checkLedger(life.path, life.lines, true)) problems.push(`call ${when}: ${problem}`);
       life.remove();
-    }
+    });
     report("crash points", { points, killed, acknowledged, problems: problems.length });
     expect(problems).toEqual([]);
     expect(killed).toBeGreaterThanOrEqual(Math.floor(points * 0.75));

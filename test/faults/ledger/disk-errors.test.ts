@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { everyNth, LONG } from "../../support/campaign.ts";
-import { checkLedger, countCalls, HAS_STRACE, report, runLife } from "./rig.ts";
+import { checkLedger, countCalls, eachPoint, HAS_STRACE, report, runLife } from "./rig.ts";
 
 // F3: the Nth write or sync of the ledger's files fails, once or from then on, for N = 1 until a run passes without meeting it. The
 // process goes on: what it refused must not have happened, what it acknowledged must be there.
@@ -31,8 +31,7 @@ describe.skipIf(!HAS_STRACE)("a ledger on a disk that fails", () => {
       ...(FRAGILE.includes(name) ? [{ suffix: "", fragile: true }] : []),
     ];
     for (const { suffix, fragile } of variants) {
-      for (let position = 1; position <= total; position += step) {
-        const when = Math.round(position);
+      await eachPoint(total, step, async (when) => {
         const life = await runLife({ ...options, fragile }, [
           `trace=${call}`,
           `inject=${call}:${inject}:when=${when}${suffix}`,
@@ -51,7 +50,7 @@ describe.skipIf(!HAS_STRACE)("a ledger on a disk that fails", () => {
           problems.push(`call ${when}${suffix}${fragile ? ", then killed" : ""}: ${problem}`);
         }
         life.remove();
-      }
+      });
     }
     report(`disk errors: ${name}`, { points, refused, problems: problems.length });
     expect(problems).toEqual([]);

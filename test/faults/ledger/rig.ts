@@ -85,6 +85,8 @@ export interface LifeStart {
   readonly from?: string;
   /** Called before the process starts. */
   readonly beside?: (path: string) => Promise<void>;
+  /** Called once where a SIGSTOP that was injected has stopped the process, with what was acknowledged until then; then it goes on. */
+  readonly stopped?: (path: string, lines: readonly Line[]) => Promise<void>;
 }
 
 /** Writes of a line that a kill cut short are no acknowledgement. */
@@ -100,7 +102,7 @@ export async function runLife(
   options: LifeOptions,
   expressions: readonly string[],
   more: readonly string[] = [],
-  { beside, from, work = "life" }: LifeStart = {},
+  { beside, from, stopped, work = "life" }: LifeStart = {},
 ): Promise<Life> {
   const folder = mkdtempSync(join(tmpdir(), "headcount-faults-"));
   const path = join(folder, "ledger.db");
@@ -109,10 +111,12 @@ export async function runLife(
   const ack = join(folder, "ack");
   const log = join(folder, "trace");
   const paths = [path, `${path}-wal`, `${path}-journal`, ...(more.length > 0 ? [ack] : [])];
+  // Stops the process at those calls alone, which halves a life; strace 6.1 delivers no signal then.
+  const filter = expressions.some((expression) => expression.includes("signal=")) ? [] : ["--seccomp-bpf"];
   const child = spawn(
     "strace",
     [
-      ...["-f", "-qq", "-o", log, ...more],
+      ...["-f", ...filter, "-qq", "-o", log, ...more],
       ...expressions.flatMap((expression) => ["-e", expression]),
       ...paths.flatMap((each) => ["-P", each]),
       ...[process.execPath, WORKER, work, STORE_MODULE, path, ack, JSON.stringify(options)],
@@ -123,20 +127,67 @@ export async function runLife(
   child.stderr.on("data", (chunk: Buffer) => {
     stderr += chunk.toString();
   });
-  const { code, signal } = await new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((done, fail) => {
+  const ended = new Promise<{ code: number | null; signal: NodeJS.Signals | null }>((done, fail) => {
     child.on("error", fail);
     child.on("close", (exitCode, exitSignal) => done({ code: exitCode, signal: exitSignal }));
   });
+  const told = (): Line[] => (existsSync(ack) ? parseLines(readFileSync(ack, "utf8")) : []);
+  if (stopped !== undefined) {
+    let over = false;
+    const noted = ended.then(() => {
+      over = true;
+      return undefined;
+    });
+    const pid = await Promise.race([stoppedProcess(log, () => over), noted]);
+    if (pid !== undefined) await stopped(path, told()).finally(() => goOn(pid, ended));
+  }
+  const { code, signal } = await ended;
   return {
     folder,
     path,
     code,
     signal,
     stderr,
-    lines: existsSync(ack) ? parseLines(readFileSync(ack, "utf8")) : [],
+    lines: told(),
     trace: readFileSync(log, "latin1"),
     remove: () => rmSync(folder, { recursive: true, force: true }),
   };
+}
+
+/** The process that strace says is stopped, once one is. */
+async function stoppedProcess(log: string, isOver: () => boolean): Promise<number | undefined> {
+  while (!isOver()) {
+    const text = existsSync(log) ? readFileSync(log, "latin1") : "";
+    const [, pid] = /^(\d+) +--- stopped by SIGSTOP ---$/m.exec(text) ?? [];
+    if (pid !== undefined) return Number(pid);
+    await new Promise((done) => setTimeout(done, 5));
+  }
+  return undefined;
+}
+
+/** Until it is gone: one of its threads may come to the stop only after a first SIGCONT. */
+function goOn(pid: number, ended: Promise<unknown>): void {
+  const again = setInterval(() => {
+    try {
+      process.kill(pid, "SIGCONT");
+    } catch {
+      clearInterval(again);
+    }
+  }, 20);
+  void ended.finally(() => clearInterval(again));
+}
+
+/** Plays the points 1 to `total`, every `step`th, two at a time: a life leaves most of two cores idle. */
+export async function eachPoint(total: number, step: number, play: (when: number) => Promise<void>): Promise<void> {
+  let next = 1;
+  const player = async (): Promise<void> => {
+    while (next <= total) {
+      const when = Math.round(next);
+      next += step;
+      await play(when);
+    }
+  };
+  await Promise.all([player(), player()]);
 }
 
 /** How many calls strace saw of each kind. */

@@ -2,16 +2,26 @@ import { describe, expect, it } from "vitest";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
-import { everyNth, LONG } from "../../support/campaign.ts";
+import { everyNth } from "../../support/campaign.ts";
 import { ACCOUNT, answer, c, held } from "../../support/store.ts";
 import { GRANTED, oldLedger } from "./old-ledger.ts";
-import { type Action, checkLedger, countCalls, HAS_STRACE, type Life, type Line, report, runLife } from "./rig.ts";
+import {
+  type Action,
+  checkLedger,
+  countCalls,
+  eachPoint,
+  HAS_STRACE,
+  type Life,
+  type Line,
+  report,
+  runLife,
+} from "./rig.ts";
 
 // F8: the process is killed at a system call while stored replies are pruned, their room is given back, and the whole file is built
 // again (what `service forget` does), alone and beside a process that goes on charging.
 const CALLS = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"] as const;
 const SHORT_POINTS = 6;
-const OLD = LONG ? 40 : 12;
+const OLD = 12;
 const TRACE = `trace=${CALLS.join(",")}`;
 
 const LIVES = [
@@ -23,23 +33,25 @@ describe.skipIf(!HAS_STRACE)("a ledger whose file is made smaller", () => {
   const limit = { timeout: 1_800_000 };
   it.each(LIVES)("has the same balances after a kill anywhere in it, %s", limit, async (name, isBeside) => {
     const { from, lines: before } = await oldLedger(OLD);
-    const others: Store[] = [];
-    const open = async (path: string): Promise<void> => {
-      others.push(await openSqliteStore({ path, now: Date.now, heartbeatMs: 3_600_000 }));
-    };
-    const start = { work: "vacuum", from, ...(isBeside ? { beside: open } : {}) } as const;
     const options = { rounds: 0, width: 0, store: { heartbeatMs: 100 } };
-    const whole = await runLife(options, [TRACE], [], start);
-    await closeAll(others);
+    const run = async (inject: readonly string[]): Promise<{ life: Life; others: Store[] }> => {
+      const others: Store[] = [];
+      const open = async (path: string): Promise<void> => {
+        others.push(await openSqliteStore({ path, now: Date.now, heartbeatMs: 3_600_000 }));
+      };
+      const start = { work: "vacuum", from, ...(isBeside ? { beside: open } : {}) } as const;
+      return { life: await runLife(options, [TRACE, ...inject], [], start), others };
+    };
+    const { life: whole, others: first } = await run([]);
+    await closeAll(first);
     expect(whole.lines.at(-1), whole.stderr).toEqual({ ack: { kind: "close" } });
     const total = CALLS.reduce((sum, call) => sum + countCalls(whole.trace, call), 0);
     whole.remove();
     const figures = { points: 0, killed: 0, tidying: 0, wiping: 0, acknowledged: 0 };
     const problems: string[] = [];
     const step = everyNth(total / SHORT_POINTS);
-    for (let position = 1; position <= total; position += step) {
-      const when = Math.round(position);
-      const life = await runLife(options, [TRACE, `inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`], [], start);
+    await eachPoint(total, step, async (when) => {
+      const { life, others } = await run([`inject=${CALLS.join(",")}:signal=SIGKILL:when=${when}`]);
       figures.points += 1;
       if (life.signal === "SIGKILL" || life.code === 137) figures.killed += 1;
       const last = life.lines.at(-1)?.try?.kind;
@@ -49,7 +61,7 @@ describe.skipIf(!HAS_STRACE)("a ledger whose file is made smaller", () => {
       const found = await look(life, before, others).catch((error: unknown) => [String(error)]);
       problems.push(...found.map((problem) => `call ${when}: ${problem}`));
       life.remove();
-    }
+    });
     report(`vacuum killed, ${name}`, { calls: total, ...figures, problems: problems.length });
     expect(problems).toEqual([]);
     expect(figures.killed).toBeGreaterThanOrEqual(Math.floor(figures.points * 0.75));
