@@ -5,7 +5,7 @@ import { EMPLOYER, madeOf, STAGED, type StageTables } from "./stage.ts";
 export type Named = (table: keyof StageTables) => string;
 
 /** A row's place among all that were read: file by file, line by line. */
-const PLACE = "(toUInt64(part) * 1099511627776 + line)";
+export const PLACE = "(toUInt64(part) * 1099511627776 + line)";
 const lastOf = (address: string): string => `arrayElement(splitByChar('/', ${address}), -1)`;
 
 /** Leaves out what the load left out so far. */
@@ -24,17 +24,17 @@ const record = COMPANY_FIELDS.map((field) => {
 
 /** People who name their employer by a slug alone. */
 export const bareSql = (table: Named): string =>
-  `SELECT count() FROM ${table("people")} WHERE startsWith(link_key, 'address ') AND position(link_key, '/') = 0`;
+  `SELECT count() FROM ${table("people")} WHERE own_address != '' AND position(own_address, '/') = 0`;
 
 /**
  * One company for each address that people name, else each domain, else each name, as the first person says it: what
  * `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. @param anyBare what `bareSql` counts
  */
 export function deriveSql(table: Named, anyRefused: boolean, anyBare: boolean): readonly string[] {
-  const address = "if(startsWith(link_key, 'address '), substring(link_key, 9), '')";
-  const made = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER].map(madeOf).join(", ");
-  const people = `SELECT ${address} AS own, ${made}, ${PLACE} AS place
-    FROM ${table("people")} WHERE link_key != '' AND ${notRefused(table, anyRefused)}`;
+  const columns = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER];
+  const made = columns.map((column) => madeOf(column)).join(", ");
+  const people = `SELECT own_address AS own, ${made}, ${PLACE} AS place
+    FROM ${table("people")} WHERE (own_address != '' OR asked != '') AND ${notRefused(table, anyRefused)}`;
   // A bare slug stands for the whole address where somebody gives that.
   const wholes = `SELECT slug AS own, min(full) AS whole
     FROM (SELECT own AS full, ${lastOf("own")} AS slug FROM (${people}) AS named WHERE position(own, '/') > 0) AS slugs
@@ -73,7 +73,7 @@ FROM (SELECT concat('c', substring(lower(hex(MD5(concat('${prefix}', shared)))),
 }
 
 /**
- * What a person's `link_key` may be, and the company that it means: by address, by slug where the person's is bare, by domain, by a name
+ * What a person may ask for, and the company that it means: by address, by slug where the person's is bare, by domain, by a name
  * that only one has; the first by id wins. An address whose company is known by its slug alone is asked for apart.
  */
 export function linksSql(table: Named): string {

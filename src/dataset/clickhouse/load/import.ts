@@ -17,7 +17,7 @@ import { clearedReports, departmentsReport, fingerprintOf, LoadState, type PartR
 /** One statement of a load may put half a million rows in order, or all companies. */
 const STATEMENT_MS = 3_600_000;
 /** Another way to load has another number: what it has begun is not gone on with. */
-const LOAD_FORMAT = 3;
+const LOAD_FORMAT = 4;
 
 /** `datasetDir` is a folder for what is known of a load that is under way; it is small, and goes with the load. */
 export type LoadBuildOptions = BuildOptions & { readonly rangeRows?: number };
@@ -155,9 +155,9 @@ async function run(
   const people = tableReport(of("people"));
   const companies = tableReport(of("companies"));
   await checkRefused(input, people, companies, rejects);
-  const derived = await load.companies();
+  const derived = await load.companies(!input.dryRun);
   if (!isWhole && !input.dryRun) {
-    await load.link([...new Set(all.flatMap(({ hiddenDomains }) => hiddenDomains))]);
+    await load.hide([...new Set(all.flatMap(({ hiddenDomains }) => hiddenDomains))]);
     await load.people();
     await state.setDone("publish");
   }

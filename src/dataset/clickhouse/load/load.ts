@@ -199,8 +199,11 @@ export class Load {
     });
   }
 
-  /** Companies in the order of their ids. @returns how many were derived from people */
-  async companies(): Promise<number> {
+  /**
+   * Companies in the order of their ids. @param andLinks whether people are linked to them later: what each may be named by is found beside
+   * @returns how many were derived from people
+   */
+  async companies(andLinks: boolean): Promise<number> {
     const servers = this.#servers;
     const isDerived = !this.#options.parts.some(({ kind }) => kind === "companies");
     if (!this.#state.isDone("companies")) {
@@ -219,9 +222,8 @@ export class Load {
         await servers.run(keyedSql(this.#table, first, last, from, any));
       }
       const columns = ["seq", "id", "name", "domain", "address", "slug", "record"].join(", ");
-      await servers.run(
-        `INSERT INTO ${this.#target.companies} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`,
-      );
+      const copied = `INSERT INTO ${this.#target.companies} (${columns}) SELECT ${columns} FROM ${this.#table("keyed")}`;
+      await allOf([servers.run(copied), ...(andLinks ? [this.#links()] : [])]);
       await this.#holds(
         this.#target.companies,
         groups.reduce((sum, { count }) => sum + count, 0),
@@ -231,13 +233,14 @@ export class Load {
     return isDerived ? servers.number(`SELECT count() FROM ${this.#target.companies}`) : 0;
   }
 
-  async link(hiddenDomains: readonly string[]): Promise<void> {
+  async #links(): Promise<void> {
+    await this.#again("links");
+    await this.#servers.run(linksSql(this.#table));
+  }
+
+  /** Leaves out whom the suppression list names by a company. */
+  async hide(hiddenDomains: readonly string[]): Promise<void> {
     const servers = this.#servers;
-    if (!this.#state.isDone("links")) {
-      await this.#again("links");
-      await servers.run(linksSql(this.#table));
-      await this.#state.setDone("links");
-    }
     if (this.#state.isDone("hidden")) return;
     const refused = servers.local(stageOf(this.#state.version).refused);
     await servers.onAll([`ALTER TABLE ${refused} DROP PARTITION 2`]);
@@ -271,8 +274,7 @@ export class Load {
         onProgress?.({ phase: "copy", done, total });
       }
     };
-    const ends = await Promise.allSettled(servers.streams.map(work));
-    for (const end of ends) if (end.status === "rejected") throw end.reason;
+    await allOf(servers.streams.map(work));
     await this.#holds(this.#target.people, total);
   }
 
@@ -339,6 +341,12 @@ export class Load {
   #again(table: keyof StageTables): Promise<void> {
     return this.#servers.empty(stageOf(this.#state.version)[table]);
   }
+}
+
+/** Waits for all, those beside one that fails too. */
+async function allOf(work: readonly Promise<void>[]): Promise<void> {
+  const ends = await Promise.allSettled(work);
+  for (const end of ends) if (end.status === "rejected") throw end.reason;
 }
 
 const groupOf = (row: readonly unknown[]): Group => ({

@@ -2,8 +2,8 @@ import { NUMBER_COLUMNS } from "../../../contract/conditions.ts";
 import { SORT_KEYS } from "../../columns.ts";
 import type { Query } from "../dialect.ts";
 import { LOW } from "../schema.ts";
-import { linkedSql, type Named, notRefused } from "./companies.ts";
-import { EMPLOYER, FORMED_COLUMNS, givenOf, inOrder, madeOf, RECORD, STAGED } from "./stage.ts";
+import { linkedSql, type Named, notRefused, PLACE } from "./companies.ts";
+import { FORMED_COLUMNS, inOrder, madeOf, RECORD, recordOf, STAGED } from "./stage.ts";
 
 /** What people are put in order by one range after another. */
 export const RANGE_KEYS = SORT_KEYS.slice(0, 4);
@@ -20,7 +20,7 @@ export function hideSql(table: Named, anyRefused: boolean, domains: readonly str
     WHERE company_domain_given = '' AND ${kept(table, anyRefused)}`;
   return {
     sql: `INSERT INTO ${table("refused")} (part, line, why) SELECT part, line, 2
-    FROM (${linkedSql(table, `SELECT part, line, link_key AS asked ${source}`, `SELECT link_key AS asked ${source}`, ["part", "line"])}) AS linked WHERE found AND k_company_domain_json IN {domains:Array(String)}`,
+    FROM (${linkedSql(table, `SELECT part, line, asked ${source}`, `SELECT asked ${source}`, ["part", "line"])}) AS linked WHERE found AND k_company_domain_json IN {domains:Array(String)}`,
     params: { domains },
   };
 }
@@ -35,32 +35,27 @@ const FILLED: Readonly<Record<string, string>> = {
 
 const slugSql = (address: string): string => `if(${address} = '', '', arrayElement(splitByChar('/', ${address}), -1))`;
 
-/** Whoever names the employer with a whole address, a name and a domain has nothing to learn of the company: its people are found by the address. */
-const ASKS = `NOT (startsWith(link_key, 'address ') AND position(link_key, '/') > 0 AND ${givenOf("company_name")} != '' AND ${givenOf("company_domain")} != '')`;
-
 /** People of a range into the final table, with their positions from `offset` on. */
 export function peopleSql(table: Named, target: string, where: Query, offset: number, anyRefused: boolean): Query {
   const forms = [...LOW, ...FORMED_COLUMNS, "network_address"];
-  const made = [...forms, ...NUMBER_COLUMNS, ...RECORD].map(madeOf).join(", ");
   const source = `FROM ${table("people")} WHERE ${where.sql} AND ${kept(table, anyRefused)}`;
-  const asked = `if(${ASKS}, link_key, '') AS asked`;
-  const ordered = `SELECT id, ${made}, if(startsWith(link_key, 'address '), substring(link_key, 9), '') AS own_address, ${asked}
-      ${source} ORDER BY ${inOrder(SORT_KEYS)}, id`;
-  // They are counted before they are joined, which may take them out of their order.
-  const rows = `SELECT ${offset} + rowNumberInAllBlocks() AS rid, * FROM (${ordered}) AS ordered`;
-  const columns = ["rid", "id", ...forms, ...NUMBER_COLUMNS, ...RECORD, "own_address"];
-  const names = ["company_name", "company_domain", "company_network_url"];
-  const employer = EMPLOYER.map((value, index) => {
-    const opening = index === 0 ? "" : `',"${names[index]}":', `;
-    return `${opening}${FILLED[value]}`;
-  });
+  // Only a record to which its company may add something is put together of parts, behind the join.
+  const record = [madeOf("whole", "asked = ''"), ...RECORD.map((part) => madeOf(part, "asked != ''"))];
+  const made = [...forms.map((form) => madeOf(form)), ...NUMBER_COLUMNS, "own_address", "asked", ...record].join(", ");
+  // Rows are wide, and the table puts them in its order anyway: what is sorted here is their places only.
+  const places = `SELECT ${offset} + rowNumberInAllBlocks() AS rid, place
+      FROM (SELECT ${PLACE} AS place ${source} ORDER BY ${inOrder(SORT_KEYS)}, id) AS ordered`;
+  const columns = ["rid", "id", ...forms, ...NUMBER_COLUMNS, "own_address", "asked", "whole", ...RECORD];
+  const rows = `SELECT ${columns.join(", ")} FROM (SELECT ${PLACE} AS place, id, ${made} ${source}) AS wide
+    ANY LEFT JOIN (${places}) AS places USING (place)`;
   const address = `if(found AND NOT ${isWhole} AND k_address != '', k_address, own_address)`;
   const filled = ["rid", "id", ...forms, ...NUMBER_COLUMNS].join(", ");
   return {
     sql: `INSERT INTO ${target} (${filled}, network_slug, company_address, company_slug, company, record)
 SELECT ${filled}, ${slugSql("network_address")}, address, ${slugSql("address")}, company, record
-FROM (SELECT ${filled}, ${address} AS address, if(found, toInt64(k_seq), -1) AS company, concat(head, ${employer.join(", ")}, tail) AS record
-  FROM (${linkedSql(table, rows, `SELECT ${asked} ${source}`, columns)}) AS linked) AS filled`,
+FROM (SELECT ${filled}, ${address} AS address, if(found, toInt64(k_seq), -1) AS company,
+    if(asked = '', whole, ${recordOf((part) => FILLED[part] ?? part)}) AS record
+  FROM (${linkedSql(table, rows, `SELECT asked ${source}`, columns)}) AS linked) AS filled`,
     params: where.params,
   };
 }

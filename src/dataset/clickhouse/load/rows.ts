@@ -28,17 +28,19 @@ export const jsonSql = (field: string): string => `coalesce(to_json(${field})::V
 const jsonFields = (fields: readonly string[]): string =>
   fields.map((field) => `'"${field}":', ${jsonSql(field)}`).join(", ',', ");
 
-/** A form where it is not the value in lower case; only of ASCII do all databases agree on what that is. */
-const unlessLower = (form: string, value: string): string =>
-  `CASE WHEN ${form} IS NULL THEN CASE WHEN ${value} IS NOT NULL THEN '${NO_FORM}' END
-    WHEN strlen(${value}) <> length(${value}) OR ${form} <> lower(${value}) THEN ${form} END`;
+/** Of a row of `ALL_TEXTS` in plain ASCII the normal form is the lower case, which is told sooner than made. */
+const isPlain = (text: string): string => `is_plain AND strlen(${text}) = length(${text})`;
+const lowSql = (text: string): string => `CASE WHEN ${isPlain(text)} THEN lower(${text}) ELSE normal_form(${text}) END`;
 
-/** A domain in form most often is its own form too, which is told sooner than made. */
-const domainSql = (domain: string): string =>
-  `CASE WHEN regexp_full_match(${domain}, '[a-z0-9_-]+([.][a-z0-9_-]+)+') AND NOT starts_with(${domain}, 'www.') AND NOT contains(${domain}, 'xn--')
-    THEN ${domain} ELSE domain_form(${domain}) END`;
-const madeForm = (column: string, field: string): string =>
-  column === "company_domain_key" ? domainSql(field) : `normal_form(${field})`;
+/** A form where it may not be the value in lower case; only of ASCII do all databases agree on what that is. */
+function formSql(column: string, value: string): string {
+  // A domain in form most often is its own form too.
+  const [isLower, form] =
+    column === "company_domain_key"
+      ? [`regexp_full_match(${value}, '[a-z0-9_-]+([.][a-z0-9_-]+)+') AND NOT starts_with(${value}, 'www.') AND NOT contains(${value}, 'xn--')`, "domain_form"]
+      : [isPlain(value), "normal_form"];
+  return `CASE WHEN ${value} IS NULL OR ${isLower} THEN NULL ELSE coalesce(${form}(${value}), '${NO_FORM}') END`;
+}
 
 const EMPLOYER_FIELDS = ["company_name", "company_domain", "company_network_url"];
 const escaped: readonly string[] = [
@@ -51,7 +53,9 @@ const escaped: readonly string[] = [
  * word of a name that has none is ever empty.
  */
 const IS_ESCAPED = "strlen(to_json(all_texts)::VARCHAR) <> strlen(all_texts) + 2 OR first_name = ''";
-const ALL_TEXTS = `concat(id, ${VALUES.join(", ")})`;
+/** With a space between them: where there are two, a text has them, or one at its beginning or end. */
+const ALL_TEXTS = `concat_ws(' ', id, ${VALUES.join(", ")})`;
+const IS_PLAIN = "is_escaped IS NOT TRUE AND NOT contains(all_texts, '  ') AND NOT contains(all_texts, chr(127))";
 
 const listed = (columns: Readonly<Record<string, string>>, names: readonly string[]): string =>
   names.map((name) => `${columns[name] ?? name} AS ${name}`).join(", ");
@@ -60,14 +64,12 @@ const PEOPLE: Readonly<Record<string, string>> = {
   // Where nobody is hidden: a look into the table that is empty would put every row together anew.
   hidden: "0",
   // Lists of departments are as they are.
-  ...Object.fromEntries(
-    LOW.filter((column) => column !== "department").map((column) => [column, `normal_form(${column})`]),
-  ),
-  ...Object.fromEntries(
-    Object.entries(FORMED).map(([column, field]) => [formOf(column), unlessLower(`f_${column}`, field)]),
-  ),
+  ...Object.fromEntries(LOW.filter((column) => column !== "department").map((column) => [column, lowSql(column)])),
+  ...Object.fromEntries(Object.entries(FORMED).map(([column, field]) => [formOf(column), formSql(column, field)])),
   network_address: "address",
-  link_key: LINK_KEY,
+  own_address: "company_address",
+  // Whoever names the employer with a whole address, a name and a domain has nothing to learn of the company: its people are found by the address.
+  asked: `CASE WHEN contains(company_address, '/') AND company_name <> '' AND company_domain <> '' THEN NULL ELSE ${LINK_KEY} END`,
   ...Object.fromEntries(VALUES.map((field) => [givenOf(field), field])),
   ...Object.fromEntries(
     RECORD.map((part, index) => [escapedOf(part), `CASE WHEN is_escaped THEN ${escaped[index]} END`]),
@@ -84,14 +86,13 @@ const COMPANIES: Readonly<Record<string, string>> = {
   record: `concat('{', ${jsonFields(COMPANY_FIELDS)}, '}')`,
 };
 
-const forms = Object.entries(FORMED).map(([column, field]) => `${madeForm(column, field)} AS f_${column}`);
 const HIDDEN = { hidden: "(line IN (SELECT line FROM hidden))::INTEGER" };
 
 /** The rows of a part, as `STAGED` says. @param anyHidden else no row is asked for among those that are */
 function rowsSql(kind: ImportKind, anyHidden: boolean): string {
   if (kind === "companies") return `SELECT ${listed(COMPANIES, STAGED.companies.slice(1))} FROM typed`;
   return `SELECT ${listed({ ...PEOPLE, ...(anyHidden && HIDDEN) }, STAGED.people.slice(1))}
-    FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${forms.join(", ")}, ${ALL_TEXTS} AS all_texts FROM typed))`;
+    FROM (SELECT *, ${IS_PLAIN} AS is_plain FROM (SELECT *, ${IS_ESCAPED} AS is_escaped FROM (SELECT *, ${ALL_TEXTS} AS all_texts FROM typed)))`;
 }
 
 /** Writes what is taken of a part into files of a folder, each whole rows as the servers read them. */

@@ -58,7 +58,7 @@ export const RECORD = ["head", ...EMPLOYER, "tail"] as const;
 export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>> = {
   people: [
     ...["part", "line", "hidden", "id", ...LOW, ...Object.keys(FORMED).map(formOf), "network_address"],
-    ...[...NUMBER_COLUMNS, "link_key", ...VALUES.map(givenOf), ...RECORD.map(escapedOf)],
+    ...[...NUMBER_COLUMNS, "own_address", "asked", ...VALUES.map(givenOf), ...RECORD.map(escapedOf)],
   ],
   companies: ["part", "line", "id", "name", "domain", "address", "slug", ...EMPLOYER, "record"],
 };
@@ -78,7 +78,13 @@ const fieldsSql = (fields: readonly string[]): string => {
   });
   return parts.join(", ");
 };
-const orEscaped = (part: string, sql: string): string => `if(${escapedOf("head")} = '', ${sql}, ${escapedOf(part)})`;
+const orEscaped = (part: string, sql: string, escaped = escapedOf(part)): string =>
+  `if(${escapedOf("head")} = '', ${sql}, ${escaped})`;
+/** Of parts of a record the whole. */
+export const recordOf = (part: (name: string) => string): string => {
+  const [name = "", domain = "", url = ""] = EMPLOYER.map(part);
+  return `concat(${part("head")}, ${name}, ',"company_domain":', ${domain}, ',"company_network_url":', ${url}, ${part("tail")})`;
+};
 
 const MADE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
@@ -88,6 +94,7 @@ const MADE: Readonly<Record<string, string>> = {
     ]),
   ),
   company_domain: givenOf("company_domain"),
+  whole: orEscaped("whole", `replaceAll(concat(${fieldsSql(PERSON_FIELDS)}, '}'), ':""', ':null')`, recordOf(escapedOf)),
   head: orEscaped("head", `replaceAll(concat(${fieldsSql(HEAD)}, ',"company_name":'), ':""', ':null')`),
   tail: orEscaped("tail", `replaceAll(concat(${fieldsSql(TAIL)}, '}'), ':""', ':null')`),
   ...Object.fromEntries(
@@ -98,8 +105,12 @@ const MADE: Readonly<Record<string, string>> = {
   ),
 };
 
-/** A column of staged people for a list of columns: as it was sent, or made of what was. */
-export const madeOf = (column: string): string => (column in MADE ? `${MADE[column]} AS ${column}` : column);
+/** A column of staged people for a list of columns: as it was sent, or made of what was; '' of rows that do not meet a condition. */
+export const madeOf = (column: string, condition?: string): string => {
+  const made = MADE[column] ?? column;
+  if (condition !== undefined) return `if(${condition}, ${made}, '') AS ${column}`;
+  return made === column ? column : `${made} AS ${column}`;
+};
 
 /** Stored with a dictionary: few values, or almost always nothing. */
 const LOW_STORED = [...LOW, ...LOW.map(givenOf)];

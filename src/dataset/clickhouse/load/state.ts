@@ -19,7 +19,7 @@ export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refuse
 }
 
 /** What is done once, in this order, when all parts are on the servers. */
-export type Step = "twins" | "companies" | "links" | "hidden" | "publish";
+export type Step = "twins" | "companies" | "hidden" | "publish";
 
 interface Saved {
   readonly fingerprint: string;
