@@ -18,7 +18,9 @@ const { createChdbConnection } = await import("chdb/connection");
 const topology = { database: "default", replicated: false };
 mkdirSync(folder, { recursive: true });
 // A connection to chDB has one statement at a time, one to a server as many as are asked for: the idler of two takes each, as a load has two.
-const connections = [1, 2].map(() => createClient({ connection: createChdbConnection({ path: join(folder, "chdb") }) }));
+const connections = [1, 2].map(() =>
+  createClient({ connection: createChdbConnection({ path: join(folder, "chdb") }) }),
+);
 const running = connections.map(() => 0);
 const onOne = (method) => async (params) => {
   const index = running.indexOf(Math.min(...running));

@@ -74,8 +74,8 @@ const USAGE = `usage: npm run bench [-- NAME...] [--quick] [--people N[,N...]] [
        node bench/run.mjs compare OLD NEW
 names: ${[...FAMILIES, ...Object.keys(GROUPS)].join(", ")} (all where none is given)
 --quick       minutes instead of an hour: smaller data, fewer rounds
---people N    sizes of the datasets of count (full form: 1,000,000 and 10,000,000; with 50,000,000 behind them the growth
-              goes on, at half an hour and 40 GB for making them once)
+--people N    sizes of the datasets of count, of the files of import and clickhouse (count in full form: 1,000,000 and
+              10,000,000; with 50,000,000 behind them the growth goes on, at half an hour and 40 GB for making them once)
 --wait MIN    before each part, wait up to so many minutes until the load is below 1
 --no-save     leave bench/results/ as it is
 

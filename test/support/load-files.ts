@@ -60,6 +60,15 @@ const odd = (people: readonly Person[]): object[] => [
     location: "\ufeff",
     title: "\u00a0",
   },
+  // Plain letters whose form is more than their lower case.
+  {
+    id: "odd-11",
+    name: "Two  Spaces",
+    title: "A\u007fB",
+    headline: "DELETED \u007f",
+    city: "UPPER  Case",
+    state: "C  D",
+  },
   { id: "odd-7", company_name: "Only Named Ltd", name: "Ｆｕｌｌ Ｎａｍｅ" },
 ];
 
@@ -135,6 +144,14 @@ export async function sameWhole(engine: Engine, { embedded, everyone }: LoadFile
   const [found, wanted] = [await engine.people(EVERYBODY, slice), await embedded.people(EVERYBODY, slice)];
   for (const [index, record] of wanted.records.entries())
     expect(String(found.records[index]), `row ${index}`).toBe(String(record));
+  for (const person of everyone.filter(({ id }) => id.startsWith("odd-"))) {
+    for (const key of ["name", "title", "city", "state"] as const) {
+      const form = normalForm(person[key] ?? "");
+      if (form === "") continue;
+      const filters = { ...EVERYBODY, exact: { [key]: [form] } };
+      expect(await engine.count(filters), `${key} ${form.slice(0, 100)}`).toBe(await embedded.count(filters));
+    }
+  }
   expect(found.total).toBe(wanted.total);
   const lookups = everyone
     .filter((_, index) => index % 23 === 0)

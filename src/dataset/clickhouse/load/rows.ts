@@ -37,7 +37,10 @@ function formSql(column: string, value: string): string {
   // A domain in form most often is its own form too.
   const [isLower, form] =
     column === "company_domain_key"
-      ? [`regexp_full_match(${value}, '[a-z0-9_-]+([.][a-z0-9_-]+)+') AND NOT starts_with(${value}, 'www.') AND NOT contains(${value}, 'xn--')`, "domain_form"]
+      ? [
+          `regexp_full_match(${value}, '[a-z0-9_-]+([.][a-z0-9_-]+)+') AND NOT starts_with(${value}, 'www.') AND NOT contains(${value}, 'xn--')`,
+          "domain_form",
+        ]
       : [isPlain(value), "normal_form"];
   return `CASE WHEN ${value} IS NULL OR ${isLower} THEN NULL ELSE coalesce(${form}(${value}), '${NO_FORM}') END`;
 }

@@ -94,7 +94,11 @@ const MADE: Readonly<Record<string, string>> = {
     ]),
   ),
   company_domain: givenOf("company_domain"),
-  whole: orEscaped("whole", `replaceAll(concat(${fieldsSql(PERSON_FIELDS)}, '}'), ':""', ':null')`, recordOf(escapedOf)),
+  whole: orEscaped(
+    "whole",
+    `replaceAll(concat(${fieldsSql(PERSON_FIELDS)}, '}'), ':""', ':null')`,
+    recordOf(escapedOf),
+  ),
   head: orEscaped("head", `replaceAll(concat(${fieldsSql(HEAD)}, ',"company_name":'), ':""', ':null')`),
   tail: orEscaped("tail", `replaceAll(concat(${fieldsSql(TAIL)}, '}'), ':""', ':null')`),
   ...Object.fromEntries(
