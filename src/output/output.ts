@@ -64,16 +64,19 @@ export async function checkOutput(path: string): Promise<string> {
       );
     }
     const target = await realpath(path).catch(() => undefined);
+    // A pipe behind /dev/stdout or /dev/fd/63 has no name of its own.
+    if (target === undefined && (await exists(path))) throw notAFile(path);
     if (target === undefined) throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
     return checkOutput(target);
   }
   if (there.isDirectory())
     throw usageError(`${path} is a folder, not a file`, `-o ${shellWord(join(path, "people.csv"))}`, "is_folder");
-  if (!there.isFile()) {
-    throw usageError(`${path} is no regular file`, "leave -o out and redirect stdout instead", "not_a_file");
-  }
+  if (!there.isFile()) throw notAFile(path);
   return path;
 }
+
+const notAFile = (path: string): CliError =>
+  usageError(`${path} is no regular file`, "leave -o out and redirect stdout instead", "not_a_file");
 
 export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
 

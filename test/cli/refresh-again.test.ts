@@ -8,7 +8,8 @@ import {
   startPeopleService,
 } from "../support/people-service.ts";
 
-// Refreshes that meet another one: one that was stopped in the middle of its purchase, or one of another list at the same time.
+// Refreshes that meet what was there before: people who were written beside bought ones, a refresh that was stopped in the middle of its
+// purchase, one of another list at the same time.
 
 const running: PeopleService[] = [];
 afterEach(async () => {
@@ -98,4 +99,16 @@ test("a price that nobody told, and that what was agreed to does not pay for, is
     new RegExp(`a row costs 2 credits, which the account did not tell: \\d+ of ${count} rows came`),
   );
   expect(stderr).not.toContain("moved");
+});
+
+test("a list of --with-owned holds those whom its run did not buy: they are neither added nor forgotten when they leave", async () => {
+  const { service, me } = await twoLists();
+  const { code, stderr } = await me.run(["search", "--department", "Sales", "--with-owned", "--yes", "-o", "all.csv"]);
+  expect(code, stderr).toBe(0);
+  const before = service.matching({ department: "Sales" });
+  const people = service.options.people.filter((human) => personKey(human) !== personKey(before[0] ?? human));
+  service.options.people = people;
+  const refreshed = await me.run(["refresh", "all.csv", "--max-credits", "20", "--json"]);
+  expect(refreshed.code, refreshed.stderr).toBe(0);
+  expect(JSON.parse(refreshed.stdout)).toMatchObject({ count: before.length - 1, added: 0, removed: 1, credits: 0 });
 });

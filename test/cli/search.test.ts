@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Person } from "../../src/contract/records.ts";
@@ -288,6 +288,20 @@ describe("the output", () => {
     });
     expect(spent).toBe(0);
   });
+
+  test.skipIf(process.platform !== "linux")(
+    "a pipe behind a link, as /dev/stdout is, is no link to nothing",
+    async () => {
+      const u = user(service.url, service.key);
+      const sockets = readdirSync("/proc/self/fd").filter((fd) =>
+        statSync(`/proc/self/fd/${fd}`, { throwIfNoEntry: false })?.isSocket(),
+      );
+      symlinkSync(`/proc/self/fd/${sockets[0]}`, u.file("p.csv"));
+      const { code, stderr } = await u.run(["search", "--department", "Sales", "--limit", "3", "--yes", "-o", "p.csv"]);
+      expect(code, stderr).toBe(2);
+      expect(stderr).toContain("p.csv is no regular file\nhint: leave -o out and redirect stdout instead");
+    },
+  );
 
   test("a symbolic link of one's own is followed, and stays a link", async () => {
     const u = someone();

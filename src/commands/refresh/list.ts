@@ -62,7 +62,12 @@ export async function followed(
   const run = await newestRun(path, named);
   const list = library.lists.at(path);
   if (list !== undefined && (run === undefined || run.at <= list.at)) return listed(path, named);
-  if (run !== undefined) return ofRun(run.plan, run.at, named);
+  if (run !== undefined) {
+    const list = ofRun(run.plan, run.at, named);
+    return holdsMore(run.plan) && existsSync(path)
+      ? { ...list, before: await peopleIn(word, path, named, context) }
+      : list;
+  }
   if (existsSync(path)) return ofFile(word, path, named, context);
   if (/\.\w+$/.test(word)) {
     throw usageError(
@@ -100,6 +105,9 @@ function listed(path: string, named: Named): Followed {
     view: list.view,
   };
 }
+
+/** A file of `--with-owned` also holds people whom its run did not bring. */
+const holdsMore = ({ target }: Plan): boolean => target.kind === "search" && target.owned === "with";
 
 /** The newest finished run that wrote a file. */
 async function newestRun(path: string, { store, shelf }: Named): Promise<{ plan: Plan; at: number } | undefined> {
@@ -158,7 +166,8 @@ function sameSegment(filters: Filters, what: string, { given }: Named): Segment 
 }
 
 /** A file that no run wrote: the filters beside it say what it is of, and its people are owned. */
-async function ofFile(word: string, path: string, { library, given }: Named, context: Context): Promise<Followed> {
+async function ofFile(word: string, path: string, named: Named, context: Context): Promise<Followed> {
+  const { given } = named;
   if (given === undefined || isUnfiltered(given.canonical)) {
     throw usageError(
       `no run wrote ${word}, so nobody knows which segment it is a list of`,
@@ -166,6 +175,11 @@ async function ofFile(word: string, path: string, { library, given }: Named, con
       "no_segment",
     );
   }
+  return { ...given, before: await peopleIn(word, path, named, context), at: context.now(), view: undefined };
+}
+
+/** Who is in a file. @throws CliError exit 2 where somebody in it is not owned */
+async function peopleIn(word: string, path: string, { library }: Named, context: Context): Promise<OwnedPerson[]> {
   const records = await recordsOf(await readInput(context, path, "people", MAX_BYTES), word);
   const identities = identitiesOf(records);
   const found = new Map(library.membersBy(identities).map((person) => [person.identity, person]));
@@ -186,5 +200,5 @@ async function ofFile(word: string, path: string, { library, given }: Named, con
       "not_owned",
     );
   }
-  return { ...given, before: [...found.values()], at: context.now(), view: undefined };
+  return [...found.values()];
 }
