@@ -613,6 +613,7 @@ describe("files that cannot be imported", () => {
     ["a header alone", ["header.csv"], /no rows in header\.csv/],
     ["no row to take", ["bad.csv"], /none of 1 rows of people can be taken: no_identity 1/],
     ["no Parquet", ["fake.parquet"], /fake\.parquet cannot be read as parquet/],
+    ["gzip by another name", ["packed.csv"], /packed\.csv is gzip, not text/],
     ["a gzip that is cut off", ["cut.csv.gz"], /cut\.csv\.gz is cut off or damaged/],
     ["a gzip that is none", ["fake.csv.gz"], /fake\.csv\.gz (is cut off|cannot be read)/],
     ["a JSON array", ["array.json"], /array\.json is one JSON array/],
@@ -625,6 +626,7 @@ describe("files that cannot be imported", () => {
     await write("header.csv", "id,name\n");
     await write("bad.csv", "id,connections\n,x\n");
     await write("fake.parquet", "not a parquet file at all");
+    await write("packed.csv", gzipSync("id,name\n1,Ada\n"));
     const packed = gzipSync("id,name\n".concat(...Array.from({ length: 5_000 }, (_, row) => `${row},Name ${row}\n`)));
     await write("cut.csv.gz", packed.subarray(0, packed.length >> 1));
     await write("fake.csv.gz", "id,name\n1,x\n");

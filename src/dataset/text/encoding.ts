@@ -1,6 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import { bytesOf, type ReadingOptions, withoutMark } from "./bytes.ts";
-import type { InputFile } from "./input-file.ts";
+import { InputError, type InputFile } from "./input-file.ts";
 
 /** What a text file is written in, and pieces from all over it, decoded to UTF-8. */
 export interface Look {
@@ -33,6 +33,7 @@ export async function lookAt(file: InputFile, encoding: string | undefined, opti
     end = chunk;
     if (encoding === undefined) judge.take(chunk);
   }
+  refuseBinary(file.name, head);
   const found = encoding ?? markOf(head) ?? judge.verdict();
   const decoded = (bytes: Buffer): Buffer =>
     found === "utf-8" ? withoutMark(bytes) : Buffer.from(new TextDecoder(found).decode(bytes));
@@ -40,6 +41,21 @@ export async function lookAt(file: InputFile, encoding: string | undefined, opti
   if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
   const pieces = [decoded(head), ...later.map((bytes) => fromLineStart(decoded(bytes)))];
   return { encoding: found, pieces: pieces.filter((piece) => piece.length > 0) };
+}
+
+/** What files of other kinds begin with, and what to do about them. */
+const KINDS: readonly (readonly [beginning: string, kind: string, hint: (name: string) => string])[] = [
+  ["\x1f\x8b", "gzip", (name) => `rename it to ${name}.gz`],
+  ["\x28\xb5\x2f\xfd", "zstd", (name) => `rename it to ${name}.zst`],
+  ["PAR1", "Parquet", (name) => `rename it to ${name.replace(/\.\w+$/, "")}.parquet`],
+  ["PK\x03\x04", "a zip archive or a workbook", () => "unpack it, or save the sheet as CSV"],
+];
+
+/** @throws InputError where a file is not the text that its name says */
+function refuseBinary(name: string, head: Buffer): void {
+  const beginning = head.toString("latin1", 0, 4);
+  const found = KINDS.find(([bytes]) => beginning.startsWith(bytes));
+  if (found) throw new InputError(`${name} is ${found[1]}, not text`, found[2](name));
 }
 
 const fromLineStart = (bytes: Buffer): Buffer => bytes.subarray(bytes.indexOf("\n") + 1);
