@@ -17,6 +17,7 @@ const bundle = await rolldown({
   platform: "browser",
   resolve: { alias: { "node:url": from("url.ts") } },
   transform: { target: "es2022" },
+  checks: { bundlerTimings: false },
   onLog: (level, log) => {
     if (level === "warn") throw new Error(`the console would differ from its source: ${log.message}`);
   },

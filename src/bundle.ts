@@ -61,6 +61,8 @@ const bundle = await rolldown({
   platform: "node",
   external,
   plugins: [noPrograms],
+  // How long a plugin took says how busy the machine is.
+  checks: { bundlerTimings: false },
   // A warning is a difference between what is tested and what is shipped.
   onLog: (level, log) => {
     if (level === "warn" && log.code !== "INEFFECTIVE_DYNAMIC_IMPORT")

@@ -33,7 +33,7 @@ const WRITES = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"];
 
 describe.skipIf(!HAS_STRACE)("a backup of a ledger whose process is in the middle of a write", () => {
   it("restores to all that was acknowledged by then, or is refused while the file is its process's alone", {
-    timeout: 1_800_000,
+    timeout: 3_600_000,
   }, async () => {
     const life = LONG ? { rounds: 3, width: 6 } : { rounds: 1, width: 3 };
     const trace = `trace=${WRITES.join(",")}`;
@@ -80,7 +80,7 @@ describe.skipIf(!HAS_STRACE)("a backup of a ledger whose process is in the middl
 
 describe.skipIf(!HAS_STRACE)("a backup and a restore that are killed", () => {
   it("are whole or not there, hurt nothing, and are done by the same command again", {
-    timeout: 1_200_000,
+    timeout: 3_600_000,
   }, async () => {
     const data = tempDir();
     const path = join(data, "ledger.db");

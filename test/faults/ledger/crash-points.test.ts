@@ -8,7 +8,7 @@ const CALLS = ["pwrite64", "fsync", "fdatasync", "ftruncate", "unlink"] as const
 const SHORT_POINTS = 10;
 
 describe.skipIf(!HAS_STRACE)("a ledger that is killed at a system call", () => {
-  it("keeps every acknowledged change and no half of another", { timeout: 1_200_000 }, async () => {
+  it("keeps every acknowledged change and no half of another", { timeout: 3_600_000 }, async () => {
     const options = LONG ? { rounds: 3, width: 6 } : { rounds: 1, width: 3 };
     const trace = `trace=${CALLS.join(",")}`;
     const whole = await runLife(options, [trace]);

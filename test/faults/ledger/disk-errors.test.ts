@@ -14,7 +14,7 @@ const SHORT_POINTS = 2;
 const FRAGILE = ["a sync fails once", "a write fails once"];
 
 describe.skipIf(!HAS_STRACE)("a ledger on a disk that fails", () => {
-  it.each(FAULTS)("refuses and charges nothing when %s", { timeout: 1_200_000 }, async (name, call, inject) => {
+  it.each(FAULTS)("refuses and charges nothing when %s", { timeout: 3_600_000 }, async (name, call, inject) => {
     const options = { rounds: LONG ? 2 : 1, width: 3, tolerant: true };
     const whole = await runLife(options, [`trace=${call}`]);
     const total = countCalls(whole.trace, call);

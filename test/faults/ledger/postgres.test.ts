@@ -139,7 +139,7 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     expect({ balance, held: left }).toEqual({ balance: c(granted - calls), held: 0n });
   }
 
-  it("charges every call once through kills, restarts and stops of the server", { timeout: 1_800_000 }, async () => {
+  it("charges every call once through kills, restarts and stops of the server", { timeout: 3_600_000 }, async () => {
     const name = schema();
     const options = { schema: name, heartbeatMs: 500 };
     const [one, two] = [await open(options), await open(options)];

@@ -30,7 +30,7 @@ const LIVES = [
 ] as const;
 
 describe.skipIf(!HAS_STRACE)("a ledger whose file is made smaller", () => {
-  const limit = { timeout: 1_800_000 };
+  const limit = { timeout: 3_600_000 };
   it.each(LIVES)("has the same balances after a kill anywhere in it, %s", limit, async (name, isBeside) => {
     const { from, lines: before } = await oldLedger(OLD);
     const options = { rounds: 0, width: 0, store: { heartbeatMs: 100 } };
