@@ -87,9 +87,9 @@ async function written(rows: readonly Row[]): Promise<{ columns: Columns; store:
       .flatMap((row, rid) => [own(row)].filter((key) => key !== null).map((key) => ({ key, rid })))
       .sort((a, b) => byBytes(a.key, b.key) || a.rid - b.rid);
   const named = keys((row) => row.name);
-  await records.addKeys("name", linesOf(named));
+  await records.addKeys("name", linesOf(named), true);
   const addressed = keys((row) => `${row.address.slice("x.example/".length)}/x.example/`);
-  await records.addKeys("address", linesOf(addressed));
+  await records.addKeys("address", linesOf(addressed), true);
   await records.finish();
   for (const column of ["name", "headline"] as const)
     await writer.addOrder(
@@ -221,8 +221,8 @@ test("names and headlines are counted by their places as they are found one by o
     random() < 0.6 ? (HOSTILE[Math.floor(random() * random() * HOSTILE.length)] ?? "") : `who ${index % 2_000}`,
   ).sort(byBytes);
   const lines = keys.map((key, rid) => ({ key, rid }));
-  await writer.addKeys("name", linesOf(lines));
-  await writer.addKeys("headline", linesOf(lines.slice(0, 256)));
+  await writer.addKeys("name", linesOf(lines), true);
+  await writer.addKeys("headline", linesOf(lines.slice(0, 256)), true);
   await writer.finish();
   const store = new RecordStore(folder);
   const ask = async (wanted: KeyRange): Promise<void> => {

@@ -25,7 +25,7 @@ beforeEach(async () => {
 
 const write = (name: string, content: string | Buffer): Promise<void> => writeFile(join(folder, name), content);
 
-async function load(input: Partial<ImportInput>): Promise<ImportReport> {
+async function load(input: Partial<ImportInput>, resources = SMALL): Promise<ImportReport> {
   return importDataset(
     {
       people: ["people.csv"],
@@ -35,7 +35,7 @@ async function load(input: Partial<ImportInput>): Promise<ImportReport> {
       overwrite: true,
       ...input,
     },
-    { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources: SMALL },
+    { datasetDir: join(folder, "dataset"), now: Date.now, sleep, resources },
   );
 }
 
@@ -634,5 +634,21 @@ describe("files that cannot be imported", () => {
     await expect(load({ people })).rejects.toThrow(message);
     expect((await everybody()).map((person) => person.name)).toEqual(["Ada"]);
     await rm(join(folder, "dataset"), { recursive: true });
+  });
+});
+
+test("texts as long as they may be, more of them than are read at once", async () => {
+  // A headline takes three bytes a character here: 64 of them, a block of keys, are more than 16 MB.
+  const headline = (person: number): string => `${String(person).padStart(5, "0")}${"\u6f22".repeat(99_995)}`;
+  const rows = Array.from({ length: 70 }, (_, person) => ({ id: `p${person}`, headline: headline(person) }));
+  await write("people.ndjson", rows.map((row) => `${JSON.stringify(row)}\n`).join(""));
+  const report = await load({ people: ["people.ndjson"] }, { ...SMALL, memoryBytes: 2 ** 31 });
+  expect(report.people).toMatchObject({ taken: 70, refused: 0 });
+  await reading(async (engine) => {
+    const { records } = await engine.people(ALL, { offset: 0, limit: 100 });
+    const people = records.map((record) => JSON.parse(record.toString()) as Person);
+    expect(people.map(({ id }) => id)).toEqual(rows.map(({ id }) => id).sort());
+    for (const person of people) expect(person.headline === headline(Number(person.id.slice(1)))).toBe(true);
+    expect(await count(engine, { headline_prefix: "0006" })).toBe(10);
   });
 });

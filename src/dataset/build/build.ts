@@ -1,15 +1,16 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
+import type { Suppression } from "../../contract/suppression.ts";
 import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
+import { ColumnWriter } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
 import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "../layout.ts";
 import { noteLeftOut, readSuppression, removeSuppressed, suppressionDir } from "../suppression.ts";
-import { keyCompanies, LINK_KEY, linkCompanies } from "./link-companies.ts";
+import { keyCompanies, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
-import { sortKeys, sortPeople } from "./sort-people.ts";
-import { writeColumns } from "./write-columns.ts";
-import { type Writing, writeCompanies, writePeople } from "./write-records.ts";
+import { type Ordering, orderPeople, writeCodes } from "./order-people.ts";
+import { PEOPLE_AT_ONCE, type Writing, writeCompanies, writePeopleKeys, writeRecords } from "./write-records.ts";
 
 /** How far a build is: in bytes of the files while reading, else in people. `total` is 0 where it is not known yet. */
 export interface BuildProgress {
@@ -26,7 +27,7 @@ export interface BuildOptions {
   readonly resources?: Resources;
   readonly onProgress?: (progress: BuildProgress) => void;
   readonly signal?: AbortSignal;
-  /** How many people are sorted in one part. Default: as many as the memory is enough for. */
+  /** Of how many people records are held in memory at once. Default: {@link PEOPLE_AT_ONCE}. */
   readonly peopleAtOnce?: number;
   /** The folder of the list of people who are left out. Default: that of the dataset. */
   readonly suppression?: string;
@@ -37,7 +38,7 @@ export interface BuildOptions {
 /** Versions kept beside the one that is served: a bad import can be taken back. */
 export const KEPT = 1;
 
-/** What a build starts from: fills `staged_people` (columns as the records, and PERSON_FORMS) and `staged_companies` (as the records). */
+/** What a build starts from: fills `staged_people` (columns as the records, PERSON_FORMS, and `place`, a row's own number) and `staged_companies` (as the records). */
 export interface Source {
   readonly name: string;
   /** Where the name is known after staging only. */
@@ -94,30 +95,26 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
   stop.signal.addEventListener("abort", () => void writer.stop(), { once: true });
   const writing: Writing = { connection: beside, writer, scratch, signal: stop.signal };
   try {
-    await addNormalForms(connection);
+    await addNormalForms(connection, beside);
     options.onProgress?.({ phase: "read", done: 0, total: 0 });
     await source.stage(connection, scratch);
     options.signal?.throwIfAborted();
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
-    await keyCompanies(connection);
-    await linkCompanies(connection);
-    await leaveOut(connection, source, options);
+    // Whom a list leaves out is known with their companies only. Where there is no list these are linked while people are put in order.
+    const list = await readSuppression(options.suppression ?? suppressionDir(options.datasetDir));
+    const link = async (on: DuckDBConnection): Promise<void> => {
+      await keyCompanies(on);
+      await linkCompanies(on);
+    };
+    if (!list.isEmpty) {
+      await link(connection);
+      await leaveOut(connection, source, list, options.datasetDir);
+    }
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
-      options.onProgress?.({ phase, done, total: people });
-    tell("sort")(0);
-    const sorting = async (): Promise<void> => {
-      await sortPeople(connection, people, { ...options, memoryBytes: resources.memoryBytes, onDone: tell("sort") });
-      await connection.run(
-        source.rows === undefined ? "DROP TABLE staged_people" : `DROP VIEW staged_people; DROP TABLE ${source.rows}`,
-      );
-      await sortKeys(connection);
-    };
-    await together(stop, sorting(), writeCompanies(writing));
-    const tables = async (): Promise<void> => {
-      await writeColumns(connection, join(draft, FILES.columns), people, stop.signal);
-    };
-    await together(stop, tables(), writePeople(writing, people, tell("records")));
+      options.onProgress?.({ phase, done: Math.floor(done), total: people });
+    const linked = list.isEmpty ? () => link(beside) : () => Promise.resolve();
+    await writePeople(connection, writing, people, { draft, stop, tell, linked, peopleAtOnce: options.peopleAtOnce });
     tell("lookups")(people);
     await writer.finish();
     return {
@@ -140,8 +137,56 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
   }
 }
 
+interface PeopleWriting {
+  readonly draft: string;
+  readonly stop: AbortController;
+  /** Of a phase: told how many people are done. */
+  readonly tell: (phase: BuildProgress["phase"]) => (done: number) => void;
+  /** Makes `keyed_companies` and `linked_people`. */
+  readonly linked: () => Promise<void>;
+  readonly peopleAtOnce: number | undefined;
+}
+
+/**
+ * Puts people in order and writes what they are counted, shown and found by; companies beside them. Two statements of DuckDB are always at work, as
+ * one alone leaves its threads idle at its ends and while what it gives is written.
+ */
+async function writePeople(
+  connection: DuckDBConnection,
+  writing: Writing,
+  people: number,
+  { draft, stop, tell, linked, peopleAtOnce = PEOPLE_AT_ONCE }: PeopleWriting,
+): Promise<void> {
+  const { signal } = writing;
+  const onSorted = tell("sort");
+  onSorted(0);
+  const columns = await ColumnWriter.create(join(draft, FILES.columns), people);
+  const ordering: Ordering = { connection, columns, people, signal };
+  const ordered = orderPeople(ordering);
+  const counted = async (): Promise<void> => {
+    await writeCodes(ordering, await ordered);
+    await writePeopleKeys({ ...writing, connection }, columns, people, ["name", "address"]);
+  };
+  const shown = async (): Promise<void> => {
+    await linked();
+    await writeCompanies(writing);
+    await ordered;
+    onSorted(people);
+    await writeRecords(writing, people, peopleAtOnce, tell("records"));
+    // Long texts, whose sort and lines want room on the disk: once the records are off it.
+    await writePeopleKeys(writing, columns, people, ["headline", "employer"]);
+  };
+  try {
+    await together(stop, counted(), shown());
+    await columns.finish();
+  } catch (error) {
+    await columns.abandon();
+    throw error;
+  }
+}
+
 /** Waits for works that go on beside each other. Where one fails the others are stopped, and none is at work any more when this throws. */
-async function together(stop: AbortController, ...works: readonly Promise<void>[]): Promise<void> {
+async function together(stop: AbortController, ...works: readonly Promise<unknown>[]): Promise<void> {
   const failures: unknown[] = [];
   const failed = (error: unknown): void => {
     failures.push(error);
@@ -174,12 +219,11 @@ export function interruptedBy(connections: readonly DuckDBConnection[], signal: 
 async function leaveOut(
   connection: DuckDBConnection,
   source: Source,
-  { datasetDir, suppression }: BuildOptions,
+  list: Suppression,
+  datasetDir: string,
 ): Promise<void> {
-  const list = await readSuppression(suppression ?? suppressionDir(datasetDir));
-  const rows = `SELECT s.id, s.network_url, coalesce(s.company_domain, k.domain)
-    FROM (SELECT *, ${LINK_KEY} AS link_key FROM staged_people) s LEFT JOIN company_of k ON k.link_key = s.link_key`;
+  const rows = "SELECT id, network_url, company_domain FROM linked_people";
   await removeSuppressed(connection, source.rows ?? "staged_people", rows, list);
   // Of a version that is not published yet: until then the one that is served counts as built without anybody.
-  if (!list.isEmpty) await noteLeftOut(datasetDir, source.version, list);
+  await noteLeftOut(datasetDir, source.version, list);
 }

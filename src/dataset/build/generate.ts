@@ -162,6 +162,6 @@ SELECT 'p' || ${hex("scramble(i, 1)")} AS id,
   CASE WHEN b % 25 < 3 THEN NULL WHEN b % 25 < 6 THEN 500 ELSE c1 END::BIGINT AS connections,
   CASE WHEN (b >> 6) % 7 = 0 THEN NULL ELSE f1 END::BIGINT AS followers,
   company_name, company_domain, company_network_url,
-  ${day("(d >> 5) % 540")} AS updated_at, ${PERSON_FORMS}
+  ${day("(d >> 5) % 540")} AS updated_at, ${PERSON_FORMS}, i AS place
 FROM worded`;
 }

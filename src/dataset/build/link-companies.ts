@@ -16,9 +16,7 @@ export const LINK_KEY = `CASE WHEN company_address IS NOT NULL THEN 'address ' |
   WHEN company_domain IS NOT NULL THEN 'domain ' || company_domain
   WHEN normal_form(company_name) IS NOT NULL THEN 'name ' || normal_form(company_name) END`;
 
-/**
- * `company_of`: the company of each link key.
- */
+/** `company_of`: the company of each link key. And `linked_people`, with what a record lacks of its company, so that a count of the address finds its employees. */
 // By address, by slug where one side is bare, by domain, by a name that only one has; the first by id wins. One join a statement: several
 // at once would need memory for all of their tables.
 export async function linkCompanies(connection: DuckDBConnection): Promise<void> {
@@ -57,4 +55,15 @@ export async function linkCompanies(connection: DuckDBConnection): Promise<void>
   await connection.run(`CREATE TABLE company_of AS
     SELECT l.link_key, k.seq, k.name, k.domain, k.company_network_url, k.address FROM links l JOIN keyed_companies k USING (seq)`);
   await connection.run("DROP TABLE link_keys; DROP TABLE links");
+  await connection.run(`CREATE VIEW linked_people AS ${linkedSql("staged_people")}`);
 }
+
+/** A query of these rows of `staged_people` as {@link linkCompanies} completes them, and the position of each one's company. */
+export const linkedSql = (people: string): string => `SELECT s.* REPLACE (
+    coalesce(s.company_name, k.name) AS company_name, coalesce(s.company_domain, k.domain) AS company_domain,
+    CASE WHEN s.company_address IS NULL OR (NOT contains(s.company_address, '/') AND k.company_network_url IS NOT NULL)
+      THEN coalesce(k.company_network_url, s.company_network_url) ELSE s.company_network_url END AS company_network_url,
+    CASE WHEN s.company_address IS NULL OR NOT contains(s.company_address, '/')
+      THEN coalesce(k.address, s.company_address) ELSE s.company_address END AS company_address),
+    k.seq AS company
+  FROM (SELECT *, ${LINK_KEY} AS link_key FROM ${people}) s LEFT JOIN company_of k ON k.link_key = s.link_key`;

@@ -38,11 +38,14 @@ export const PERSON_FORMS =
   "address_form(network_url) AS address, address_form(company_network_url) AS company_address";
 
 /**
- * Adds the macros `normal_form`, `address_form`, `domain_form` and `slug_of` to a connection. They give what contract/normalise.ts gives,
+ * Adds the macros `normal_form`, `address_form`, `domain_form` and `slug_of` to connections of one instance. They give what contract/normalise.ts gives,
  * NULL where nothing is left. Which characters DuckDB's own functions treat as ours do is asked of both; a text with others goes to
  * JavaScript, a few microseconds each on the main thread.
  */
-export async function addNormalForms(connection: DuckDBConnection): Promise<void> {
+export async function addNormalForms(
+  connection: DuckDBConnection,
+  ...others: readonly DuckDBConnection[]
+): Promise<void> {
   await registerText(connection, "js_normal_form", (text) => normalForm(text) || null);
   await registerText(connection, "js_address_form", (text) => canonicalAddress(text) ?? null);
   await registerText(connection, "js_domain_form", (text) => canonicalDomain(text) ?? null);
@@ -63,8 +66,10 @@ export async function addNormalForms(connection: DuckDBConnection): Promise<void
       WHEN regexp_full_match(x, '${DOMAIN}') THEN ${bare("x")} ELSE js_domain_form(x)`,
     slug_of: "ELSE split_part(x, '/', -1)",
   };
-  for (const [name, cases] of Object.entries(macros)) {
-    await connection.run(`CREATE OR REPLACE TEMP MACRO ${name}(x) AS CASE WHEN x IS NULL THEN NULL ${cases} END`);
+  for (const each of [connection, ...others]) {
+    for (const [name, cases] of Object.entries(macros)) {
+      await each.run(`CREATE OR REPLACE TEMP MACRO ${name}(x) AS CASE WHEN x IS NULL THEN NULL ${cases} END`);
+    }
   }
 }
 

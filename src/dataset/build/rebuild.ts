@@ -37,7 +37,7 @@ export async function rebuildDataset(
         throw new NothingToDo();
       }
       await connection.run(
-        `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS} FROM people_left; DROP TABLE people_left`,
+        `CREATE TABLE staged_people AS SELECT *, ${PERSON_FORMS}, rowid AS place FROM people_left; DROP TABLE people_left`,
       );
       await loadRecords(connection, scratch, "staged_companies", COMPANY_FIELDS, store.companies());
     } finally {

@@ -1,18 +1,26 @@
-import { readFile, rm } from "node:fs/promises";
+import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { type KeyIndex, ROW_INDEXES } from "../columns.ts";
+import { PERSON_FIELDS } from "../../contract/records.ts";
+import { isPlaced, type KeyIndex, type RowIndex } from "../columns.ts";
 import { literal, scalar, toNumber } from "../duckdb.ts";
+import type { ColumnWriter } from "../embedded/column-writer.ts";
 import { keyLineSql } from "../embedded/key-blocks.ts";
 import type { RecordWriter } from "../embedded/record-writer.ts";
+import { packedSql } from "../embedded/records.ts";
+import { linkedSql } from "./link-companies.ts";
+import { inPieces, PIECE_BYTES } from "./pieces.ts";
+import { PEOPLE_A_PART, RecordParts } from "./record-parts.ts";
 
 /** Records or keys that say what the others are like: together more than what can be packed against. */
 const SAMPLES = 400;
-/** Half a row group of DuckDB, and whole blocks of records and of keys: some 27 MB of records. */
-const ROWS_A_PART = 61_440;
+/** Two row groups of DuckDB: some 110 MB of records, and each part is joined with all companies. */
+export const PEOPLE_AT_ONCE = 245_760;
+
+const RECORD = packedSql(PERSON_FIELDS);
 
 /** Slug first, with what comes before it behind a character that it cannot hold: a bare slug is then a range of keys. */
-export const addressKey = (slug: string, address: string): string =>
+const addressKey = (slug: string, address: string): string =>
   `${slug} || '/' || left(${address}, length(${address}) - length(${slug}))`;
 
 const COMPANY_KEYS: Readonly<Partial<Record<KeyIndex, string>>> = {
@@ -20,6 +28,17 @@ const COMPANY_KEYS: Readonly<Partial<Record<KeyIndex, string>>> = {
   company_domain: "domain_key",
   company_name: "name_key",
   company_address: addressKey("slug", "address"),
+};
+
+/** The people of a company without an address are found by its position. Only an employer wants the join with companies. */
+const PERSON_KEYS: Readonly<Record<RowIndex, readonly [key: string, table: string]>> = {
+  name: ["normal_form(name)", "staged_people"],
+  headline: ["normal_form(headline)", "staged_people"],
+  address: [addressKey("slug_of(address)", "address"), "staged_people"],
+  employer: [
+    `CASE WHEN company_address IS NULL THEN '/' || company ELSE ${addressKey("slug_of(company_address)", "company_address")} END`,
+    "linked_people",
+  ],
 };
 
 /** Where the texts of a table are written for a moment, on their way from DuckDB. */
@@ -33,65 +52,152 @@ export interface Writing {
 /** Companies in the order of their ids, then what they are looked up by in the order of each index. */
 export async function writeCompanies(writing: Writing): Promise<void> {
   const { connection, writer } = writing;
-  writer.packAgainst("companies", await samplesOf(connection, "doc", "keyed_companies"));
-  await inParts(writing, "keyed_companies", "doc", (lines) => writer.addRecords("companies", lines));
+  writer.packAgainst("companies", await samplesOf(connection, "doc", "keyed_companies", "seq"));
+  await eachPiece(writing, "SELECT doc FROM keyed_companies ORDER BY seq", async (lines, isLast) => {
+    return (await writer.addRecords("companies", lines, isLast)).taken;
+  });
   for (const [index, key] of Object.entries(COMPANY_KEYS)) {
-    const table = `by_${index}`;
-    await connection.run(
-      `CREATE TABLE ${table} AS SELECT ${key} AS key, seq AS rid FROM keyed_companies WHERE key IS NOT NULL ORDER BY key, rid`,
-    );
-    await writeKeys(writing, index as KeyIndex);
+    await writeKeys(writing, index as KeyIndex, `SELECT ${key} AS key, seq AS rid FROM keyed_companies`);
   }
 }
-
-/** Records in public order, then what is looked up in the order of each index. */
-export async function writePeople(writing: Writing, people: number, onDone: (done: number) => void): Promise<void> {
-  const { connection, writer } = writing;
-  writer.packAgainst("people", await samplesOf(connection, "doc", "sorted_people"));
-  writer.packAgainst("headline", await samplesOf(connection, "key", "by_headline"));
-  let done = 0;
-  await inParts(writing, "sorted_people", "doc", async (lines) => {
-    done += await writer.addRecords("people", lines);
-    onDone(done);
-  });
-  if (done !== people) throw new Error(`sorted ${done} of ${people} people`);
-  for (const index of ROW_INDEXES) await writeKeys(writing, index);
-}
-
-/** Evenly over a table. */
-async function samplesOf(connection: DuckDBConnection, column: string, table: string): Promise<string[]> {
-  const reader = await connection.runAndReadAll(`SELECT ${column} FROM ${table}
-    WHERE rowid % (SELECT greatest(1, count(*) // ${SAMPLES}) FROM ${table}) = 0 ORDER BY rowid`);
-  return reader.getRowsJS().map(([text]) => String(text));
-}
-
-const writeKeys = (writing: Writing, index: KeyIndex): Promise<void> =>
-  inParts(writing, `by_${index}`, keyLineSql("key", "rid"), (lines) => writing.writer.addKeys(index, lines));
 
 /**
- * A text of each row of a table, in its order, as lines. Through files: value by value each costs a call into DuckDB and a decoding, which is
- * three times as much for a key. The next part is written while one is taken.
+ * Many people are written in rounds of at least so many, at most {@link MOST_ROUNDS}: while one is packed the records of the next are made, and
+ * those two lie on the disk at once, a gigabyte each, in place of all. A round costs a look at every place.
  */
-async function inParts(
-  { connection, scratch, signal }: Writing,
-  table: string,
-  line: string,
-  take: (lines: Buffer<ArrayBuffer>) => Promise<unknown>,
+const PEOPLE_A_ROUND = 2_500_000;
+const MOST_ROUNDS = 4;
+
+/**
+ * Records in public order.
+ * @param peopleAtOnce of how many people records lie in one file before they are put in order
+ * @param onDone told how many are written
+ */
+export async function writeRecords(
+  writing: Writing,
+  people: number,
+  peopleAtOnce: number,
+  onDone: (done: number) => void,
 ): Promise<void> {
-  const rows = toNumber(await scalar(connection, `SELECT count(*) FROM ${table}`));
-  const path = join(scratch, table);
-  let before: Promise<unknown> = Promise.resolve();
-  try {
-    for (let from = 0; from < rows; from += ROWS_A_PART) {
-      await connection.run(`COPY (SELECT ${line} FROM ${table} WHERE rowid >= ${from} AND rowid < ${from + ROWS_A_PART})
-        TO ${literal(path)} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '')`);
-      const lines = await readFile(path, { signal });
-      await before;
-      before = take(lines as Buffer<ArrayBuffer>);
-      before.catch(() => undefined);
-    }
+  const { connection, writer, scratch } = writing;
+  writer.packAgainst("people", await samplesOf(connection, RECORD, "linked_people", "place"));
+  const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / PEOPLE_A_ROUND));
+  const most = Math.ceil(people / rounds / PEOPLE_A_PART) * PEOPLE_A_PART;
+  let before: Promise<void> = Promise.resolve();
+  for (let first = 0; first < people; first += most) {
+    const count = Math.min(most, people - first);
+    const parts = new RecordParts(scratch, first, count);
+    await scatterRecords(writing, parts, first, first + count, Math.ceil((peopleAtOnce * people) / count));
     await before;
-  } finally {
-    await rm(path, { force: true });
+    before = packRecords(writing, parts, (done) => onDone(first + done));
+    before.catch(() => undefined);
+  }
+  await before;
+}
+
+/** Makes the records of those from one position to before another, in the order in which they are staged. The next file is written while one is taken. */
+async function scatterRecords(
+  { connection, scratch, signal }: Writing,
+  parts: RecordParts,
+  from: number,
+  to: number,
+  placesAtOnce: number,
+): Promise<void> {
+  const places = toNumber(await scalar(connection, "SELECT max(place) + 1 FROM staged_people"));
+  let before: Promise<void> = Promise.resolve();
+  for (let place = 0; place < places; place += placesAtOnce) {
+    const path = join(scratch, `staged-${place}`);
+    const where = `rid >= ${from} AND rid < ${to} AND place >= ${place} AND place < ${place + placesAtOnce}`;
+    const people = `(SELECT * FROM staged_people JOIN positions USING (place) WHERE ${where})`;
+    await copyLines(connection, `SELECT concat(rid, ' ', ${RECORD}) FROM (${linkedSql(people)})`, path);
+    await before;
+    signal.throwIfAborted();
+    before = parts.take(path);
+    before.catch(() => undefined);
+  }
+  await before;
+}
+
+async function packRecords(
+  { writer, signal }: Writing,
+  parts: RecordParts,
+  onDone: (done: number) => void,
+): Promise<void> {
+  let done = 0;
+  let before: Promise<unknown> = Promise.resolve();
+  for await (const records of parts.inOrder()) {
+    await before;
+    signal.throwIfAborted();
+    before = writer.addRecords("people", records, true).then(({ count }) => {
+      done += count;
+      onDone(done);
+    });
+    before.catch(() => undefined);
+  }
+  await before;
+}
+
+/** What people are looked up by, in the order of each of these indexes, and the orders of the people that go with two of them. */
+export async function writePeopleKeys(
+  writing: Writing,
+  columns: ColumnWriter,
+  people: number,
+  indexes: readonly RowIndex[],
+): Promise<void> {
+  const { connection, writer } = writing;
+  for (const index of indexes) {
+    const [key, table] = PERSON_KEYS[index];
+    if (index === "headline") writer.packAgainst(index, await samplesOf(connection, key, table, "place"));
+    const order = new Uint32Array(isPlaced(index) ? people : 0);
+    let next = 0;
+    const keys = `SELECT key, rid FROM (SELECT ${key} AS key, place FROM ${table}) JOIN positions USING (place)`;
+    await writeKeys(writing, index, keys, (rids) => {
+      if (isPlaced(index)) order.set(rids, next);
+      next += rids.length;
+    });
+    if (isPlaced(index)) await columns.addOrder(index, order.subarray(0, next));
   }
 }
+
+/** Evenly over a table, in the order of its numbers. */
+async function samplesOf(connection: DuckDBConnection, text: string, table: string, number: string): Promise<string[]> {
+  const reader = await connection.runAndReadAll(`SELECT ${text} FROM ${table}
+    WHERE ${number} % (SELECT greatest(1, count(*) // ${SAMPLES}) FROM ${table}) = 0 ORDER BY ${number}`);
+  return reader.getRowsJS().map(([sample]) => String(sample));
+}
+
+/** @param keys a query of keys, NULL for none, and whose they are */
+async function writeKeys(
+  writing: Writing,
+  index: KeyIndex,
+  keys: string,
+  onRids: (rids: readonly number[]) => void = () => undefined,
+): Promise<void> {
+  const lines = `SELECT ${keyLineSql("key", "rid")} FROM (${keys}) WHERE key IS NOT NULL ORDER BY key, rid`;
+  await eachPiece(writing, lines, async (piece, isLast) => {
+    const { rids, taken } = await writing.writer.addKeys(index, piece, isLast);
+    onRids(rids);
+    return taken;
+  });
+}
+
+/**
+ * The texts of a query as lines, in its order, some at a time. Through a file: value by value each costs a call into DuckDB and a decoding,
+ * which is three times as much for a key.
+ */
+async function eachPiece(
+  { connection, scratch, signal }: Writing,
+  query: string,
+  take: (lines: Buffer<ArrayBuffer>, isLast: boolean) => Promise<number>,
+): Promise<void> {
+  const path = join(scratch, `lines-${randomBytes(6).toString("hex")}`);
+  await copyLines(connection, query, path);
+  await inPieces(path, Buffer.allocUnsafeSlow(PIECE_BYTES), (piece, isLast) => {
+    signal.throwIfAborted();
+    return take(piece, isLast);
+  });
+}
+
+const copyLines = async (connection: DuckDBConnection, query: string, path: string): Promise<void> => {
+  await connection.run(`COPY (${query}) TO ${literal(path)} (FORMAT csv, HEADER false, QUOTE '', ESCAPE '')`);
+};

@@ -23,7 +23,7 @@ export function edgesOf(codes: Codes, block: number): [least: number, most: numb
   return [least, most];
 }
 
-/** Writes `columns.bin`, one column at a time. */
+/** Writes `columns.bin`. Columns and orders may be added beside each other. */
 export class ColumnWriter {
   readonly #file: FileHandle;
   readonly #people: number;
@@ -79,7 +79,7 @@ export class ColumnWriter {
     tail.writeUInt32LE(crc32(bytes), 0);
     tail.writeUInt32LE(bytes.length, 4);
     tail.write(MAGIC, 8, "latin1");
-    await this.#file.writeFile(Buffer.concat([bytes, tail]));
+    await this.#write(Buffer.concat([bytes, tail]), this.#at);
     await this.#file.close();
   }
 
@@ -105,10 +105,16 @@ export class ColumnWriter {
   async #put(array: NodeJS.TypedArray): Promise<Span> {
     const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
     const at = this.#at;
-    const padding = new Uint8Array(-bytes.length & 7);
-    this.#at += bytes.length + padding.length;
-    await this.#file.writeFile(bytes);
-    await this.#file.writeFile(padding);
+    // Zeros between two of them: each begins at a multiple of 8.
+    this.#at += bytes.length + (-bytes.length & 7);
+    await this.#write(bytes, at);
     return { at, bytes: bytes.length, crc: crc32(bytes) };
+  }
+
+  async #write(bytes: Uint8Array, at: number): Promise<void> {
+    for (let done = 0; done < bytes.length; ) {
+      const { bytesWritten } = await this.#file.write(bytes, done, bytes.length - done, at + done);
+      done += bytesWritten;
+    }
   }
 }

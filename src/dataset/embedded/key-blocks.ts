@@ -17,18 +17,25 @@ export interface KeyBlocks {
   readonly bytes: Uint8Array<ArrayBuffer>;
   /** Where each block ends. */
   readonly ends: readonly number[];
-  /** By block: the first key, and how many there are. */
+  /** By block: the first key. */
   readonly firsts: readonly string[];
-  readonly sizes: readonly number[];
+  /** Of each entry. */
+  readonly rids: readonly number[];
+  /** Bytes of the lines that are in these blocks. */
+  readonly taken: number;
 }
 
-/** Blocks of these lines, each of the form of {@link keyLineSql} with a line feed, sorted by the bytes of the keys. */
-export function keyBlocks(lines: Buffer): KeyBlocks {
+/**
+ * Blocks of these lines, each of the form of {@link keyLineSql} with a line feed, sorted by the bytes of the keys.
+ * @param isLast more do not follow: else what fills no block is left
+ */
+export function keyBlocks(lines: Buffer, isLast: boolean): KeyBlocks {
   const firsts: string[] = [];
-  const sizes: number[] = [];
+  const rids: number[] = [];
   const ends: number[] = [];
   const writer = new ByteWriter(lines.length);
   let at = 0;
+  let taken = 0;
   const number = (): number => {
     let value = 0;
     for (let byte = lines[at++] ?? SPACE; byte !== SPACE; byte = lines[at++] ?? SPACE) value = value * 10 + byte - ZERO;
@@ -37,13 +44,17 @@ export function keyBlocks(lines: Buffer): KeyBlocks {
   while (at < lines.length) {
     const head = writer.length;
     writer.reserve(1 + 4 * KEYS_A_BLOCK);
-    const rids: number[] = [];
+    const own: number[] = [];
+    let first = "";
     let before = 0;
     let beforeLength = 0;
-    while (at < lines.length && rids.length < KEYS_A_BLOCK) {
-      rids.push(number());
+    while (at < lines.length && own.length < KEYS_A_BLOCK) {
+      const rid = number();
       const length = number();
-      if (rids.length === 1) firsts.push(lines.toString("utf8", at, at + length));
+      // The rest of it is not here.
+      if (at + length >= lines.length) break;
+      own.push(rid);
+      if (own.length === 1) first = lines.toString("utf8", at, at + length);
       const most = Math.min(length, beforeLength);
       let start = 0;
       while (start < most && lines[at + start] === lines[before + start]) start++;
@@ -57,11 +68,17 @@ export function keyBlocks(lines: Buffer): KeyBlocks {
       beforeLength = length;
       at += length + 1;
     }
-    writer.head(head, rids);
-    sizes.push(rids.length);
+    if (own.length < KEYS_A_BLOCK && !(isLast && at === lines.length)) {
+      writer.length = head;
+      break;
+    }
+    writer.head(head, own);
+    firsts.push(first);
+    for (const rid of own) rids.push(rid);
     ends.push(writer.length);
+    taken = at;
   }
-  return { bytes: writer.bytes.subarray(0, writer.length), ends, firsts, sizes };
+  return { bytes: writer.bytes.subarray(0, writer.length), ends, firsts, rids, taken };
 }
 
 const SPACE = 32;

@@ -3,7 +3,7 @@ import { DatabaseSync, type DatabaseSyncInstance, type StatementSyncInstance } f
 import { KEY_INDEXES, type KeyIndex } from "../columns.ts";
 import { FILES } from "../layout.ts";
 import { dictionaryOf, type Pieces, packing, RECORDS_A_BLOCK, sealed } from "./blocks.ts";
-import { isPacked, keyBlocks } from "./key-blocks.ts";
+import { isPacked, type KeyBlocks, keyBlocks } from "./key-blocks.ts";
 import { Packer } from "./packer.ts";
 import { RECORD_SEPARATOR } from "./records.ts";
 
@@ -52,33 +52,44 @@ export class RecordWriter {
     return [...inserts, [`first_${name}`, this.#db.prepare(`INSERT INTO first_${name} VALUES (?, ?)`)]];
   }
 
-  /** @param lines stored records, a line feed behind each; spoiled. @returns how many */
-  async addRecords(table: "people" | "companies", lines: Buffer<ArrayBuffer>): Promise<number> {
+  /**
+   * @param lines stored records, a line feed behind each; spoiled
+   * @param isLast more do not follow: else what fills no block is left
+   * @returns how many are written, and their bytes
+   */
+  async addRecords(
+    table: "people" | "companies",
+    lines: Buffer<ArrayBuffer>,
+    isLast: boolean,
+  ): Promise<{ readonly count: number; readonly taken: number }> {
     const ends: number[] = [];
     let count = 0;
     let start = 0;
+    let seen = 0;
     for (let at = lines.indexOf(LINE_FEED); at >= 0; at = lines.indexOf(LINE_FEED, at + 1)) {
       lines[at] = SEPARATOR_BYTE;
-      if (++count % RECORDS_A_BLOCK > 0 && at < lines.length - 1) continue;
+      if (++seen % RECORDS_A_BLOCK > 0 && !(isLast && at === lines.length - 1)) continue;
       // Blocks are moved together: there is nothing behind the last record of one.
       const to = ends.at(-1) ?? 0;
       lines.copyWithin(to, start, at);
       ends.push(to + at - start);
       start = at + 1;
+      count = seen;
     }
     this.#count(table, count);
     await this.#write(table, { bytes: lines, ends }, this.#dictionaries[table]);
-    return count;
+    return { count, taken: start };
   }
 
   /** @param lines as {@link keyBlocks} takes them */
-  async addKeys(index: KeyIndex, lines: Buffer): Promise<void> {
+  async addKeys(index: KeyIndex, lines: Buffer, isLast: boolean): Promise<Pick<KeyBlocks, "rids" | "taken">> {
     const table = `by_${index}`;
-    const { firsts, sizes, ...blocks } = keyBlocks(lines);
+    const { firsts, rids, taken, ...blocks } = keyBlocks(lines, isLast);
     const from = this.#blocks.get(table) ?? 0;
     for (const [at, first] of firsts.entries()) this.#inserts[`first_${table}`]?.run(first, from + at);
-    for (const size of sizes) this.#count(table, size);
+    this.#count(table, rids.length);
     await this.#write(table, blocks, isPacked(index) ? this.#dictionaries[index] : undefined);
+    return { rids, taken };
   }
 
   #count(table: string, entries: number): void {

@@ -102,7 +102,7 @@ export class PartReader {
           kind === "people" ? await departmentReport(connection, ALL_VALUES) : { unknown: 0, missing: 0, examples: [] },
         cleared: await clearedReport(connection, kind, ALL_VALUES),
       };
-      await connection.run(`CREATE VIEW typed AS ${typedSql(kind, FURTHER[kind])}`);
+      await connection.run(`CREATE VIEW typed AS ${typedSql(kind, FURTHER[kind])} WHERE reason IS NULL`);
       const hiddenDomains = await this.#hide(kind);
       if (places.rows !== undefined) await writeRows(connection, part, this.#options.format, places.rows);
       return { ...report, hiddenDomains, sent: counted.taken };
