@@ -10,6 +10,7 @@ import {
 } from "../contract/money.ts";
 import type { CostedCall } from "../contract/records.ts";
 import type { Answer, Call, Trace } from "./call.ts";
+import { within } from "./deadline.ts";
 import type { Account, Budget, HoldRequest, Settlement, Store, StoredKey } from "./ledger/ledger.ts";
 import { ended, invalid, Problem, suspended, VanishedError } from "./problem.ts";
 import type { SuppressedPeople } from "./suppressed.ts";
@@ -43,6 +44,9 @@ export interface Purchase {
 export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
 }
+
+/** How long giving back is waited for once the charge has had its time. It goes on by itself, at the latest with the next heartbeat. */
+const UNDO_MS = 500;
 
 /** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back; the answer exists once it is committed. */
 export async function purchase(store: Store, order: Purchase): Promise<Answer> {
@@ -110,7 +114,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
     return reply;
   } catch (error) {
     // A settlement that failed charged nothing, unless its commit got through and only the word of it was lost.
-    await store.release(holdId).catch(() => {
+    await within(store.release(holdId), UNDO_MS).catch(() => {
       throw new OutcomeUnknownError("the charge could neither be confirmed nor undone", { cause: error });
     });
     throw error;

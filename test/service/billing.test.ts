@@ -249,6 +249,30 @@ describe("what is not charged", () => {
     }
   });
 
+  test("a charge that failed is not waited for a second time: what was held comes back later", async () => {
+    let open = (): void => undefined;
+    const gate = new Promise<void>((resolve) => {
+      open = resolve;
+    });
+    const wrapStore = (inner: Store): Store =>
+      new Proxy(inner, {
+        get(target, name) {
+          if (name === "settle") return () => Promise.reject(new StoreUnavailableError("away"));
+          if (name === "release") return (holdId: string) => gate.then(() => target.release(holdId));
+          const value = Reflect.get(target, name) as unknown;
+          return typeof value === "function" ? (value.bind(target) as unknown) : value;
+        },
+      });
+    const service = await start({ wrapStore });
+    const { json, status } = await search(service, 5);
+    const words = "internal error; ask again with the same Idempotency-Key to learn the outcome";
+    expect([status, json.detail]).toEqual([500, [words]]);
+    open();
+    while ((await service.store.balance("default", "live")).held > 0n)
+      await new Promise((resolve) => setTimeout(resolve, 5));
+    expect(await left(service)).toBe(10_000);
+  });
+
   test("401, 402, 422 and 429 read no row of the dataset (I8)", async () => {
     const data = watched();
     const service = await start({ credits: 1, plan: { perMinute: 6 }, wrapEngine: data.wrap });

@@ -140,12 +140,13 @@ export class LedgerStore extends Administrator implements Store {
     const { holdId } = settlement;
     try {
       const place = this.#open.get(holdId);
-      return (await this.database.money("durable", { kind: "settle", settlement }, place)) as Settled;
+      const settled = (await this.database.money("durable", { kind: "settle", settlement }, place)) as Settled;
+      // Where it failed, the release that follows need not ask whose it is.
+      this.#open.delete(holdId);
+      return settled;
     } catch (error) {
       if (error instanceof StoreUnavailableError && error.inDoubt) this.#doubtful.add(holdId);
       throw error;
-    } finally {
-      this.#open.delete(holdId);
     }
   }
 
