@@ -97,7 +97,7 @@ async function tableOf(connection: DuckDBConnection, positions: Uint32Array): Pr
 
 /** By one key after another, the last one first: each keeps the order of those before it among people of one value. @returns by position */
 async function sortedPlaces(ordering: Ordering, keys: readonly Coding[]): Promise<Uint32Array> {
-  const { people } = ordering;
+  const { people, signal } = ordering;
   let order = new Uint32Array(people);
   let next = 0;
   await eachChunk(ordering, "SELECT place::UINTEGER FROM staged_people ORDER BY id", (chunk) => {
@@ -107,6 +107,9 @@ async function sortedPlaces(ordering: Ordering, keys: readonly Coding[]): Promis
   });
   if (next !== people) throw new Error(`sorted ${next} of ${people} people`);
   for (const { values, codes } of [...keys].reverse()) {
+    // A third of a second for 10 million people: whoever wants to stop this is heard between two of them.
+    await new Promise((resolve) => setImmediate(resolve));
+    signal.throwIfAborted();
     const starts = new Uint32Array(values.length + 2);
     for (const place of order) {
       const after = (codes[place] ?? 0) + 1;

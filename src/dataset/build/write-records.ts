@@ -83,16 +83,40 @@ export async function writeRecords(
   writer.packAgainst("people", await samplesOf(connection, RECORD, "linked_people", "place"));
   const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / PEOPLE_A_ROUND));
   const most = Math.ceil(people / rounds / PEOPLE_A_PART) * PEOPLE_A_PART;
-  let before: Promise<void> = Promise.resolve();
-  for (let first = 0; first < people; first += most) {
-    const count = Math.min(most, people - first);
-    const parts = new RecordParts(scratch, first, count);
-    await scatterRecords(writing, parts, first, first + count, Math.ceil((peopleAtOnce * people) / count));
-    await before;
-    before = packRecords(writing, parts, (done) => onDone(first + done));
-    before.catch(() => undefined);
+  const packing = new Follower();
+  try {
+    for (let first = 0; first < people; first += most) {
+      const count = Math.min(most, people - first);
+      const parts = new RecordParts(scratch, first, count);
+      await scatterRecords(writing, parts, first, first + count, Math.ceil((peopleAtOnce * people) / count));
+      await packing.next(() => packRecords(writing, parts, (done) => onDone(first + done)));
+    }
+    await packing.end();
+  } finally {
+    await packing.settled();
   }
-  await before;
+}
+
+/** Work that goes on while the next is prepared, one at a time. */
+class Follower {
+  #work: Promise<unknown> = Promise.resolve();
+
+  /** Begins once the one before has ended. @throws what that failed with */
+  async next(work: () => Promise<unknown>): Promise<void> {
+    await this.#work;
+    this.#work = work();
+    this.#work.catch(() => undefined);
+  }
+
+  /** @throws what the last one failed with */
+  async end(): Promise<void> {
+    await this.#work;
+  }
+
+  /** Waits for it, however it ends: nothing of it is at work any more. */
+  async settled(): Promise<void> {
+    await this.#work.catch(() => undefined);
+  }
 }
 
 /** Makes the records of those from one position to before another, in the order in which they are staged. The next file is written while one is taken. */
@@ -104,18 +128,20 @@ async function scatterRecords(
   placesAtOnce: number,
 ): Promise<void> {
   const places = toNumber(await scalar(connection, "SELECT max(place) + 1 FROM staged_people"));
-  let before: Promise<void> = Promise.resolve();
-  for (let place = 0; place < places; place += placesAtOnce) {
-    const path = join(scratch, `staged-${place}`);
-    const where = `rid >= ${from} AND rid < ${to} AND place >= ${place} AND place < ${place + placesAtOnce}`;
-    const people = `(SELECT * FROM staged_people JOIN positions USING (place) WHERE ${where})`;
-    await copyLines(connection, `SELECT concat(rid, ' ', ${RECORD}) FROM (${linkedSql(people)})`, path);
-    await before;
-    signal.throwIfAborted();
-    before = parts.take(path);
-    before.catch(() => undefined);
+  const taking = new Follower();
+  try {
+    for (let place = 0; place < places; place += placesAtOnce) {
+      const path = join(scratch, `staged-${place}`);
+      const where = `rid >= ${from} AND rid < ${to} AND place >= ${place} AND place < ${place + placesAtOnce}`;
+      const people = `(SELECT * FROM staged_people JOIN positions USING (place) WHERE ${where})`;
+      await copyLines(connection, `SELECT concat(rid, ' ', ${RECORD}) FROM (${linkedSql(people)})`, path);
+      signal.throwIfAborted();
+      await taking.next(() => parts.take(path));
+    }
+    await taking.end();
+  } finally {
+    await taking.settled();
   }
-  await before;
 }
 
 async function packRecords(
@@ -124,17 +150,19 @@ async function packRecords(
   onDone: (done: number) => void,
 ): Promise<void> {
   let done = 0;
-  let before: Promise<unknown> = Promise.resolve();
-  for await (const records of parts.inOrder()) {
-    await before;
-    signal.throwIfAborted();
-    before = writer.addRecords("people", records, true).then(({ count }) => {
-      done += count;
-      onDone(done);
-    });
-    before.catch(() => undefined);
+  const packing = new Follower();
+  try {
+    for await (const records of parts.inOrder()) {
+      signal.throwIfAborted();
+      await packing.next(async () => {
+        done += (await writer.addRecords("people", records, true)).count;
+        onDone(done);
+      });
+    }
+    await packing.end();
+  } finally {
+    await packing.settled();
   }
-  await before;
 }
 
 /** What people are looked up by, in the order of each of these indexes, and the orders of the people that go with two of them. */
