@@ -3,7 +3,7 @@ import { type Context, type InputStream, type OutputStream, written } from "./co
 // Nothing is imported here before it is known to be needed: `--version` must cost no more than Node itself.
 
 /** Commands that settle what they paid for at the first signal, or drain; every other ends at once. */
-const GRACEFUL = new Set(["search", "employees", "enrich", "resume", "runs", "jobs", "serve", "mcp"]);
+const GRACEFUL = new Set(["search", "employees", "enrich", "refresh", "resume", "runs", "jobs", "serve", "mcp"]);
 /** Subcommands of `service` that build a dataset: what DuckDB runs has to end before the process can. */
 const BUILDS = new Set(["import", "generate"]);
 const isBuild = (argv: readonly string[]): boolean => argv.includes("service") && argv.some((word) => BUILDS.has(word));
