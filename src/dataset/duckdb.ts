@@ -44,10 +44,6 @@ export async function scalar(connection: DuckDBConnection, sql: string): Promise
   return reader.getRowsJS()[0]?.[0];
 }
 
-/** Columns as the order of a dataset has them: missing values come last. */
-export const nullsLast = (columns: readonly string[]): string =>
-  columns.map((column) => `${column} NULLS LAST`).join(", ");
-
 export const toNumber = (value: unknown): number =>
   typeof value === "bigint" || typeof value === "number" ? Number(value) : 0;
 

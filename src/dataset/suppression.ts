@@ -5,9 +5,9 @@ import type { DuckDBConnection } from "@duckdb/node-api";
 import {
   NOBODY_SUPPRESSED,
   parseSuppressed,
-  SUPPRESSION_FILES,
   type SuppressedEntry,
   Suppression,
+  suppressionFiles,
 } from "../contract/suppression.ts";
 import { InputError } from "./text/input-file.ts";
 
@@ -33,12 +33,7 @@ export async function readSuppression(folder: string): Promise<Suppression> {
 }
 
 async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: readonly SuppressedEntry[] }> {
-  const list = (): Promise<string | undefined> =>
-    readFile(join(folder, SUPPRESSION_FILES.list), "utf8").catch(unlessMissing);
-  const before = await list();
-  const key = await readFile(join(folder, SUPPRESSION_FILES.key)).catch(unlessMissing);
-  // Both may have been made between the two readings.
-  const text = before === undefined && key !== undefined ? await list() : before;
+  const { text, key } = await suppressionFiles((name) => readFile(join(folder, name)).catch(unlessMissing));
   try {
     return { key, entries: parseSuppressed(text, key) };
   } catch (error) {

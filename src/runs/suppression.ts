@@ -10,6 +10,7 @@ import {
   type SuppressedName,
   Suppression,
   suppressedText,
+  suppressionFiles,
 } from "../contract/suppression.ts";
 import { CliError, EXIT } from "../errors.ts";
 import { type Disk, errorCode } from "./disk.ts";
@@ -30,15 +31,11 @@ export async function readSuppression(folder: string): Promise<Suppression> {
 }
 
 async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: SuppressedEntry[] }> {
-  const file = join(folder, SUPPRESSION_FILES.list);
-  const before = await readFile(file, "utf8").catch(absent);
-  const key = await readFile(join(folder, SUPPRESSION_FILES.key)).catch(absent);
-  // Both may have been made between the two readings.
-  const text = before === undefined && key !== undefined ? await readFile(file, "utf8").catch(absent) : before;
+  const { text, key } = await suppressionFiles((name) => readFile(join(folder, name)).catch(absent));
   try {
     return { key, entries: parseSuppressed(text, key) };
   } catch (error) {
-    throw damaged(`${file}: ${(error as Error).message}`);
+    throw damaged(`${join(folder, SUPPRESSION_FILES.list)}: ${(error as Error).message}`);
   }
 }
 

@@ -2,6 +2,7 @@ import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import type { Suppression } from "../../contract/suppression.ts";
+import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
@@ -112,7 +113,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     }
     const people = toNumber(await scalar(connection, "SELECT count(*) FROM staged_people"));
     const tell = (phase: BuildProgress["phase"]) => (done: number) =>
-      options.onProgress?.({ phase, done: Math.floor(done), total: people });
+      options.onProgress?.({ phase, done, total: people });
     const linked = list.isEmpty ? () => link(beside) : () => Promise.resolve();
     await writePeople(connection, writing, people, { draft, stop, tell, linked, peopleAtOnce: options.peopleAtOnce });
     tell("lookups")(people);
@@ -136,6 +137,9 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     await rm(scratch, { recursive: true, force: true });
   }
 }
+
+/** Keys that are written beside the records. Headlines are long, and their sort and lines want room on the disk: once the records are off it. */
+const KEYS_BESIDE: readonly RowIndex[] = ["name", "address"];
 
 interface PeopleWriting {
   readonly draft: string;
@@ -165,16 +169,16 @@ async function writePeople(
   const ordered = orderPeople(ordering);
   const counted = async (): Promise<void> => {
     await writeCodes(ordering, await ordered);
-    await writePeopleKeys({ ...writing, connection }, columns, people, ["name", "address"]);
+    await writePeopleKeys({ ...writing, connection }, columns, people, KEYS_BESIDE);
   };
   const shown = async (): Promise<void> => {
     await linked();
     await writeCompanies(writing);
-    await ordered;
+    const order = await ordered;
     onSorted(people);
-    await writeRecords(writing, people, peopleAtOnce, tell("records"));
-    // Long texts, whose sort and lines want room on the disk: once the records are off it.
-    await writePeopleKeys(writing, columns, people, ["headline", "employer"]);
+    await writeRecords(writing, order, peopleAtOnce, tell("records"));
+    const others = ROW_INDEXES.filter((index) => !KEYS_BESIDE.includes(index));
+    await writePeopleKeys(writing, columns, people, others);
   };
   try {
     await together(stop, counted(), shown());

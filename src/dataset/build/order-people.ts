@@ -1,7 +1,7 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
 import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
 import { isPlaced, SORT_KEYS } from "../columns.ts";
-import { toNumber } from "../duckdb.ts";
+import { scalar, toNumber } from "../duckdb.ts";
 import { type ColumnWriter, codesFor } from "../embedded/column-writer.ts";
 import type { Codes } from "../embedded/scan.ts";
 
@@ -18,10 +18,10 @@ interface Coding {
 
 /** Where people stand in public order. A place is the number of a staged row, a position that of a person in the dataset. */
 export interface PublicOrder {
-  /** By position. */
+  /** Of each position. */
   readonly places: Uint32Array;
-  /** By place; 0 where nobody is. */
-  readonly positions: Uint32Array;
+  /** How many places there are, those of rows that were refused among them. */
+  readonly staged: number;
 }
 
 /** What {@link orderPeople} and {@link writeCodes} read and write. */
@@ -38,21 +38,21 @@ export interface Ordering {
  */
 export async function orderPeople(ordering: Ordering): Promise<PublicOrder> {
   const { connection, people } = ordering;
-  const last = await connection.runAndReadAll("SELECT max(place) FROM staged_people");
-  const positions = new Uint32Array(toNumber(last.getRowsJS()[0]?.[0]) + 1);
-  const keys = await codedPeople(ordering, SORT_KEYS, positions.length);
+  const staged = toNumber(await scalar(connection, "SELECT max(place) + 1 FROM staged_people"));
+  const keys = await codedPeople(ordering, SORT_KEYS, staged);
   const places = await sortedPlaces(ordering, keys);
+  const positions = new Uint32Array(staged);
   for (let position = 0; position < people; position++) positions[places[position] ?? 0] = position;
   await tableOf(connection, positions);
   for (const coding of keys) await write(ordering, coding, places);
-  return { places, positions };
+  return { places, staged };
 }
 
 /** Writes the columns of codes that people are not sorted by. */
-export async function writeCodes(ordering: Ordering, { places, positions }: PublicOrder): Promise<void> {
+export async function writeCodes(ordering: Ordering, { places, staged }: PublicOrder): Promise<void> {
   const others = FILTER_COLUMNS.filter((column) => !isPlaced(column) && !SORT_KEYS.some((key) => key === column));
   for (let from = 0; from < others.length; from += COLUMNS_A_PASS) {
-    const some = await codedPeople(ordering, others.slice(from, from + COLUMNS_A_PASS), positions.length);
+    const some = await codedPeople(ordering, others.slice(from, from + COLUMNS_A_PASS), staged);
     for (const coding of some) await write(ordering, coding, places);
   }
 }
@@ -174,7 +174,7 @@ async function textCodes(
   column: string,
   missing: number,
 ): Promise<{ readonly code: string; readonly codeOf: Uint32Array }> {
-  const size = toNumber((await connection.runAndReadAll("SELECT count(*) FROM different")).getRowsJS()[0]?.[0]);
+  const size = toNumber(await scalar(connection, "SELECT count(*) FROM different"));
   const codeOf = new Uint32Array(size + 1).fill(missing);
   if (size === 0) return { code: "0::UINTEGER", codeOf };
   const type = `text_of_${column}`;

@@ -3,12 +3,13 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { PERSON_FIELDS } from "../../contract/records.ts";
 import { isPlaced, type KeyIndex, type RowIndex } from "../columns.ts";
-import { literal, scalar, toNumber } from "../duckdb.ts";
+import { literal } from "../duckdb.ts";
 import type { ColumnWriter } from "../embedded/column-writer.ts";
 import { keyLineSql } from "../embedded/key-blocks.ts";
 import type { RecordWriter } from "../embedded/record-writer.ts";
 import { packedSql } from "../embedded/records.ts";
 import { linkedSql } from "./link-companies.ts";
+import type { PublicOrder } from "./order-people.ts";
 import { inPieces, PIECE_BYTES } from "./pieces.ts";
 import { PEOPLE_A_PART, RecordParts } from "./record-parts.ts";
 
@@ -75,7 +76,7 @@ const MOST_ROUNDS = 4;
  */
 export async function writeRecords(
   writing: Writing,
-  people: number,
+  { places: { length: people }, staged }: PublicOrder,
   peopleAtOnce: number,
   onDone: (done: number) => void,
 ): Promise<void> {
@@ -83,65 +84,59 @@ export async function writeRecords(
   writer.packAgainst("people", await samplesOf(connection, RECORD, "linked_people", "place"));
   const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / PEOPLE_A_ROUND));
   const most = Math.ceil(people / rounds / PEOPLE_A_PART) * PEOPLE_A_PART;
-  const packing = new Follower();
-  try {
+  await following(async (pack) => {
     for (let first = 0; first < people; first += most) {
       const count = Math.min(most, people - first);
       const parts = new RecordParts(scratch, first, count);
-      await scatterRecords(writing, parts, first, first + count, Math.ceil((peopleAtOnce * people) / count));
-      await packing.next(() => packRecords(writing, parts, (done) => onDone(first + done)));
+      const placesAtOnce = Math.ceil((peopleAtOnce * people) / count);
+      await scatterRecords(writing, parts, { from: first, to: first + count, staged, placesAtOnce });
+      await pack(() => packRecords(writing, parts, (done) => onDone(first + done)));
     }
-    await packing.end();
+  });
+}
+
+/** Gives `prepare` what begins a work once the one before has ended. None is at work any more when this ends or throws. */
+async function following(
+  prepare: (next: (work: () => Promise<unknown>) => Promise<void>) => Promise<void>,
+): Promise<void> {
+  let before: Promise<unknown> = Promise.resolve();
+  try {
+    await prepare(async (work) => {
+      await before;
+      before = work();
+      before.catch(() => undefined);
+    });
+    await before;
   } finally {
-    await packing.settled();
+    await before.catch(() => undefined);
   }
 }
 
-/** Work that goes on while the next is prepared, one at a time. */
-class Follower {
-  #work: Promise<unknown> = Promise.resolve();
-
-  /** Begins once the one before has ended. @throws what that failed with */
-  async next(work: () => Promise<unknown>): Promise<void> {
-    await this.#work;
-    this.#work = work();
-    this.#work.catch(() => undefined);
-  }
-
-  /** @throws what the last one failed with */
-  async end(): Promise<void> {
-    await this.#work;
-  }
-
-  /** Waits for it, however it ends: nothing of it is at work any more. */
-  async settled(): Promise<void> {
-    await this.#work.catch(() => undefined);
-  }
+/** Positions that are written together, and how many staged rows are looked through for them at once. */
+interface Round {
+  readonly from: number;
+  /** The first that is no longer of them. */
+  readonly to: number;
+  readonly staged: number;
+  readonly placesAtOnce: number;
 }
 
-/** Makes the records of those from one position to before another, in the order in which they are staged. The next file is written while one is taken. */
+/** Makes the records of a round, in the order in which they are staged. The next file is written while one is taken. */
 async function scatterRecords(
   { connection, scratch, signal }: Writing,
   parts: RecordParts,
-  from: number,
-  to: number,
-  placesAtOnce: number,
+  { from, to, staged, placesAtOnce }: Round,
 ): Promise<void> {
-  const places = toNumber(await scalar(connection, "SELECT max(place) + 1 FROM staged_people"));
-  const taking = new Follower();
-  try {
-    for (let place = 0; place < places; place += placesAtOnce) {
+  await following(async (take) => {
+    for (let place = 0; place < staged; place += placesAtOnce) {
       const path = join(scratch, `staged-${place}`);
       const where = `rid >= ${from} AND rid < ${to} AND place >= ${place} AND place < ${place + placesAtOnce}`;
       const people = `(SELECT * FROM staged_people JOIN positions USING (place) WHERE ${where})`;
       await copyLines(connection, `SELECT concat(rid, ' ', ${RECORD}) FROM (${linkedSql(people)})`, path);
       signal.throwIfAborted();
-      await taking.next(() => parts.take(path));
+      await take(() => parts.take(path));
     }
-    await taking.end();
-  } finally {
-    await taking.settled();
-  }
+  });
 }
 
 async function packRecords(
@@ -150,19 +145,15 @@ async function packRecords(
   onDone: (done: number) => void,
 ): Promise<void> {
   let done = 0;
-  const packing = new Follower();
-  try {
+  await following(async (pack) => {
     for await (const records of parts.inOrder()) {
       signal.throwIfAborted();
-      await packing.next(async () => {
+      await pack(async () => {
         done += (await writer.addRecords("people", records, true)).count;
         onDone(done);
       });
     }
-    await packing.end();
-  } finally {
-    await packing.settled();
-  }
+  });
 }
 
 /** What people are looked up by, in the order of each of these indexes, and the orders of the people that go with two of them. */
