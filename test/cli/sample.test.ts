@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import type { Dialect } from "../../src/client/types.ts";
 import type { Person } from "../../src/contract/records.ts";
+import { wrapped } from "../support/dataset.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { type ForeignOptions, type ForeignService, startForeignService } from "../support/foreign-service.ts";
@@ -305,16 +306,10 @@ describe("behind a depth wall", () => {
       people: 2_000,
       maxDepth: 30,
       credits: 10_000,
-      wrapEngine: (engine) => ({
-        info: () => engine.info(),
-        count: async (filters) => (filters.prefix.name_prefix === undefined ? engine.count(filters) : 0),
-        people: (filters, slice) => engine.people(filters, slice),
-        company: (lookup) => engine.company(lookup),
-        employees: (id, slice) => engine.employees(id, slice),
-        facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
-        verify: () => engine.verify(),
-        close: () => engine.close(),
-      }),
+      wrapEngine: (engine) =>
+        wrapped(engine, {
+          count: async (filters) => (filters.prefix.name_prefix === undefined ? engine.count(filters) : 0),
+        }),
     });
     try {
       const ran = await user(walled.url, walled.key).run([...SAMPLE, "--sample", "50", "--seed", "1"]);

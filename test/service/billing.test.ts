@@ -4,6 +4,7 @@ import { parseFault } from "../../src/service/faults.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { cases } from "../support/campaign.ts";
+import { wrapped } from "../support/dataset.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
@@ -48,16 +49,13 @@ function watched() {
     await enter();
     return work();
   };
-  const wrap = (inner: Engine): Engine => ({
-    info: () => inner.info(),
-    count: (filters) => gated(() => inner.count(filters)),
-    people: (filters, slice) => gated(() => inner.people(filters, slice)),
-    company: (lookup) => gated(() => inner.company(lookup)),
-    employees: (id, slice) => gated(() => inner.employees(id, slice)),
-    facet: (filters, question, limitMs) => inner.facet(filters, question, limitMs),
-    verify: () => inner.verify(),
-    close: () => inner.close(),
-  });
+  const wrap = (inner: Engine): Engine =>
+    wrapped(inner, {
+      count: (filters) => gated(() => inner.count(filters)),
+      people: (filters, slice) => gated(() => inner.people(filters, slice)),
+      company: (lookup) => gated(() => inner.company(lookup)),
+      employees: (id, slice) => gated(() => inner.employees(id, slice)),
+    });
   return {
     seen,
     wrap,

@@ -1,7 +1,8 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { parseCredits } from "../../src/contract/money.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
-import { ConsoleClient, gated, type Session, wrapped } from "../support/console.ts";
+import { ConsoleClient, gated, type Session } from "../support/console.ts";
+import { wrapped } from "../support/dataset.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
 const open: TestService[] = [];

@@ -6,6 +6,7 @@ import { checkFilters, type Filters } from "../../src/contract/filters.ts";
 import type { Person } from "../../src/contract/records.ts";
 import { OutOfTimeError } from "../../src/dataset/engine.ts";
 import { makeApiKey } from "../../src/service/keys.ts";
+import { wrapped } from "../support/dataset.ts";
 import { matches } from "../support/exactness.ts";
 import { naiveFacet } from "../support/facets.ts";
 import { startTestService, type TestService } from "../support/service.ts";
@@ -121,19 +122,13 @@ describe("POST /facets", () => {
     const limits: number[] = [];
     const slow = await startTestService({
       timeouts: { facet: 300 },
-      wrapEngine: (engine) => ({
-        info: () => engine.info(),
-        count: (filters) => engine.count(filters),
-        facet: async (_filters, _question, limitMs) => {
-          limits.push(limitMs);
-          throw new OutOfTimeError("too long");
-        },
-        people: (filters, slice) => engine.people(filters, slice),
-        company: (lookup) => engine.company(lookup),
-        employees: (id, slice) => engine.employees(id, slice),
-        verify: () => engine.verify(),
-        close: () => engine.close(),
-      }),
+      wrapEngine: (engine) =>
+        wrapped(engine, {
+          facet: async (_filters, _question, limitMs) => {
+            limits.push(limitMs);
+            throw new OutOfTimeError("too long");
+          },
+        }),
     });
     const asking = clientOf(slow, slow.key);
     try {

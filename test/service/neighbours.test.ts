@@ -4,6 +4,7 @@ import { createKey } from "../../src/service/data-folder.ts";
 import { DeadlineError } from "../../src/service/deadline.ts";
 import { VanishedError } from "../../src/service/problem.ts";
 import { Turns } from "../../src/service/turns.ts";
+import { wrapped } from "../support/dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
@@ -144,19 +145,13 @@ describe("turns", () => {
 /** An engine whose counts of lists wait until they are let go. */
 function gated() {
   const { begun, next, work } = gates();
-  const wrapEngine = (engine: Engine): Engine => ({
-    info: () => engine.info(),
-    count: (filters) =>
-      filters.exact.title === undefined
-        ? engine.count(filters)
-        : work(String(filters.exact.title))().then(() => engine.count(filters)),
-    people: (...given) => engine.people(...given),
-    company: (...given) => engine.company(...given),
-    employees: (...given) => engine.employees(...given),
-    facet: (...given) => engine.facet(...given),
-    verify: () => engine.verify(),
-    close: () => engine.close(),
-  });
+  const wrapEngine = (engine: Engine): Engine =>
+    wrapped(engine, {
+      count: (filters) =>
+        filters.exact.title === undefined
+          ? engine.count(filters)
+          : work(String(filters.exact.title))().then(() => engine.count(filters)),
+    });
   return { begun, next, wrapEngine };
 }
 

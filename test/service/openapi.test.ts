@@ -10,6 +10,7 @@ import { ensureSample } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { API_ROUTES } from "../../src/service/routes.ts";
 import { openTestDataset } from "../../src/service/test-dataset.ts";
+import { wrapped } from "../support/dataset.ts";
 import { documentedAnswers, responseProblems, unseenAnswers, validateResponse } from "../support/openapi.ts";
 import { type CallInit, startTestService, type TestService, temporaryFolder } from "../support/service.ts";
 
@@ -238,16 +239,12 @@ describe("every status of every path", () => {
     let gate = Promise.resolve();
     const held = await startTestService({
       people: 500,
-      wrapEngine: (engine) => ({
-        info: () => engine.info(),
-        count: (filters) => engine.count(filters),
-        people: async (...given) => gate.then(() => engine.people(...given)),
-        company: async (...given) => gate.then(() => engine.company(...given)),
-        employees: async (...given) => gate.then(() => engine.employees(...given)),
-        facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
-        verify: () => engine.verify(),
-        close: () => engine.close(),
-      }),
+      wrapEngine: (engine) =>
+        wrapped(engine, {
+          people: async (...given) => gate.then(() => engine.people(...given)),
+          company: async (...given) => gate.then(() => engine.company(...given)),
+          employees: async (...given) => gate.then(() => engine.employees(...given)),
+        }),
     });
     const hasty = await startTestService({ people: 500, timeouts: { headers: 100, request: 100, check: 20 } });
     // Nobody's turn comes.

@@ -10,6 +10,7 @@ import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { MAGIC_SLOW_MS } from "../../src/service/magic.ts";
 import { TEST_PEOPLE } from "../../src/service/test-dataset.ts";
+import { wrapped } from "../support/dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import {
   onResponse,
@@ -281,20 +282,14 @@ describe("the count cache", () => {
     const service = await start({
       now: () => wall,
       monotonic: () => running,
-      wrapEngine: (inner) => ({
-        info: () => inner.info(),
-        count: async (filters) => {
-          counted++;
-          await gate;
-          return inner.count(filters);
-        },
-        people: (filters, slice) => inner.people(filters, slice),
-        company: (lookup) => inner.company(lookup),
-        employees: (id, slice) => inner.employees(id, slice),
-        facet: (filters, question, limitMs) => inner.facet(filters, question, limitMs),
-        verify: () => inner.verify(),
-        close: () => inner.close(),
-      }),
+      wrapEngine: (inner) =>
+        wrapped(inner, {
+          count: async (filters) => {
+            counted++;
+            await gate;
+            return inner.count(filters);
+          },
+        }),
     });
     const count = async () =>
       (await service.call("/v1/person/count", { body: { filters: { department: "Sales" } } })).json.result;
@@ -376,19 +371,13 @@ describe("draining", () => {
     const service = await start({
       // Were the end not noticed, the test would not end either.
       timeouts: { drain: 600_000 },
-      wrapEngine: (inner) => ({
-        info: () => inner.info(),
-        count: (filters) => inner.count(filters),
-        people: async (filters, slice) => {
-          await gate;
-          return inner.people(filters, slice);
-        },
-        company: (lookup) => inner.company(lookup),
-        employees: (id, slice) => inner.employees(id, slice),
-        facet: (filters, question, limitMs) => inner.facet(filters, question, limitMs),
-        verify: () => inner.verify(),
-        close: () => inner.close(),
-      }),
+      wrapEngine: (inner) =>
+        wrapped(inner, {
+          people: async (filters, slice) => {
+            await gate;
+            return inner.people(filters, slice);
+          },
+        }),
     });
     const calls = Array.from({ length: 50 }, () =>
       service.call("/v1/person/search", { body: { filters: {}, per_page: 2 } }),
@@ -410,16 +399,10 @@ describe("draining", () => {
   test("a call that does not end is cut, and its hold given back", async () => {
     const service = await start({
       timeouts: { drain: 200, work: 500 },
-      wrapEngine: (inner) => ({
-        info: () => inner.info(),
-        count: (filters) => inner.count(filters),
-        people: () => new Promise(() => undefined),
-        company: (lookup) => inner.company(lookup),
-        employees: (id, slice) => inner.employees(id, slice),
-        facet: (filters, question, limitMs) => inner.facet(filters, question, limitMs),
-        verify: () => inner.verify(),
-        close: () => inner.close(),
-      }),
+      wrapEngine: (inner) =>
+        wrapped(inner, {
+          people: () => new Promise(() => undefined),
+        }),
     });
     const call = service.call("/v1/person/search", { body: { filters: {} } });
     call.catch(() => undefined);

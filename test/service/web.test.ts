@@ -4,6 +4,7 @@ import { connect, type Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { HEADERS } from "../../src/contract/openapi/components.ts";
+import { wrapped } from "../support/dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
@@ -289,16 +290,10 @@ describe("connections", () => {
     });
     const small = await start({
       maxConnections: 3,
-      wrapEngine: (engine) => ({
-        info: () => engine.info(),
-        count: async (filters) => gate.then(() => engine.count(filters)),
-        people: (...given) => engine.people(...given),
-        company: (...given) => engine.company(...given),
-        employees: (...given) => engine.employees(...given),
-        facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
-        verify: () => engine.verify(),
-        close: () => engine.close(),
-      }),
+      wrapEngine: (engine) =>
+        wrapped(engine, {
+          count: async (filters) => gate.then(() => engine.count(filters)),
+        }),
     });
     const busy = await open(small.port);
     const body = '{"filters":{}}';
@@ -388,20 +383,14 @@ describe("a call whose client is gone", () => {
     });
     const slow = await start({
       log,
-      wrapEngine: (engine) => ({
-        info: () => engine.info(),
-        count: (filters) => engine.count(filters),
-        people: async (...given) => {
-          entered++;
-          await gate;
-          return engine.people(...given);
-        },
-        company: (...given) => engine.company(...given),
-        employees: (...given) => engine.employees(...given),
-        facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
-        verify: () => engine.verify(),
-        close: () => engine.close(),
-      }),
+      wrapEngine: (engine) =>
+        wrapped(engine, {
+          people: async (...given) => {
+            entered++;
+            await gate;
+            return engine.people(...given);
+          },
+        }),
     });
     const leaving = new AbortController();
     const call = fetch(`${slow.url}/v1/person/search`, {

@@ -2,6 +2,7 @@ import { request } from "node:http";
 import { expect } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { makeLink } from "../../src/service/console/sessions.ts";
+import { wrapped } from "./dataset.ts";
 import type { TestService } from "./service.ts";
 
 export interface Answer {
@@ -100,19 +101,6 @@ export class ConsoleClient {
     }
   }
 }
-
-/** An engine that does some things otherwise. */
-export const wrapped = (engine: Engine, other: Partial<Engine>): Engine => ({
-  info: () => engine.info(),
-  count: (filters) => engine.count(filters),
-  people: (filters, slice) => engine.people(filters, slice),
-  company: (lookup) => engine.company(lookup),
-  employees: (id, slice) => engine.employees(id, slice),
-  facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
-  verify: () => engine.verify(),
-  close: () => engine.close(),
-  ...other,
-});
 
 /** An engine whose pages wait at a gate. */
 export function gated() {

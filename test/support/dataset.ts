@@ -44,3 +44,16 @@ export function smallDatasetFolder(people = 2_000, seed = 1): Promise<string> {
 export async function smallDataset(people = 2_000, seed = 1): Promise<Engine> {
   return openDataset(await smallDatasetFolder(people, seed), { resources: SMALL });
 }
+
+/** An engine that does some things otherwise. */
+export const wrapped = (engine: Engine, other: Partial<Engine>): Engine => ({
+  info: () => engine.info(),
+  count: (filters) => engine.count(filters),
+  people: (filters, slice) => engine.people(filters, slice),
+  company: (lookup) => engine.company(lookup),
+  employees: (id, slice) => engine.employees(id, slice),
+  facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
+  verify: () => engine.verify(),
+  close: () => engine.close(),
+  ...other,
+});
