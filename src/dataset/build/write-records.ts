@@ -63,10 +63,10 @@ export async function writeCompanies(writing: Writing): Promise<void> {
 }
 
 /**
- * Many people are written in rounds of at least so many, at most {@link MOST_ROUNDS}: while one is packed the records of the next are made, and
+ * Many people are written in rounds, each of the people of at least so many files: while one is packed the records of the next are made, and
  * those two lie on the disk at once, a gigabyte each, in place of all. A round costs a look at every place.
  */
-const PEOPLE_A_ROUND = 2_500_000;
+const FILES_A_ROUND = 10;
 const MOST_ROUNDS = 4;
 
 /**
@@ -82,7 +82,7 @@ export async function writeRecords(
 ): Promise<void> {
   const { connection, writer, scratch } = writing;
   writer.packAgainst("people", await samplesOf(connection, RECORD, "linked_people", "place"));
-  const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / PEOPLE_A_ROUND));
+  const rounds = Math.min(MOST_ROUNDS, Math.ceil(people / (FILES_A_ROUND * peopleAtOnce)));
   const most = Math.ceil(people / rounds / PEOPLE_A_PART) * PEOPLE_A_PART;
   await following(async (pack) => {
     for (let first = 0; first < people; first += most) {
