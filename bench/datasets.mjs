@@ -29,7 +29,7 @@ export async function generated(people) {
 
 /** What makes of the filters of a request the canonical ones that an engine takes; throws where they are refused. */
 export async function canonicaliser() {
-  const { checkFilters } = await import(join(ROOT, "dist/contract/filters.js"));
+  const { checkFilters } = await import(join(ROOT, "dist/shared/contract/filters.js"));
   return (filters) => {
     const check = checkFilters(filters);
     if (check.ok) return check.canonical;

@@ -17,7 +17,7 @@ async function write(path, version, people) {
   const { RecordStore } = await import(join(ROOT, "dist/dataset/embedded/record-store.js"));
   const { loadRecords, peopleOf } = await import(join(ROOT, "dist/dataset/build/records-table.js"));
   const { addNormalForms } = await import(join(ROOT, "dist/dataset/build/normal-sql.js"));
-  const { FILTER_COLUMNS, NORMAL_COLUMNS } = await import(join(ROOT, "dist/contract/conditions.js"));
+  const { FILTER_COLUMNS, NORMAL_COLUMNS } = await import(join(ROOT, "dist/shared/contract/conditions.js"));
   const { startDuckDb, machineResources } = await import(join(ROOT, "dist/dataset/duckdb.js"));
   const folder = scratch("filters", CACHE);
   const draft = `${path}.draft`;

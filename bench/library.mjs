@@ -25,7 +25,7 @@ export async function measure({ quick }) {
   await headcount(["owned", "status", "--json", "--base-url", url], { env });
   const seconds = (performance.now() - from) / 1_000;
   const file = libraryFile(join(home, "state", "headcount"));
-  const { Library } = await import(join(ROOT, "dist/library/library.js"));
+  const { Library } = await import(join(ROOT, "dist/engine/library/library.js"));
   const library = await Library.open(file);
   try {
     const counts = await countsOf(library, folder);

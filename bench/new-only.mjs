@@ -17,8 +17,8 @@ const CASES = [
 ];
 
 export async function measure({ quick }) {
-  const { descend } = await import(join(ROOT, "dist/planning/descent.js"));
-  const { estimate } = await import(join(ROOT, "dist/planning/estimate.js"));
+  const { descend } = await import(join(ROOT, "dist/engine/planning/descent.js"));
+  const { estimate } = await import(join(ROOT, "dist/engine/planning/estimate.js"));
   const rows = [];
   for (const { owned: share, weeks, most } of CASES) {
     const world = new World(quick ? 50_000 : 200_000);

@@ -30,7 +30,7 @@ export async function measure({ quick }) {
 }
 
 const load = async () => {
-  const modules = ["planning/presence", "purchase/refresh"];
+  const modules = ["engine/planning/presence", "engine/purchase/refresh"];
   return Object.assign({}, ...(await Promise.all(modules.map((path) => import(join(ROOT, `dist/${path}.js`))))));
 };
 

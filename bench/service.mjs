@@ -31,7 +31,7 @@ export async function measure({ quick }) {
 
 /** Charges for `durationMs` by `clients` at once, each hold settled before its client comes again. @returns pairs a second */
 export async function chargePairs(store, clients, durationMs, limit = Number.POSITIVE_INFINITY) {
-  const { credits } = await import(join(ROOT, "dist/contract/money.js"));
+  const { credits } = await import(join(ROOT, "dist/shared/contract/money.js"));
   const amount = credits(25_000_000n);
   const request = { accountId: "bench", mode: "live", keyId: "key-1", call: "person_search", amount };
   const reply = () => ({ status: 200, headers: {}, body: "{}" });
@@ -52,7 +52,7 @@ export async function chargePairs(store, clients, durationMs, limit = Number.POS
 
 export async function openLedger(path, options = {}) {
   const { openSqliteStore } = await import(join(ROOT, "dist/service/ledger/sqlite.js"));
-  const { credits } = await import(join(ROOT, "dist/contract/money.js"));
+  const { credits } = await import(join(ROOT, "dist/shared/contract/money.js"));
   const store = await openSqliteStore({ path, now: () => Date.now(), ...options });
   await store.createAccount("bench", "bench");
   const key = {

@@ -16,7 +16,7 @@ if (major < 20 || (major === 20 && minor < 19)) {
 }
 
 function run() {
-  require("../dist/cli/main.cjs").run();
+  require("../dist/program/main.cjs").run();
 }
 
 /** What cannot be written is left to the program, which says so. */
@@ -28,7 +28,7 @@ function print(text) {
 function printHelp() {
   if (process.stdout.columns < 80) return false;
   try {
-    print(readFileSync(`${__dirname}/../dist/cli/help.txt`));
+    print(readFileSync(`${__dirname}/../dist/program/help.txt`));
     return true;
   } catch {
     return false;

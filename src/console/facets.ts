@@ -1,5 +1,5 @@
-import { FACET_KEYS } from "../contract/facets.ts";
-import type { FilterKey, Filters } from "../contract/filters.ts";
+import { FACET_KEYS } from "../shared/contract/facets.ts";
+import type { FilterKey, Filters } from "../shared/contract/filters.ts";
 import { api } from "./api.ts";
 
 /** What the people of a segment have under one key. */

@@ -1,5 +1,11 @@
-import { flagsOf, shellWord } from "../contract/command-line.ts";
-import { FILTER_SPECS, type FilterKey, type FilterKeySpec, type Filters, filterSpec } from "../contract/filters.ts";
+import { flagsOf, shellWord } from "../shared/contract/command-line.ts";
+import {
+  FILTER_SPECS,
+  type FilterKey,
+  type FilterKeySpec,
+  type Filters,
+  filterSpec,
+} from "../shared/contract/filters.ts";
 
 /** The 24 filters in the order and under the headings of the page. */
 export const FOLDS: readonly { readonly name: string; readonly keys: readonly FilterKey[] }[] = [

@@ -1,5 +1,5 @@
 import { computed, effect, signal } from "@preact/signals";
-import type { Filters } from "../contract/filters.ts";
+import type { Filters } from "../shared/contract/filters.ts";
 import { ApiError, api, dropProof, said } from "./api.ts";
 import { fragmentOf, type Place, placeOf } from "./segment.ts";
 

@@ -1,5 +1,5 @@
-import { afterPrefix } from "../contract/conditions.ts";
-import type { Facet } from "../contract/facets.ts";
+import { afterPrefix } from "../shared/contract/conditions.ts";
+import type { Facet } from "../shared/contract/facets.ts";
 import type { Dictionary } from "./embedded/dictionary.ts";
 import type { FacetQuestion } from "./engine.ts";
 

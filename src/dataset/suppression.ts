@@ -8,7 +8,7 @@ import {
   type SuppressedEntry,
   Suppression,
   suppressionFiles,
-} from "../contract/suppression.ts";
+} from "../shared/contract/suppression.ts";
 import { InputError } from "./text/input-file.ts";
 
 /** Where a service finds whom it leaves out: the list's folder, and the folders of its datasets, which say whom they are without. */

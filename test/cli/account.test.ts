@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { main } from "../../src/main.ts";
+import { main } from "../../src/cli/main.ts";
 import {
   answerEnvelope,
   answerError,

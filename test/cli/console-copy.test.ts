@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { countCommand, curlCommand, fragmentOf, placeOf, searchCommand } from "../../src/console/segment.ts";
-import { shellWord } from "../../src/contract/command-line.ts";
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/contract/departments.ts";
-import { canonicalJson, checkFilters, FILTER_SPECS, type Filters } from "../../src/contract/filters.ts";
-import { main } from "../../src/main.ts";
+import { shellWord } from "../../src/shared/contract/command-line.ts";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
+import { canonicalJson, checkFilters, FILTER_SPECS, type Filters } from "../../src/shared/contract/filters.ts";
 import { type RawServer, rawServer, testContext } from "../support/client.ts";
 
 const nasty = fc.constantFrom(

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { parse } from "csv-parse/sync";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Person } from "../../src/contract/records.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";

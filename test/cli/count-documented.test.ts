@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { main } from "../../src/main.ts";
+import { main } from "../../src/cli/main.ts";
 import { testContext } from "../support/client.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { main } from "../../src/main.ts";
+import { main } from "../../src/cli/main.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { main } from "../../src/main.ts";
+import { main } from "../../src/cli/main.ts";
 import {
   answerEnvelope,
   answerError,

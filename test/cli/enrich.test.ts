@@ -1,7 +1,7 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseCsv, queryOf } from "../../src/commands/company-args.ts";
-import type { Company, Person } from "../../src/contract/records.ts";
+import { parseCsv, queryOf } from "../../src/cli/arguments/companies.ts";
+import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { charged, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

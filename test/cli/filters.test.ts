@@ -1,8 +1,8 @@
 import { describe, expect, test } from "vitest";
-import { DEPARTMENTS } from "../../src/contract/departments.ts";
-import { exampleValue, filterFileSchema } from "../../src/contract/filter-schema.ts";
-import { checkFilters, FILTER_KEYS } from "../../src/contract/filters.ts";
-import { main } from "../../src/main.ts";
+import { main } from "../../src/cli/main.ts";
+import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
+import { exampleValue, filterFileSchema } from "../../src/shared/contract/filter-schema.ts";
+import { checkFilters, FILTER_KEYS } from "../../src/shared/contract/filters.ts";
 import { testContext } from "../support/client.ts";
 
 async function headcount(argv: readonly string[], tty = false) {

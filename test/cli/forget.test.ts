@@ -3,7 +3,7 @@ import { cpSync, existsSync, readdirSync, readFileSync, rmSync, statSync, writeF
 import { join, resolve } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { Person } from "../../src/commands/forget/person.ts";
+import { Person } from "../../src/app/keep/forget/person.ts";
 import { everyNth } from "../support/campaign.ts";
 import { seeded, spentBy, type User, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { notified } from "../../src/commands/outcome.ts";
+import { notified } from "../../src/app/jobs/outcome.ts";
 import { fakeClock, testContext } from "../support/client.ts";
 import { charged, readCsv, runIds, seeded, user } from "../support/export.ts";
 import { Crowd, startPeopleService } from "../support/people-service.ts";

@@ -1,6 +1,6 @@
 import { writeFileSync } from "node:fs";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { parseExact } from "../../src/render/values.ts";
+import { parseExact } from "../../src/shared/rows/values.ts";
 import { type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

@@ -1,7 +1,7 @@
 import { lstatSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { parseExact } from "../../src/render/values.ts";
+import { parseExact } from "../../src/shared/rows/values.ts";
 import { seeded, type User, user } from "../support/export.ts";
 import {
   Crowd,

@@ -3,11 +3,11 @@ import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from "
 import { join } from "node:path";
 import { parse } from "csv-parse/sync";
 import { describe, expect, test } from "vitest";
-import type { Context } from "../../src/context.ts";
-import type { Filters } from "../../src/contract/filters.ts";
-import { main } from "../../src/main.ts";
-import { Disk } from "../../src/runs/disk.ts";
-import { type NewPlan, RunStore } from "../../src/runs/run-store.ts";
+import { main } from "../../src/cli/main.ts";
+import { Disk } from "../../src/engine/runs/disk.ts";
+import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";
+import type { Context } from "../../src/shared/context.ts";
+import type { Filters } from "../../src/shared/contract/filters.ts";
 import { fakeClock, type TestContextOptions, testContext } from "../support/client.ts";
 
 const NOW = Date.UTC(2026, 0, 15, 12);

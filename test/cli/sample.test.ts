@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import type { Dialect } from "../../src/client/types.ts";
-import type { Person } from "../../src/contract/records.ts";
+import type { Dialect } from "../../src/engine/client/types.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, readCsv, runIds, type User, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";

@@ -1,8 +1,8 @@
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Dialect } from "../../src/client/types.ts";
-import { main } from "../../src/main.ts";
+import { main } from "../../src/cli/main.ts";
+import type { Dialect } from "../../src/engine/client/types.ts";
 import { fakeClock, testContext } from "../support/client.ts";
 import { charged, type Ran, readCsv, type User, user } from "../support/export.ts";
 import { type FaultProxy, faultProxy } from "../support/fault-proxy.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Person } from "../../src/contract/records.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { wrapped } from "../support/dataset.ts";
 import { charged, modeOf, readCsv, runIds, user, visibleFiles } from "../support/export.ts";
 import { startPeopleService } from "../support/people-service.ts";

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Person } from "../../src/contract/records.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { charged, readCsv, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

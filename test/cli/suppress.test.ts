@@ -2,9 +2,9 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { marksOf, Suppression, suppressedName } from "../../src/contract/suppression.ts";
-import { Disk } from "../../src/runs/disk.ts";
-import { readSuppression, SuppressionList } from "../../src/runs/suppression.ts";
+import { Disk } from "../../src/engine/runs/disk.ts";
+import { readSuppression, SuppressionList } from "../../src/engine/runs/suppression.ts";
+import { marksOf, Suppression, suppressedName } from "../../src/shared/contract/suppression.ts";
 import { tempDir } from "../support/client.ts";
 import { type User, user } from "../support/export.ts";
 import { ran as ok } from "../support/ran.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { main } from "../../src/main.ts";
+import { main } from "../../src/cli/main.ts";
 import { testContext } from "../support/client.ts";
 
 async function run(...argv: string[]): Promise<{ code: number; stdout: string; stderr: string }> {

@@ -2,9 +2,6 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CanonicalFilters, checkFilters } from "../../src/contract/filters.ts";
-import { canonicalDomain } from "../../src/contract/normalise.ts";
-import type { Person } from "../../src/contract/records.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import {
@@ -14,6 +11,9 @@ import {
   openClickHouse,
 } from "../../src/dataset/clickhouse/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
+import { type CanonicalFilters, checkFilters } from "../../src/shared/contract/filters.ts";
+import { canonicalDomain } from "../../src/shared/contract/normalise.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { sleep, tempFolder } from "../support/dataset.ts";
 import { type LoadFiles, loadFiles, loadFilesInto } from "../support/load-files.ts";

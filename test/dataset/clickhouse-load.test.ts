@@ -4,7 +4,6 @@ import { writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { execPath } from "node:process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { NOBODY_SUPPRESSED, suppressedName } from "../../src/contract/suppression.ts";
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { NO_MAP } from "../../src/dataset/build/import-map.ts";
 import { Load } from "../../src/dataset/clickhouse/load/load.ts";
@@ -18,8 +17,9 @@ import {
   openClickHouse,
 } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
-import { Disk } from "../../src/runs/disk.ts";
-import { SuppressionList } from "../../src/runs/suppression.ts";
+import { Disk } from "../../src/engine/runs/disk.ts";
+import { SuppressionList } from "../../src/engine/runs/suppression.ts";
+import { NOBODY_SUPPRESSED, suppressedName } from "../../src/shared/contract/suppression.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import { type LoadFiles, loadFiles, loadFilesInto, plain, sameWhole } from "../support/load-files.ts";

@@ -1,14 +1,14 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from "../../src/contract/filters.ts";
-import { canonicalAddress, canonicalDomain, slugOf } from "../../src/contract/normalise.ts";
-import type { Person } from "../../src/contract/records.ts";
-import { suppressedName } from "../../src/contract/suppression.ts";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
 import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from "../../src/shared/contract/filters.ts";
+import { canonicalAddress, canonicalDomain, slugOf } from "../../src/shared/contract/normalise.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
+import { suppressedName } from "../../src/shared/contract/suppression.ts";
 import { cases } from "../support/campaign.ts";
 import { hasChdb, startChdb } from "../support/chdb.ts";
 import { type Cluster, hasClickHouseServer, startCluster } from "../support/clickhouse.ts";

@@ -1,12 +1,12 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type CanonicalFilters, canonicalJson } from "../../src/contract/filters.ts";
-import { canonicalAddress, slugOf } from "../../src/contract/normalise.ts";
-import type { Person } from "../../src/contract/records.ts";
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { type CanonicalFilters, canonicalJson } from "../../src/shared/contract/filters.ts";
+import { canonicalAddress, slugOf } from "../../src/shared/contract/normalise.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { cases } from "../support/campaign.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 import { hostilePeople, matches, publicOrder, randomFilters, seededRandom } from "../support/exactness.ts";

@@ -1,9 +1,9 @@
 import { chmod, cp, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join, relative } from "node:path";
 import { expect, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { checkFiles } from "../../src/dataset/versions.ts";
-import { main } from "../../src/main.ts";
 import { cases } from "../support/campaign.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, sleep, smallDatasetFolder, tempFolder } from "../support/dataset.ts";

@@ -5,7 +5,6 @@ import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
 import { parse } from "csv-parse/sync";
 import fc from "fast-check";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import type { Person } from "../../src/contract/records.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
 import { NO_MAP } from "../../src/dataset/build/import-map.ts";
 import { stageTable } from "../../src/dataset/build/import-stage.ts";
@@ -13,6 +12,7 @@ import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { RejectFile } from "../../src/dataset/build/rejects.ts";
 import { startDuckDb } from "../../src/dataset/duckdb.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { cases } from "../support/campaign.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 

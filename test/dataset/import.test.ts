@@ -2,8 +2,6 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { beforeEach, describe, expect, test } from "vitest";
-import { checkFilters } from "../../src/contract/filters.ts";
-import type { Company, Person } from "../../src/contract/records.ts";
 import { generateInto } from "../../src/dataset/build/generate.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
@@ -13,6 +11,8 @@ import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { bytesOf } from "../../src/dataset/text/bytes.ts";
 import type { InputFile } from "../../src/dataset/text/input-file.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
+import type { Company, Person } from "../../src/shared/contract/records.ts";
 import { SMALL, sleep, tempFolder } from "../support/dataset.ts";
 import { startTestService } from "../support/service.ts";
 

@@ -6,7 +6,6 @@ import { deflateRawSync } from "node:zlib";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { expect, test } from "vitest";
-import { type CanonicalFilters, checkFilters } from "../../src/contract/filters.ts";
 import { type BuildProgress, buildDataset } from "../../src/dataset/build/build.ts";
 import {
   ensureSample,
@@ -20,6 +19,7 @@ import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RECORD_SEPARATOR } from "../../src/dataset/embedded/records.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
 import { NoDatasetError, readPointer } from "../../src/dataset/layout.ts";
+import { type CanonicalFilters, checkFilters } from "../../src/shared/contract/filters.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
 
 const DIST = resolve(import.meta.dirname, "../../dist");

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/contract/records.ts";
 import { blockOf, COMPANIES, PEOPLE } from "../../src/dataset/embedded/records.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
 
 const [BETWEEN_VALUES, BETWEEN_RECORDS] = ["\x1f", "\x1e"];
 

@@ -1,12 +1,12 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { afterPrefix, conditionsOf, whereSql } from "../../src/contract/conditions.ts";
-import { checkFilters } from "../../src/contract/filters.ts";
-import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/contract/normalise.ts";
 import { addNormalForms } from "../../src/dataset/build/normal-sql.ts";
 import { literal, startDuckDb } from "../../src/dataset/duckdb.ts";
 import { addressKeys } from "../../src/dataset/embedded/keys.ts";
 import { BitmapSegment, ListSegment, segmentCache, WholeDataset } from "../../src/dataset/segment.ts";
+import { afterPrefix, conditionsOf, whereSql } from "../../src/shared/contract/conditions.ts";
+import { checkFilters } from "../../src/shared/contract/filters.ts";
+import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../src/shared/contract/normalise.ts";
 import { SMALL } from "../support/dataset.ts";
 
 function bitsOf(rids: Uint32Array, words: number): Uint32Array {

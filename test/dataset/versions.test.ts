@@ -1,9 +1,9 @@
 import { readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, expect, test } from "vitest";
+import { main } from "../../src/cli/main.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
-import { main } from "../../src/main.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, tempFolder } from "../support/dataset.ts";
 

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { describe, expect, test } from "vitest";
-import { parseCredits } from "../../src/contract/money.ts";
+import { parseCredits } from "../../src/shared/contract/money.ts";
 import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole, violations } from "../support/browser.ts";
 
 describe.skipIf(!HAS_CHROMIUM)("the account in a browser", () => {

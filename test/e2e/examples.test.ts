@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import type { Command } from "commander";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { buildProgram } from "../../src/program.ts";
+import { buildProgram } from "../../src/cli/program.ts";
 import { testContext } from "../support/client.ts";
 
 /** Every example of the help and every shell block of README runs as it is written, on the sample. */

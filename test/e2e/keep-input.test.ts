@@ -1,7 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { Person } from "../../src/contract/records.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { BIN, charged, readCsv, spawnUser, user } from "../support/export.ts";
 import { faultProxy } from "../support/fault-proxy.ts";
 import { startTestService, type TestService } from "../support/service.ts";

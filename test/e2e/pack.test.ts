@@ -80,7 +80,7 @@ describe("the package", () => {
       ]
     `);
     expect(packed.filter((path) => /\.ts$|^test|^bench|\.map$/.test(path))).toEqual([]);
-    expect(packed).toContain("dist/cli/main.cjs");
+    expect(packed).toContain("dist/program/main.cjs");
     expect(packed).toContain("dist/console/index.html");
   });
 

@@ -17,7 +17,7 @@ interface Lock {
 }
 
 const ROOT = resolve(import.meta.dirname, "../..");
-const RELEASE = join(ROOT, "dist/release.js");
+const RELEASE = join(ROOT, "dist/publish/release.js");
 const lockText = readFileSync(join(ROOT, "package-lock.json"), "utf8");
 const nameOf = (path: string): string => path.replace(/^.*node_modules\//, "");
 
@@ -25,7 +25,7 @@ const nameOf = (path: string): string => path.replace(/^.*node_modules\//, "");
 function checkout(more: Readonly<Record<string, string>> = {}): string {
   const root = join(tempDir("headcount-release-"), "root");
   mkdirSync(root);
-  for (const part of ["bin", "completions", "docs", "dist/cli", "dist/console"]) {
+  for (const part of ["bin", "completions", "docs", "dist/program", "dist/console"]) {
     cpSync(join(ROOT, part), join(root, part), { recursive: true });
   }
   for (const name of ["package.json", "README.md", "LICENSE", "CHANGELOG.md", "SECURITY.md"]) {

@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { Person } from "../../src/contract/records.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 /**

@@ -2,8 +2,8 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { widthOf } from "../../src/cli/terminal/width.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { widthOf } from "../../src/terminal/width.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { runInTerminal, type TerminalRun } from "../support/terminal.ts";
 

@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { openKeychain } from "../../src/connections/keychain.ts";
+import { openKeychain } from "../../src/engine/connections/keychain.ts";
 import { answerEnvelope, answerError, rawServer } from "../support/client.ts";
 import { available, mustRun, openRing, type Ring } from "./ring.ts";
 

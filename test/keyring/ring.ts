@@ -111,7 +111,7 @@ export async function openRing(kind: "gnome-keyring" | "no provider" | "no bus")
 }
 
 const OPERATE = `
-import { openKeychain } from ${JSON.stringify(join(ROOT, "dist/connections/keychain.js"))};
+import { openKeychain } from ${JSON.stringify(join(ROOT, "dist/engine/connections/keychain.js"))};
 const keychain = openKeychain({ platform: "linux", env: process.env });
 const answers = [];
 for (const [operation, ...words] of JSON.parse(process.argv[1])) {

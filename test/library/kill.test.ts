@@ -1,10 +1,10 @@
 import { spawn } from "node:child_process";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
-import { type Library, libraryPath } from "../../src/library/library.ts";
-import { openLibrary } from "../../src/library/take-in.ts";
-import { Disk } from "../../src/runs/disk.ts";
-import { RunStore } from "../../src/runs/run-store.ts";
+import { type Library, libraryPath } from "../../src/engine/library/library.ts";
+import { openLibrary } from "../../src/engine/library/take-in.ts";
+import { Disk } from "../../src/engine/runs/disk.ts";
+import { RunStore } from "../../src/engine/runs/run-store.ts";
 import { tempDir } from "../support/client.ts";
 
 const DIST = resolve(import.meta.dirname, "../../dist");

@@ -1,12 +1,12 @@
 import { statSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { canonicalJson } from "../../src/contract/filters.ts";
-import type { Person } from "../../src/contract/records.ts";
-import { libraryPath } from "../../src/library/library.ts";
-import { openLibrary, type Shelf } from "../../src/library/take-in.ts";
-import { Disk } from "../../src/runs/disk.ts";
-import { type NewPlan, RunStore } from "../../src/runs/run-store.ts";
+import { libraryPath } from "../../src/engine/library/library.ts";
+import { openLibrary, type Shelf } from "../../src/engine/library/take-in.ts";
+import { Disk } from "../../src/engine/runs/disk.ts";
+import { type NewPlan, RunStore } from "../../src/engine/runs/run-store.ts";
+import { canonicalJson } from "../../src/shared/contract/filters.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { tempDir } from "../support/client.ts";
 import { hostilePeople, matches, randomFilters, seededRandom } from "../support/exactness.ts";
 

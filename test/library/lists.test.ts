@@ -1,8 +1,8 @@
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { Library } from "../../src/library/library.ts";
-import { importRecords } from "../../src/library/take-in.ts";
+import { Library } from "../../src/engine/library/library.ts";
+import { importRecords } from "../../src/engine/library/take-in.ts";
 import { tempDir } from "../support/client.ts";
 
 const VIEW = { format: "csv", fields: null, excel: false, raw: false };

@@ -3,7 +3,7 @@ import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { tempDir } from "../support/client.ts";
 
-const SQLITE = resolve(import.meta.dirname, "../../dist/library/sqlite.js");
+const SQLITE = resolve(import.meta.dirname, "../../dist/engine/library/sqlite.js");
 
 test("rows are read to the end although all is collected, and everybody waits, between two of them", () => {
   const program = `

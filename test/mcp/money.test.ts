@@ -1,8 +1,8 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from "vitest";
-import { parseCredits } from "../../src/contract/money.ts";
-import { createKey } from "../../src/service/data-folder.ts";
+import { createKey } from "../../src/service/admin/data-folder.ts";
+import { parseCredits } from "../../src/shared/contract/money.ts";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
 import { BIN, charged, spentBy, type User, user } from "../support/export.ts";
 import { startTestService, type TestService } from "../support/service.ts";

@@ -1,10 +1,10 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { Oracle, seeded, World, type WorldPerson } from "../../bench/world.mjs";
-import type { Filters } from "../../src/contract/filters.ts";
-import { type Descent, type DescentInput, descend } from "../../src/planning/descent.ts";
-import { UnsoundCountsError } from "../../src/planning/parts.ts";
-import { type Counts, type Member, ownedAddress } from "../../src/planning/question.ts";
+import { type Descent, type DescentInput, descend } from "../../src/engine/planning/descent.ts";
+import { UnsoundCountsError } from "../../src/engine/planning/parts.ts";
+import { type Counts, type Member, ownedAddress } from "../../src/engine/planning/question.ts";
+import type { Filters } from "../../src/shared/contract/filters.ts";
 
 /** A service that counts these people; every address that it is asked after. */
 function service(

@@ -1,7 +1,16 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { dice, draw, drawPages, inTurn, pagesOf, pagesText, rowsBegun, rowsOf } from "../../src/planning/draw.ts";
-import { divide } from "../../src/planning/parts.ts";
+import {
+  dice,
+  draw,
+  drawPages,
+  inTurn,
+  pagesOf,
+  pagesText,
+  rowsBegun,
+  rowsOf,
+} from "../../src/engine/planning/draw.ts";
+import { divide } from "../../src/engine/planning/parts.ts";
 
 /** The chi-squared statistic of counts that should all be alike. */
 function chiSquared(seen: readonly number[]): number {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
-import { checkFilters, type Filters } from "../../src/contract/filters.ts";
-import type { Person } from "../../src/contract/records.ts";
-import { divide, UnsoundCountsError } from "../../src/planning/parts.ts";
+import { divide, UnsoundCountsError } from "../../src/engine/planning/parts.ts";
+import { checkFilters, type Filters } from "../../src/shared/contract/filters.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 import { hostilePeople, matches } from "../support/exactness.ts";
 
 const FIRST = ["Ada", "Anna", "Bo", "Omar", "Omar Ali", "Chris", "Dana", "Eve", "Zoë", "Jean-Luc", "O'Neil", "Łukasz"];

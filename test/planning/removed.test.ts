@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { findChanged, type Question } from "../../src/planning/changed.ts";
-import { UnsoundCountsError } from "../../src/planning/parts.ts";
-import { countChunks, findGone } from "../../src/planning/removed.ts";
-import { weighings } from "../../src/planning/weighings.ts";
+import { findChanged, type Question } from "../../src/engine/planning/changed.ts";
+import { UnsoundCountsError } from "../../src/engine/planning/parts.ts";
+import { countChunks, findGone } from "../../src/engine/planning/removed.ts";
+import { weighings } from "../../src/engine/planning/weighings.ts";
 import { seeded } from "../support/export.ts";
 
 /** A service that knows who is gone, and how often it was asked. */

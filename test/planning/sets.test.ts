@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/contract/departments.ts";
-import { joined, meet, type Segment } from "../../src/planning/algebra.ts";
-import { InseparableError, Sets } from "../../src/planning/sets.ts";
+import { joined, meet, type Segment } from "../../src/engine/planning/algebra.ts";
+import { InseparableError, Sets } from "../../src/engine/planning/sets.ts";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../../src/shared/contract/departments.ts";
 
 interface Somebody {
   readonly country?: string;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { promisify } from "node:util";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { describe, expect, test } from "vitest";
-import { createKey, openStore } from "../../src/service/data-folder.ts";
+import { createKey, openStore } from "../../src/service/admin/data-folder.ts";
 import { tempDir } from "../support/client.ts";
 import { folder, foundedFolder, headcount } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";

@@ -2,8 +2,8 @@ import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, statSync,
 import { cp } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { backUp, checkBackup, type Manifest, manifestText, restore } from "../../src/service/backup.ts";
-import { openStore } from "../../src/service/data-folder.ts";
+import { backUp, checkBackup, type Manifest, manifestText, restore } from "../../src/service/admin/backup.ts";
+import { openStore } from "../../src/service/admin/data-folder.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";

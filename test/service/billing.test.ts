@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { parseFault } from "../../src/service/faults.ts";
+import { parseFault } from "../../src/service/http/faults.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { cases } from "../support/campaign.ts";

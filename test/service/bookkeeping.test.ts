@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { openStore } from "../../src/service/data-folder.ts";
+import { openStore } from "../../src/service/admin/data-folder.ts";
 import { foundedFolder, headcount } from "../support/serve-command.ts";
 import { answer, c, held } from "../support/store.ts";
 

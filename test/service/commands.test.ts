@@ -3,8 +3,8 @@ import { mkdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { main } from "../../src/main.ts";
-import { parseApiKey } from "../../src/service/keys.ts";
+import { main } from "../../src/cli/main.ts";
+import { parseApiKey } from "../../src/service/money/keys.ts";
 import { testContext } from "../support/client.ts";
 import { folder, foundedFolder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
@@ -346,7 +346,7 @@ describe("serve", () => {
 
 test("several processes may set a new folder up at once: one account, endowed once", async () => {
   const data = folder();
-  const { openStore } = await import("../../src/service/data-folder.ts");
+  const { openStore } = await import("../../src/service/admin/data-folder.ts");
   const stores = await Promise.all(Array.from({ length: 6 }, () => openStore(data)));
   const { balance } = await (stores[0] ?? (await openStore(data))).balance("default", "live");
   expect(balance).toBe(10_000_000_000n);

@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from "vitest";
-import { parseCredits } from "../../src/contract/money.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
+import { parseCredits } from "../../src/shared/contract/money.ts";
 import { ConsoleClient, gated, type Session } from "../support/console.ts";
 import { wrapped } from "../support/dataset.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";

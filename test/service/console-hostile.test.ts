@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { credits, creditsToNumber } from "../../src/contract/money.ts";
-import { createKey } from "../../src/service/data-folder.ts";
+import { createKey } from "../../src/service/admin/data-folder.ts";
+import { credits, creditsToNumber } from "../../src/shared/contract/money.ts";
 import { ConsoleClient, type Session } from "../support/console.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 

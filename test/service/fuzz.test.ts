@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { DEPARTMENTS } from "../../src/contract/departments.ts";
-import { FILTER_KEYS } from "../../src/contract/filters.ts";
-import { parseStrictJson } from "../../src/contract/strict-json.ts";
+import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
+import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { parseStrictJson } from "../../src/shared/contract/strict-json.ts";
 import { cases, LONG } from "../support/campaign.ts";
 import { expectEnvelope } from "../support/envelope.ts";
 import { watchResponses } from "../support/openapi.ts";

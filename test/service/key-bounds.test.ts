@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { makeApiKey } from "../../src/service/keys.ts";
 import type { NewKey } from "../../src/service/ledger/ledger.ts";
+import { makeApiKey } from "../../src/service/money/keys.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 import { c } from "../support/store.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { displayPrefix, hashApiKey, makeApiKey, parseApiKey, sameHash } from "../../src/service/keys.ts";
+import { displayPrefix, hashApiKey, makeApiKey, parseApiKey, sameHash } from "../../src/service/money/keys.ts";
 
 const BASE62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
 

@@ -1,6 +1,5 @@
 import fc from "fast-check";
 import { describe, expect, it, test } from "vitest";
-import { credits } from "../../src/contract/money.ts";
 import {
   HoldResolvedError,
   LedgerInvariantError,
@@ -24,6 +23,7 @@ import {
 } from "../../src/service/ledger/facts.ts";
 import { IDEMPOTENCY_TTL_MS, type StoredReply } from "../../src/service/ledger/ledger.ts";
 import { decide } from "../../src/service/ledger/rules.ts";
+import { credits } from "../../src/shared/contract/money.ts";
 import { ACCOUNT, answer, c, holdRequest } from "../support/store.ts";
 
 const NOW = Date.UTC(2026, 4, 5);

@@ -4,7 +4,7 @@ import { DatabaseSync } from "@photostructure/sqlite";
 import pg from "pg";
 import { afterAll, describe, expect, test } from "vitest";
 import { digestOf } from "../../src/dataset/manifest.ts";
-import { manifestText, restore } from "../../src/service/backup.ts";
+import { manifestText, restore } from "../../src/service/admin/backup.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
 import { POSTGRES_STEPS, SQLITE_STEPS } from "../../src/service/ledger/schema/steps.ts";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test } from "vitest";
-import { networkOf } from "../../src/service/address.ts";
-import { makeApiKey } from "../../src/service/keys.ts";
+import { networkOf } from "../../src/service/http/address.ts";
+import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/http/limits.ts";
 import type { DayCount } from "../../src/service/ledger/ledger.ts";
-import { ANONYMOUS_PER_MINUTE, RateLimiter } from "../../src/service/limits.ts";
+import { makeApiKey } from "../../src/service/money/keys.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { onResponse, startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 

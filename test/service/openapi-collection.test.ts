@@ -1,6 +1,6 @@
 import { createRequire } from "node:module";
 import { expect, test } from "vitest";
-import { openApiDocument } from "../../src/contract/openapi/document.ts";
+import { openApiDocument } from "../../src/shared/openapi/document.ts";
 import { requestCollection } from "../support/collection.ts";
 import { startTestService } from "../support/service.ts";
 

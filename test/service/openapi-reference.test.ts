@@ -6,10 +6,10 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { openApiDocument } from "../../src/contract/openapi/document.ts";
 import { jsonCode } from "../../src/service/reference/html.ts";
 import { markdown } from "../../src/service/reference/markdown.ts";
 import { BASE, referencePage } from "../../src/service/reference/page.ts";
+import { openApiDocument } from "../../src/shared/openapi/document.ts";
 import { startTestService, type TestService } from "../support/service.ts";
 
 const ROOT = resolve(import.meta.dirname, "../..");

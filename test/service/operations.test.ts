@@ -2,14 +2,14 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, describe, expect, test } from "vitest";
-import { credits } from "../../src/contract/money.ts";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
-import { FIRST_CREDITS, openStore } from "../../src/service/data-folder.ts";
+import { FIRST_CREDITS, openStore } from "../../src/service/admin/data-folder.ts";
+import { MAGIC_SLOW_MS } from "../../src/service/http/magic.ts";
+import { TEST_PEOPLE } from "../../src/service/http/test-dataset.ts";
 import { STANDARD_PLAN } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
-import { MAGIC_SLOW_MS } from "../../src/service/magic.ts";
-import { TEST_PEOPLE } from "../../src/service/test-dataset.ts";
+import { credits } from "../../src/shared/contract/money.ts";
 import { wrapped } from "../support/dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import {

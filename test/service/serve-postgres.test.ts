@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { credits } from "../../src/contract/money.ts";
+import { credits } from "../../src/shared/contract/money.ts";
 import { folder, headcount, serving } from "../support/serve-command.ts";
 import { generatedDataset } from "../support/service.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../support/store-postgres.ts";
@@ -62,7 +62,7 @@ describe.skipIf(postgresBinaries() === undefined)("serve --store postgres://", (
     const argv = ["serve", "--port", "0", "--json", "--data", folder(), "--dataset", await generatedDataset(300)];
     const { code, err } = await serving([...argv, "--store", cluster.url], async (line) => {
       const { url } = JSON.parse(line) as { url: string };
-      const { DEFAULT_ACCOUNT, createKey } = await import("../../src/service/data-folder.ts");
+      const { DEFAULT_ACCOUNT, createKey } = await import("../../src/service/admin/data-folder.ts");
       const { openPostgresStore } = await import("../../src/service/ledger/postgres.ts");
       const store = await openPostgresStore({ url: cluster.url, now: Date.now });
       const { key } = await createKey(store, { accountId: DEFAULT_ACCOUNT, name: "x", mode: "live", now: Date.now });

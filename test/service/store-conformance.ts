@@ -1,7 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type Credits, credits } from "../../src/contract/money.ts";
-import type { ConsoleExport } from "../../src/service/console-store.ts";
-import { makeApiKey } from "../../src/service/keys.ts";
+import type { ConsoleExport } from "../../src/service/admin/console-store.ts";
 import {
   HoldResolvedError,
   OverchargeError,
@@ -17,6 +15,8 @@ import {
   type Store,
   type UsageGroup,
 } from "../../src/service/ledger/ledger.ts";
+import { makeApiKey } from "../../src/service/money/keys.ts";
+import { type Credits, credits } from "../../src/shared/contract/money.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../support/store.ts";
 
 export interface Backend {

@@ -14,13 +14,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { makeApiKey } from "../../src/service/keys.ts";
 import { anchoredClock } from "../../src/service/ledger/clock.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/ledger/instances.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { checkSqliteVersion, migrate, SQLITE_VERSION } from "../../src/service/ledger/schemas.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
+import { makeApiKey } from "../../src/service/money/keys.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest, rewrite } from "../support/store.ts";
 
 let folder: string;

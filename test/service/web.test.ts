@@ -3,7 +3,7 @@ import { request } from "node:http";
 import { connect, type Socket } from "node:net";
 import { brotliDecompressSync, gunzipSync } from "node:zlib";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
-import { HEADERS } from "../../src/contract/openapi/components.ts";
+import { HEADERS } from "../../src/shared/openapi/components.ts";
 import { wrapped } from "../support/dataset.ts";
 import { watchResponses } from "../support/openapi.ts";
 import { exchange } from "../support/raw-http.ts";

@@ -2,9 +2,9 @@ import { cpSync, existsSync, mkdirSync } from "node:fs";
 import { syncBuiltinESMExports } from "node:module";
 import { join } from "node:path";
 import type { Engine } from "../../src/dataset/engine.ts";
+import { type RunningService, startService } from "../../src/service/http/server.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
-import { type RunningService, startService } from "../../src/service/server.ts";
 import { tempDir } from "../support/client.ts";
 import type { Scheduler } from "./scheduler.ts";
 

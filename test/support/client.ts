@@ -4,7 +4,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { Readable, Writable } from "node:stream";
-import type { Context, InputStream, OutputStream } from "../../src/context.ts";
+import type { Context, InputStream, OutputStream } from "../../src/shared/context.ts";
 
 /** A clock that stands still until something sleeps: waits take no time and are recorded. */
 export interface FakeClock {

@@ -2,8 +2,8 @@ import { spawn } from "node:child_process";
 import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parse } from "csv-parse/sync";
-import { main } from "../../src/main.ts";
-import { readSpend } from "../../src/runs/spend.ts";
+import { main } from "../../src/cli/main.ts";
+import { readSpend } from "../../src/engine/runs/spend.ts";
 import { type FakeClock, type TestContext, type TestContextOptions, tempDir, testContext } from "./client.ts";
 import type { TestService } from "./service.ts";
 

@@ -1,7 +1,7 @@
-import { FACET_KEYS, type Facet, type FacetKey } from "../../src/contract/facets.ts";
-import { normalForm } from "../../src/contract/normalise.ts";
-import type { Person } from "../../src/contract/records.ts";
 import type { FacetQuestion } from "../../src/dataset/engine.ts";
+import { FACET_KEYS, type Facet, type FacetKey } from "../../src/shared/contract/facets.ts";
+import { normalForm } from "../../src/shared/contract/normalise.ts";
+import type { Person } from "../../src/shared/contract/records.ts";
 
 /** The facet of some people, by the words of docs/contract.md and nothing clever. */
 export function naiveFacet(people: readonly Person[], { key, least, limit, prefix }: FacetQuestion): Facet {

@@ -2,8 +2,6 @@ import { readFileSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect } from "vitest";
-import { canonicalAddress, normalForm } from "../../src/contract/normalise.ts";
-import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../src/contract/records.ts";
 import { type ImportInput, type ImportReport, importDataset } from "../../src/dataset/build/import.ts";
 import { loadIntoClickHouse } from "../../src/dataset/clickhouse/load/import.ts";
 import type { ClickHouseServers } from "../../src/dataset/clickhouse/open.ts";
@@ -11,6 +9,8 @@ import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { currentVersion } from "../../src/dataset/layout.ts";
+import { canonicalAddress, normalForm } from "../../src/shared/contract/normalise.ts";
+import { COMPANY_FIELDS, type Company, PERSON_FIELDS, type Person } from "../../src/shared/contract/records.ts";
 import { SMALL, sleep, smallDataset, smallDatasetFolder, tempFolder } from "./dataset.ts";
 import { hostilePeople } from "./exactness.ts";
 

@@ -1,8 +1,8 @@
 import { createRequire } from "node:module";
 import { afterAll, expect } from "vitest";
-import { openApiDocument } from "../../src/contract/openapi/document.ts";
-import type { Header, HttpMethod, Operation, Ref, Response, Schema } from "../../src/contract/openapi/types.ts";
-import type { ObservedAnswer } from "../../src/service/server.ts";
+import type { ObservedAnswer } from "../../src/service/http/server.ts";
+import { openApiDocument } from "../../src/shared/openapi/document.ts";
+import type { Header, HttpMethod, Operation, Ref, Response, Schema } from "../../src/shared/openapi/types.ts";
 
 /** An answer of the service as it went over the wire. */
 export interface ValidatedAnswer {

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import { main } from "../../src/main.ts";
-import { openStore } from "../../src/service/data-folder.ts";
+import { main } from "../../src/cli/main.ts";
+import { openStore } from "../../src/service/admin/data-folder.ts";
 import { tempDir, testContext } from "./client.ts";
 
 export interface Outcome {

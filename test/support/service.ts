@@ -1,20 +1,20 @@
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { type Credits, parseCredits } from "../../src/contract/money.ts";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
-import { createKey } from "../../src/service/data-folder.ts";
-import { type Plan, STANDARD_PLAN, type Store } from "../../src/service/ledger/ledger.ts";
-import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
+import { createKey } from "../../src/service/admin/data-folder.ts";
 import {
   type ObservedAnswer,
   type RunningService,
   type ServiceOptions,
   startService,
-} from "../../src/service/server.ts";
-import { openTestDataset } from "../../src/service/test-dataset.ts";
+} from "../../src/service/http/server.ts";
+import { openTestDataset } from "../../src/service/http/test-dataset.ts";
+import { type Plan, STANDARD_PLAN, type Store } from "../../src/service/ledger/ledger.ts";
+import { openSqliteStore } from "../../src/service/ledger/sqlite.ts";
+import { type Credits, parseCredits } from "../../src/shared/contract/money.ts";
 
 /** Called with every answer of every service that {@link startTestService} started: put a check here and it sees them all. */
 export const onResponse: ((answer: ObservedAnswer) => void)[] = [];

@@ -3,9 +3,9 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { type Credits, credits } from "../../src/contract/money.ts";
 import type { HoldRequest, Settlement, Store, StoredReply } from "../../src/service/ledger/ledger.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
+import { type Credits, credits } from "../../src/shared/contract/money.ts";
 
 export const ACCOUNT = "acme";
 

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "vitest";
-import { ServiceError } from "../../src/client/errors.ts";
-import { createClient } from "../../src/client/http-client.ts";
-import { DEFAULT_DIALECT, type FacetView } from "../../src/client/types.ts";
+import { ServiceError } from "../../src/engine/client/errors.ts";
+import { createClient } from "../../src/engine/client/http-client.ts";
+import { DEFAULT_DIALECT, type FacetView } from "../../src/engine/client/types.ts";
 import { answerEnvelope, answerError, rawServer } from "../support/client.ts";
 
 const open: { close(): Promise<void> }[] = [];

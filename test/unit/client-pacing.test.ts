@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, readFileSync, statSync, utimesSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { openPacer, type Pacer } from "../../src/client/pacing.ts";
+import { openPacer, type Pacer } from "../../src/engine/client/pacing.ts";
 import { type FakeClock, fakeClock, tempDir } from "../support/client.ts";
 
 const BASE = { baseUrl: "https://api.example.com", apiKey: "x_live_12345678" };

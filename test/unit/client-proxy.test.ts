@@ -1,10 +1,10 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { describe, expect, test } from "vitest";
-import { parseBaseUrl } from "../../src/client/addresses.ts";
-import { createClient } from "../../src/client/http-client.ts";
-import { proxyFor } from "../../src/client/proxy.ts";
-import { DEFAULT_DIALECT } from "../../src/client/types.ts";
+import { parseBaseUrl } from "../../src/engine/client/addresses.ts";
+import { createClient } from "../../src/engine/client/http-client.ts";
+import { proxyFor } from "../../src/engine/client/proxy.ts";
+import { DEFAULT_DIALECT } from "../../src/engine/client/types.ts";
 import { answerEnvelope, rawServer } from "../support/client.ts";
 
 const API = new URL("https://api.example.com");

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { rateLimitOf, retryAfterOf } from "../../src/client/rate-limit.ts";
+import { rateLimitOf, retryAfterOf } from "../../src/engine/client/rate-limit.ts";
 
 const NOW = Date.UTC(2026, 0, 15, 12, 0, 0);
 const httpDate = (ahead: number): string => new Date(NOW + ahead).toUTCString();

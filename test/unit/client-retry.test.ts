@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/client/errors.ts";
-import { CallAttempts, type CallOptions, retryCall } from "../../src/client/retry.ts";
+import { LostReplyError, ServiceError, WaitTooLongError } from "../../src/engine/client/errors.ts";
+import { CallAttempts, type CallOptions, retryCall } from "../../src/engine/client/retry.ts";
 import { fakeClock } from "../support/client.ts";
 
 const refused = (status: number, more: Partial<ConstructorParameters<typeof ServiceError>[0]> = {}): ServiceError =>

@@ -3,12 +3,12 @@ import { createServer as createTlsServer } from "node:tls";
 import fc from "fast-check";
 import { Pool } from "undici";
 import { afterEach, describe, expect, test } from "vitest";
-import { directWire } from "../../src/client/direct.ts";
-import { LostReplyError } from "../../src/client/errors.ts";
-import { isTransient } from "../../src/client/retry.ts";
-import { openTransport } from "../../src/client/transport.ts";
-import { dispatcherWire } from "../../src/client/tunnel.ts";
-import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts } from "../../src/client/wire.ts";
+import { directWire } from "../../src/engine/client/direct.ts";
+import { LostReplyError } from "../../src/engine/client/errors.ts";
+import { isTransient } from "../../src/engine/client/retry.ts";
+import { openTransport } from "../../src/engine/client/transport.ts";
+import { dispatcherWire } from "../../src/engine/client/tunnel.ts";
+import { exchange, type RawReply, type RawRequest, TIMEOUTS, type Timeouts } from "../../src/engine/client/wire.ts";
 import { rawServer } from "../support/client.ts";
 
 /*

@@ -1,11 +1,17 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { checkName, configFile, findConnection, readConfig, updateConfig } from "../../src/connections/config.ts";
-import { keyFile, readKeyFile, removeFromKeyFile, writeKeyFile } from "../../src/connections/key-file.ts";
-import { findFolder, stateDir } from "../../src/connections/paths.ts";
-import { checkKey, keyModeOf, keyPrefix, resolveTarget, type Selection } from "../../src/connections/resolve.ts";
-import { CliError } from "../../src/errors.ts";
+import {
+  checkName,
+  configFile,
+  findConnection,
+  readConfig,
+  updateConfig,
+} from "../../src/engine/connections/config.ts";
+import { keyFile, readKeyFile, removeFromKeyFile, writeKeyFile } from "../../src/engine/connections/key-file.ts";
+import { findFolder, stateDir } from "../../src/engine/connections/paths.ts";
+import { checkKey, keyModeOf, keyPrefix, resolveTarget, type Selection } from "../../src/engine/connections/resolve.ts";
+import { CliError } from "../../src/shared/errors.ts";
 import { tempDir } from "../support/client.ts";
 
 const KEY = "svc_live_0123456789";

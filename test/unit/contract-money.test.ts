@@ -8,7 +8,7 @@ import {
   formatCreditsGrouped,
   parseCredits,
   priceOf,
-} from "../../src/contract/money.ts";
+} from "../../src/shared/contract/money.ts";
 
 describe("credits are fixed point", () => {
   test.each([

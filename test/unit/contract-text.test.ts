@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { nearest } from "../../src/contract/suggest.ts";
+import { nearest } from "../../src/shared/contract/suggest.ts";
 import {
   counted,
   echo,
@@ -11,7 +11,7 @@ import {
   spanMs,
   whole,
   withoutPassword,
-} from "../../src/contract/text.ts";
+} from "../../src/shared/contract/text.ts";
 
 const HARMFUL = "\u0000\u001b\u007f\u0085\u009b\u061c\u200b\u200e\u200f\u202a\u202e\u2060\u2066\u206f\ufeff\ud800";
 

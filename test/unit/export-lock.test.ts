@@ -2,8 +2,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdirSync, readdirSync, readFileSync, unlinkSync, utimesSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, test } from "vitest";
-import { thisProcess } from "../../src/runs/alive.ts";
-import { acquireLock, isLocked, type LockHolder, type LockOptions, readHolder } from "../../src/runs/lock.ts";
+import { thisProcess } from "../../src/engine/runs/alive.ts";
+import { acquireLock, isLocked, type LockHolder, type LockOptions, readHolder } from "../../src/engine/runs/lock.ts";
 import { tempDir } from "../support/client.ts";
 
 const options = (more: Partial<LockOptions> = {}): LockOptions => ({
@@ -163,7 +163,7 @@ async function oneStaleLock(): Promise<void> {
 /** Whether this system lets us make namespaces. */
 const UNSHARE = ["--pid", "--fork", "--mount-proc", "--kill-child"];
 const canUnshare = spawnSync("unshare", [...UNSHARE, "true"]).status === 0;
-const LOCK_MODULE = resolve(import.meta.dirname, "../../dist/runs/lock.js");
+const LOCK_MODULE = resolve(import.meta.dirname, "../../dist/engine/runs/lock.js");
 
 /** Takes a lock in a namespace of its own (the same host name), says so, and keeps it. */
 const HOLD = `

@@ -2,9 +2,9 @@ import { appendFileSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { Disk, type DiskStep } from "../../src/runs/disk.ts";
-import { Log, readLastRecord, readLog } from "../../src/runs/log.ts";
-import { checksum, decodeLog, encodeLine, type LogRecord } from "../../src/runs/log-lines.ts";
+import { Disk, type DiskStep } from "../../src/engine/runs/disk.ts";
+import { Log, readLastRecord, readLog } from "../../src/engine/runs/log.ts";
+import { checksum, decodeLog, encodeLine, type LogRecord } from "../../src/engine/runs/log-lines.ts";
 import { tempDir } from "../support/client.ts";
 
 interface Entry extends LogRecord {

@@ -7,7 +7,7 @@ import {
   MAX_VALUE_LENGTH,
   MAX_VALUES,
   MAX_VALUES_PER_KEY,
-} from "../../src/contract/filters.ts";
+} from "../../src/shared/contract/filters.ts";
 
 // What one body may cost, counted in work and not in time.
 

@@ -7,11 +7,11 @@ import {
   type FilterOptions,
   readFilterSets,
   readFilters,
-} from "../../src/commands/filter-options.ts";
-import type { Context } from "../../src/context.ts";
-import { FILTER_KEYS } from "../../src/contract/filters.ts";
-import { CliError } from "../../src/errors.ts";
-import { Command } from "../../src/options.ts";
+} from "../../src/cli/arguments/filter-options.ts";
+import { Command } from "../../src/cli/options.ts";
+import type { Context } from "../../src/shared/context.ts";
+import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { CliError } from "../../src/shared/errors.ts";
 import { type TestContextOptions, testContext } from "../support/client.ts";
 
 function parse(...argv: string[]): FilterOptions {

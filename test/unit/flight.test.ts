@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { Flight } from "../../src/purchase/flight.ts";
+import { Flight } from "../../src/engine/purchase/flight.ts";
 
 test("a change between a look that awaits and the wait after it is not waited for", async () => {
   const flight = new Flight();

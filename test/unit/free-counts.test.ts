@@ -1,10 +1,10 @@
 import { expect, test } from "vitest";
-import { ServiceError } from "../../src/client/errors.ts";
-import type { CountView, RateLimit } from "../../src/client/types.ts";
-import type { Filters } from "../../src/contract/filters.ts";
-import { type Credits, parseCredits, ZERO } from "../../src/contract/money.ts";
-import { ownedAddress } from "../../src/planning/question.ts";
-import { FreeCounts, type FreeCountsOptions } from "../../src/purchase/free-counts.ts";
+import { ServiceError } from "../../src/engine/client/errors.ts";
+import type { CountView, RateLimit } from "../../src/engine/client/types.ts";
+import { ownedAddress } from "../../src/engine/planning/question.ts";
+import { FreeCounts, type FreeCountsOptions } from "../../src/engine/purchase/free-counts.ts";
+import type { Filters } from "../../src/shared/contract/filters.ts";
+import { type Credits, parseCredits, ZERO } from "../../src/shared/contract/money.ts";
 
 const START = Date.UTC(2026, 0, 15, 12);
 const addresses = (count: number) => Array.from({ length: count }, (_, at) => ownedAddress(`people.example/in/p${at}`));

@@ -1,7 +1,7 @@
 import { spawnSync } from "node:child_process";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { lastTime, nextTime, readSchedule, type Schedule } from "../../src/commands/jobs/schedule.ts";
+import { lastTime, nextTime, readSchedule, type Schedule } from "../../src/app/jobs/schedule.ts";
 
 async function read(text: string): Promise<Schedule> {
   const schedule = await readSchedule(text);

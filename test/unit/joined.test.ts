@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
-import type { CountView, ReplyMeta } from "../../src/client/types.ts";
-import { checkFilters, type Filters } from "../../src/contract/filters.ts";
-import { countJoined, isSet, searchTarget } from "../../src/purchase/joined.ts";
+import type { CountView, ReplyMeta } from "../../src/engine/client/types.ts";
+import { countJoined, isSet, searchTarget } from "../../src/engine/purchase/joined.ts";
+import { checkFilters, type Filters } from "../../src/shared/contract/filters.ts";
 
 const checked = (filters: Filters) => {
   const found = checkFilters(filters);

@@ -1,9 +1,9 @@
 import { Writable } from "node:stream";
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { written } from "../../src/context.ts";
-import { CliError } from "../../src/errors.ts";
-import { JqOutput } from "../../src/jq.ts";
+import { JqOutput } from "../../src/cli/jq.ts";
+import { written } from "../../src/shared/context.ts";
+import { CliError } from "../../src/shared/errors.ts";
 
 function paper(isTTY = false) {
   let text = "";

@@ -1,9 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import type { Dialect } from "../../src/client/types.ts";
-import { type Limits, nextPage, type State } from "../../src/purchase/next-page.ts";
-import { type Open, Remaining } from "../../src/purchase/remaining.ts";
-import type { SettledRecord } from "../../src/runs/journal.ts";
+import type { Dialect } from "../../src/engine/client/types.ts";
+import { type Limits, nextPage, type State } from "../../src/engine/purchase/next-page.ts";
+import { type Open, Remaining } from "../../src/engine/purchase/remaining.ts";
+import type { SettledRecord } from "../../src/engine/runs/journal.ts";
 import { seeded } from "../support/export.ts";
 
 interface Ask {

@@ -1,8 +1,8 @@
 import fc from "fast-check";
 import { afterEach, describe, expect, test, vi } from "vitest";
-import { createView, type Rendering } from "../../src/output/formats.ts";
-import { collectColumns } from "../../src/render/columns.ts";
-import { Page } from "../../src/render/page.ts";
+import { createView, type Rendering } from "../../src/engine/output/formats.ts";
+import { collectColumns } from "../../src/shared/rows/columns.ts";
+import { Page } from "../../src/shared/rows/page.ts";
 
 /*
  * Rows that look like the first one of their page are copied from its bytes; all others are parsed. Here the same rows go both

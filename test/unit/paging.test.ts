@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { below, joined, pageSize, type Range, requestsFor, without } from "../../src/purchase/paging.ts";
+import { below, joined, pageSize, type Range, requestsFor, without } from "../../src/engine/purchase/paging.ts";
 
 describe("landing on a cap", () => {
   test("1,007 rows in pages of 100 are ten pages, then 5, 1 and 1", () => {

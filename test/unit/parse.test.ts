@@ -1,11 +1,11 @@
 import { describe, expect, test } from "vitest";
-import type { Purchase } from "../../src/commands/buy.ts";
-import * as count from "../../src/commands/count/count.ts";
-import * as employees from "../../src/commands/employees.ts";
-import * as enrich from "../../src/commands/enrich.ts";
-import * as search from "../../src/commands/search.ts";
-import type { Context } from "../../src/context.ts";
-import { Command } from "../../src/options.ts";
+import * as count from "../../src/cli/commands/count/count.ts";
+import * as employees from "../../src/cli/commands/employees.ts";
+import * as enrich from "../../src/cli/commands/enrich.ts";
+import * as search from "../../src/cli/commands/search.ts";
+import { Command } from "../../src/cli/options.ts";
+import type { Purchase } from "../../src/cli/purchase/buy.ts";
+import type { Context } from "../../src/shared/context.ts";
 import { testContext } from "../support/client.ts";
 
 type Register<Request, Result> = (

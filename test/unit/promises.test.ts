@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/contract/records.ts";
-import { EXIT } from "../../src/errors.ts";
-import { main } from "../../src/main.ts";
-import { buildProgram } from "../../src/program.ts";
+import { main } from "../../src/cli/main.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../../src/shared/contract/records.ts";
+import { EXIT } from "../../src/shared/errors.ts";
 import { testContext } from "../support/client.ts";
 
 /** What scripts rely on, pinned in a snapshot file: a change is a visible diff. */

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { credits, priceOf } from "../../src/contract/money.ts";
-import { consentedCap, makeQuote, type QuoteInput, rowsToBuy } from "../../src/purchase/quote.ts";
+import { consentedCap, makeQuote, type QuoteInput, rowsToBuy } from "../../src/engine/purchase/quote.ts";
+import { credits, priceOf } from "../../src/shared/contract/money.ts";
 
 const input = (change: Partial<QuoteInput>): QuoteInput => ({
   target: { kind: "search", filters: {}, canonical: "{}" },

@@ -1,8 +1,8 @@
 import { lstatSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
-import { systemFailure } from "../../src/errors.ts";
-import { Disk, type DiskStep } from "../../src/runs/disk.ts";
+import { Disk, type DiskStep } from "../../src/engine/runs/disk.ts";
+import { systemFailure } from "../../src/shared/errors.ts";
 import { tempDir } from "../support/client.ts";
 
 test("a file is replaced whole, for its owner alone, and writes through nothing that somebody else made", async () => {

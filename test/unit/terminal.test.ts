@@ -1,14 +1,14 @@
 import { PassThrough, Writable } from "node:stream";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, test } from "vitest";
-import { counted, grouped, harmless, harmlessJson } from "../../src/contract/text.ts";
-import { bar, duration, percent, timeText } from "../../src/terminal/numbers.ts";
-import { Printer, tsv } from "../../src/terminal/printer.ts";
-import { openProgress, progressLine } from "../../src/terminal/progress.ts";
-import { confirmOn, promptOn } from "../../src/terminal/prompt.ts";
-import { hasColor, hasUnicode, styleFor, widthOfStream } from "../../src/terminal/style.ts";
-import { createRowsTable, renderCard, renderTable } from "../../src/terminal/table.ts";
-import { isolateRightToLeft, truncate, widthOf, wrap } from "../../src/terminal/width.ts";
+import { bar, duration, percent, timeText } from "../../src/cli/terminal/numbers.ts";
+import { Printer, tsv } from "../../src/cli/terminal/printer.ts";
+import { openProgress, progressLine } from "../../src/cli/terminal/progress.ts";
+import { confirmOn, promptOn } from "../../src/cli/terminal/prompt.ts";
+import { hasColor, hasUnicode, styleFor, widthOfStream } from "../../src/cli/terminal/style.ts";
+import { createRowsTable, renderCard, renderTable } from "../../src/cli/terminal/table.ts";
+import { isolateRightToLeft, truncate, widthOf, wrap } from "../../src/cli/terminal/width.ts";
+import { counted, grouped, harmless, harmlessJson } from "../../src/shared/contract/text.ts";
 
 const plain = styleFor(false);
 

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import { describe, expect, test } from "vitest";
-import { DEPARTMENTS } from "../../src/contract/departments.ts";
-import { FILTER_KEYS } from "../../src/contract/filters.ts";
-import { EXIT } from "../../src/errors.ts";
-import { main } from "../../src/main.ts";
-import { buildProgram } from "../../src/program.ts";
-import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/topics.ts";
+import { main } from "../../src/cli/main.ts";
+import { buildProgram } from "../../src/cli/program.ts";
+import { ENVIRONMENT, EXIT_CODES, TOPICS, topicText } from "../../src/cli/topics.ts";
+import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
+import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { EXIT } from "../../src/shared/errors.ts";
 import { testContext } from "../support/client.ts";
 
 describe("help topics", () => {

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { isFacetKey } from "../../contract/facets.ts";
-import { knownValues } from "../../contract/filter-schema.ts";
-import type { FilterKey, Filters } from "../../contract/filters.ts";
+import { isFacetKey } from "../../shared/contract/facets.ts";
+import { knownValues } from "../../shared/contract/filter-schema.ts";
+import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
 import { facetsOf } from "../facets.ts";
 import { grouped, labelOf, valuesOf, withValues } from "../segment.ts";
 

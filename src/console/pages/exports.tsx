@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { Filters } from "../../contract/filters.ts";
+import type { Filters } from "../../shared/contract/filters.ts";
 import { api } from "../api.ts";
 import { counted, grouped, inWords, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, notice, refreshMe } from "../state.ts";

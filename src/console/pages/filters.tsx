@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { FILTER_KEYS, type FilterKey, type Filters } from "../../contract/filters.ts";
+import { FILTER_KEYS, type FilterKey, type Filters } from "../../shared/contract/filters.ts";
 import { FOLDS, labelOf, specOf, valuesOf, withValues } from "../segment.ts";
 import { filters, mode, problems, setFilters } from "../state.ts";
 import { Combobox, Problem } from "./combobox.tsx";

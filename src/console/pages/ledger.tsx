@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { isFormula } from "../../contract/text.ts";
+import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
 import { grouped } from "../segment.ts";
 import { fail, mode } from "../state.ts";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
-import { FILTER_KEYS } from "../../contract/filters.ts";
+import { FILTER_KEYS } from "../../shared/contract/filters.ts";
 import { labelOf } from "../segment.ts";
 import { go, place } from "../state.ts";
 import { keyAct } from "./combobox.tsx";

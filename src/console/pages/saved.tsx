@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { Filters } from "../../contract/filters.ts";
+import type { Filters } from "../../shared/contract/filters.ts";
 import { api } from "../api.ts";
 import { counted, fragmentOf, grouped, inWords } from "../segment.ts";
 import { count, fail, filters, may, mode, place } from "../state.ts";

@@ -1,6 +1,6 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import type { FilterKey } from "../../contract/filters.ts";
+import type { FilterKey } from "../../shared/contract/filters.ts";
 import { BREAKDOWN_KEYS, type Facets, facetsOf } from "../facets.ts";
 import { counted, grouped, inWords, labelOf, valuesOf, withValues } from "../segment.ts";
 import { count, counting, fail, filters, may, me, mode, setFilters } from "../state.ts";

@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import type { Suppression } from "../../contract/suppression.ts";
+import type { Suppression } from "../../shared/contract/suppression.ts";
 import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";

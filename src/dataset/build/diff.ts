@@ -1,7 +1,7 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { literal, machineResources, startDuckDb, toNumber } from "../duckdb.ts";
 import { RecordStore } from "../embedded/record-store.ts";
 import { markInUse, newDraftName, withBuildLock } from "../layout.ts";

@@ -1,7 +1,7 @@
-import { DEPARTMENTS } from "../../contract/departments.ts";
-import { departmentOf } from "../../contract/filters.ts";
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
-import { nearest } from "../../contract/suggest.ts";
+import { DEPARTMENTS } from "../../shared/contract/departments.ts";
+import { departmentOf } from "../../shared/contract/filters.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
 import { InputError } from "../text/input-file.ts";
 import { OTHER_NAMES } from "./column-names.ts";
 

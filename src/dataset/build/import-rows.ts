@@ -1,4 +1,4 @@
-import { normalForm } from "../../contract/normalise.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
 import { identifier, literal } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
 import { fieldSql, isMisread, isNested, parquetSql, typedNumberSql } from "./import-files.ts";

@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { basename, resolve } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { grouped } from "../../contract/text.ts";
+import { grouped } from "../../shared/contract/text.ts";
 import { newVersion } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import type { TextOptions } from "../text/rows.ts";

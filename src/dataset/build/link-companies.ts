@@ -1,5 +1,5 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { COMPANY_FIELDS } from "../../contract/records.ts";
+import { COMPANY_FIELDS } from "../../shared/contract/records.ts";
 import { packedSql } from "../embedded/records.ts";
 
 /** `keyed_companies`: in the order of ids, with what each is found by. */

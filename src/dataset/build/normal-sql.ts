@@ -1,5 +1,5 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
-import { canonicalAddress, canonicalDomain, normalForm } from "../../contract/normalise.ts";
+import { canonicalAddress, canonicalDomain, normalForm } from "../../shared/contract/normalise.ts";
 import { literal } from "../duckdb.ts";
 
 type Range = readonly [first: number, last: number];

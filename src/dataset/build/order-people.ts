@@ -1,5 +1,5 @@
 import type { DuckDBConnection, DuckDBDataChunk, DuckDBVector } from "@duckdb/node-api";
-import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
+import { FILTER_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { isPlaced, SORT_KEYS } from "../columns.ts";
 import { scalar, toNumber } from "../duckdb.ts";
 import { type ColumnWriter, codesFor } from "../embedded/column-writer.ts";

@@ -1,6 +1,6 @@
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { COMPANY_FIELDS, PERSON_FIELDS, type Person } from "../../contract/records.ts";
-import type { Suppression } from "../../contract/suppression.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS, type Person } from "../../shared/contract/records.ts";
+import type { Suppression } from "../../shared/contract/suppression.ts";
 import { RecordStore } from "../embedded/record-store.ts";
 import { currentVersion, type DatasetMeta, markInUse, newVersion, readPointer } from "../layout.ts";
 import { noteLeftOut, readSuppression, suppressionDir } from "../suppression.ts";

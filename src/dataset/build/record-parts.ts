@@ -1,6 +1,6 @@
 import { appendFile, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { PERSON_FIELDS } from "../../contract/records.ts";
+import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { RECORDS_A_BLOCK } from "../embedded/blocks.ts";
 import { inPieces, PIECE_BYTES } from "./pieces.ts";
 

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import type { Company, Person } from "../../contract/records.ts";
+import type { Company, Person } from "../../shared/contract/records.ts";
 import { literal } from "../duckdb.ts";
 import type { RecordStore } from "../embedded/record-store.ts";
 

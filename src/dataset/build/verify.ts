@@ -1,5 +1,5 @@
-import { FILTER_COLUMNS } from "../../contract/conditions.ts";
-import { canonicalAddress, normalForm, slugOf } from "../../contract/normalise.ts";
+import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
+import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { isPlaced, PLACED_COLUMNS, type PlacedColumn, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
 import type { Column, Columns } from "../embedded/column-file.ts";
 import { edgesOf } from "../embedded/column-writer.ts";

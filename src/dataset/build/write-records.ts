@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { PERSON_FIELDS } from "../../contract/records.ts";
+import { PERSON_FIELDS } from "../../shared/contract/records.ts";
 import { isPlaced, type KeyIndex, type RowIndex } from "../columns.ts";
 import { literal } from "../duckdb.ts";
 import type { ColumnWriter } from "../embedded/column-writer.ts";

@@ -1,7 +1,7 @@
 import type { ClickHouseClient, ClickHouseSettings, QueryParams } from "@clickhouse/client";
-import type { Facet } from "../../contract/facets.ts";
-import { type CanonicalFilters, canonicalJson } from "../../contract/filters.ts";
-import { isSlug, slugOf } from "../../contract/normalise.ts";
+import type { Facet } from "../../shared/contract/facets.ts";
+import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
+import { isSlug, slugOf } from "../../shared/contract/normalise.ts";
 import {
   type CompanyLookup,
   type DatasetInfo,

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { ClickHouseClient } from "@clickhouse/client";
-import { slugOf } from "../../contract/normalise.ts";
-import { marksOf, type SuppressedName, Suppression } from "../../contract/suppression.ts";
+import { slugOf } from "../../shared/contract/normalise.ts";
+import { marksOf, type SuppressedName, Suppression } from "../../shared/contract/suppression.ts";
 import { NoDatasetError } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import { parseClickHouseAddress } from "./address.ts";

@@ -1,4 +1,4 @@
-import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../contract/conditions.ts";
+import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { SORT_KEYS } from "../columns.ts";
 import type { Dialect } from "./dialect.ts";
 

@@ -1,5 +1,5 @@
-import { conditionsOf, type Sql, type SqlDialect, whereSql } from "../../contract/conditions.ts";
-import type { CanonicalFilters } from "../../contract/filters.ts";
+import { conditionsOf, type Sql, type SqlDialect, whereSql } from "../../shared/contract/conditions.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import type { Param, Query } from "./dialect.ts";
 
 const MARKS: SqlDialect = {

@@ -1,4 +1,4 @@
-import type { Condition } from "../../contract/conditions.ts";
+import type { Condition } from "../../shared/contract/conditions.ts";
 
 /** Half-open ranges of codes, rising and apart from each other. */
 export type Ranges = readonly (readonly [from: number, to: number])[];

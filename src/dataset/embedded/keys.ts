@@ -1,4 +1,4 @@
-import type { Address } from "../../contract/conditions.ts";
+import type { Address } from "../../shared/contract/conditions.ts";
 
 /**
  * Where the whole of an address stands in the index of addresses, or all with a slug. A slug holds no `/` and leads the key, so

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { LRUCache } from "lru-cache";
-import { canonicalAddress, slugOf } from "../../contract/normalise.ts";
+import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { KEY_INDEXES, type KeyIndex, type RowIndex } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";

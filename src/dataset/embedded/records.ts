@@ -1,4 +1,4 @@
-import { COMPANY_FIELDS, PERSON_FIELDS } from "../../contract/records.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../../shared/contract/records.ts";
 
 /** Between the values of a stored record, and between records. JSON contains neither; without field names a record is half the size. */
 const SEPARATOR = 0x1f;

@@ -1,6 +1,6 @@
 import { join } from "node:path";
-import type { Facet } from "../../contract/facets.ts";
-import type { CanonicalFilters } from "../../contract/filters.ts";
+import type { Facet } from "../../shared/contract/facets.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
 import type { CompanyLookup, DatasetInfo, Engine, FacetQuestion, FoundCompany, RecordPage, Slice } from "../engine.ts";
 import { readPointer } from "../layout.ts";
 import { fileStamp } from "../stamp.ts";

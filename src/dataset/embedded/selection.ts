@@ -1,5 +1,5 @@
-import type { Condition } from "../../contract/conditions.ts";
-import type { Facet } from "../../contract/facets.ts";
+import type { Condition } from "../../shared/contract/conditions.ts";
+import type { Facet } from "../../shared/contract/facets.ts";
 import { isPlaced, type PlacedColumn } from "../columns.ts";
 import type { FacetQuestion } from "../engine.ts";
 import { facetOf } from "../facet.ts";

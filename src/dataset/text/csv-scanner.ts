@@ -1,4 +1,4 @@
-import { counted } from "../../contract/text.ts";
+import { counted } from "../../shared/contract/text.ts";
 
 const QUOTE = 0x22;
 const LF = 0x0a;

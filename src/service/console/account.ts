@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
-import { type Credits, creditsOrNull, creditsToNumber } from "../../contract/money.ts";
-import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../contract/records.ts";
-import { makeApiKey } from "../keys.ts";
+import { type Credits, creditsOrNull, creditsToNumber } from "../../shared/contract/money.ts";
+import { COUNT_CACHE_SECONDS, PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { suspended } from "../http/problem.ts";
 import {
   type EntryKind,
   type EntryQuery,
@@ -12,7 +12,7 @@ import {
   type Scope,
   type UsageGroup,
 } from "../ledger/ledger.ts";
-import { suspended } from "../problem.ts";
+import { makeApiKey } from "../money/keys.ts";
 import {
   administered,
   bad,

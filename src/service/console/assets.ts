@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { packageRoot } from "../../paths.ts";
+import { packageRoot } from "../../shared/paths.ts";
 
 export interface Asset {
   readonly body: Buffer;

@@ -1,9 +1,9 @@
 import type { AddressInfo } from "node:net";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { parseStrictJson } from "../../contract/strict-json.ts";
-import { addressOf } from "../address.ts";
-import { problemOf } from "../failures.ts";
-import { Problem } from "../problem.ts";
+import { parseStrictJson } from "../../shared/contract/strict-json.ts";
+import { addressOf } from "../http/address.ts";
+import { problemOf } from "../http/failures.ts";
+import { Problem } from "../http/problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
 import { bad, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";

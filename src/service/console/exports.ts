@@ -1,10 +1,12 @@
-import { canonicalJson, checkFilters } from "../../contract/filters.ts";
-import { addCredits } from "../../contract/money.ts";
 import { OutOfTimeError } from "../../dataset/engine.ts";
-import { OutcomeUnknownError } from "../billing.ts";
-import type { ConsoleExport } from "../console-store.ts";
-import type { ServedDataset } from "../datasets.ts";
-import { DeadlineError } from "../deadline.ts";
+import { canonicalJson, checkFilters } from "../../shared/contract/filters.ts";
+import { addCredits } from "../../shared/contract/money.ts";
+import type { ConsoleExport } from "../admin/console-store.ts";
+import type { ServedDataset } from "../admin/datasets.ts";
+import { DeadlineError } from "../http/deadline.ts";
+import type { RateLimiter } from "../http/limits.ts";
+import { Problem } from "../http/problem.ts";
+import type { Turns } from "../http/turns.ts";
 import { StoreUnavailableError } from "../ledger/errors.ts";
 import {
   type Account,
@@ -14,9 +16,7 @@ import {
   type StoredKey,
   type StoredReply,
 } from "../ledger/ledger.ts";
-import type { RateLimiter } from "../limits.ts";
-import { Problem } from "../problem.ts";
-import type { Turns } from "../turns.ts";
+import { OutcomeUnknownError } from "../money/billing.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { buyPage, chargeOf, rowsOf } from "./pages.ts";
 

@@ -1,10 +1,10 @@
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { collectColumns } from "../../render/columns.ts";
-import { CsvView } from "../../render/csv.ts";
-import { NdjsonView } from "../../render/json.ts";
-import { Page, type View } from "../../render/page.ts";
-import type { ConsoleExport } from "../console-store.ts";
+import { collectColumns } from "../../shared/rows/columns.ts";
+import { CsvView } from "../../shared/rows/csv.ts";
+import { NdjsonView } from "../../shared/rows/json.ts";
+import { Page, type View } from "../../shared/rows/page.ts";
+import type { ConsoleExport } from "../admin/console-store.ts";
 import type { ConsoleParts } from "./call.ts";
 import { storedPages } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";

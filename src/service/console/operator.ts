@@ -1,5 +1,5 @@
-import { creditsToNumber } from "../../contract/money.ts";
-import { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } from "../new-account.ts";
+import { creditsToNumber } from "../../shared/contract/money.ts";
+import { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } from "../admin/new-account.ts";
 import {
   administered,
   bad,

@@ -1,13 +1,13 @@
 import { createHash } from "node:crypto";
-import { listOf } from "../../contract/envelope.ts";
-import type { CanonicalFilters } from "../../contract/filters.ts";
-import { type Credits, creditsToNumber, parseCredits, priceOf } from "../../contract/money.ts";
-import { PER_PAGE_MAX } from "../../contract/records.ts";
-import { type Bought, purchase } from "../billing.ts";
-import { newCall } from "../call.ts";
-import { onOneVersion, type ServedDataset } from "../datasets.ts";
+import { listOf } from "../../shared/contract/envelope.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import { type Credits, creditsToNumber, parseCredits, priceOf } from "../../shared/contract/money.ts";
+import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
+import { newCall } from "../http/call.ts";
+import type { Turns } from "../http/turns.ts";
 import type { Account, Store, StoredKey, StoredReply } from "../ledger/ledger.ts";
-import type { Turns } from "../turns.ts";
+import { type Bought, purchase } from "../money/billing.ts";
 import { ConsoleRefusal } from "./guard.ts";
 
 export interface PageOrder {

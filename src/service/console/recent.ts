@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { type Credits, creditsToNumber } from "../../contract/money.ts";
+import { type Credits, creditsToNumber } from "../../shared/contract/money.ts";
 
 /** One answered request. No body, no filter value, no record: what the log may say, and nothing more. */
 export interface RecentRequest {

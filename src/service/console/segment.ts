@@ -1,10 +1,10 @@
-import { creditsToNumber, priceOf, subtractCredits } from "../../contract/money.ts";
-import { PER_PAGE_MAX } from "../../contract/records.ts";
-import type { ConsoleExport } from "../console-store.ts";
-import { onOneVersion } from "../datasets.ts";
-import { facetsOf } from "../facets.ts";
+import { creditsToNumber, priceOf, subtractCredits } from "../../shared/contract/money.ts";
+import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import type { ConsoleExport } from "../admin/console-store.ts";
+import { onOneVersion } from "../admin/datasets.ts";
+import { facetsOf } from "../http/facets.ts";
+import { readFacets } from "../http/requests.ts";
 import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
-import { readFacets } from "../requests.ts";
 import {
   BUYERS,
   bad,

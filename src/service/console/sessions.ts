@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import type { IncomingHttpHeaders } from "node:http";
-import { assertScope } from "../admission.ts";
-import type { ConsoleRole, ConsoleSession } from "../console-store.ts";
-import { parseApiKey, sameHash } from "../keys.ts";
+import type { ConsoleRole, ConsoleSession } from "../admin/console-store.ts";
+import { assertScope } from "../http/admission.ts";
+import { suspended } from "../http/problem.ts";
 import type { Account, KeyMode, Scope, Store, StoredKey } from "../ledger/ledger.ts";
-import { suspended } from "../problem.ts";
+import { parseApiKey, sameHash } from "../money/keys.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { hashOf, newSecret } from "./tokens.ts";
 

@@ -1,5 +1,5 @@
-import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../contract/money.ts";
-import { COSTED_CALLS, type CostedCall } from "../../contract/records.ts";
+import { type Credits, credits, formatCredits, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { COSTED_CALLS, type CostedCall } from "../../shared/contract/records.ts";
 import { type Acting, audit } from "./chain/audit.ts";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type Credits, formatCredits } from "../../contract/money.ts";
+import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 import { ACCOUNT_LIST, accountSummary, createAccount, setPlan, suspendAccount } from "./accounts.ts";
 import { type Acting, operationNamed } from "./chain/audit.ts";
 import type { Steps } from "./database.ts";

@@ -1,5 +1,4 @@
-import { credits } from "../../contract/money.ts";
-import { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../basics.ts";
+import { credits } from "../../shared/contract/money.ts";
 import type {
   ConsoleExport,
   ConsoleLink,
@@ -7,7 +6,8 @@ import type {
   ConsoleSession,
   ConsoleStore,
   ExportState,
-} from "../console-store.ts";
+} from "../admin/console-store.ts";
+import { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../http/basics.ts";
 import { audit } from "./chain/audit.ts";
 import { change, type Durability, type Row, rowsOf, type Steps } from "./database.ts";
 

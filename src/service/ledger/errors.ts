@@ -1,4 +1,4 @@
-import { type Credits, formatCredits } from "../../contract/money.ts";
+import { type Credits, formatCredits } from "../../shared/contract/money.ts";
 
 export type HoldState = "pending" | "posted" | "voided" | "expired";
 

@@ -1,4 +1,4 @@
-import type { Credits } from "../../contract/money.ts";
+import type { Credits } from "../../shared/contract/money.ts";
 import { type HoldState, LedgerInvariantError } from "./errors.ts";
 import type { Budget, EntryKind, HoldRequest, KeyMode, Settlement, StoredReply } from "./ledger.ts";
 

@@ -1,7 +1,7 @@
 import { closeSync, existsSync, openSync, readSync, statSync } from "node:fs";
 import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { needed } from "../missing-package.ts";
+import { needed } from "../http/missing-package.ts";
 import { StoreUnavailableError } from "./errors.ts";
 import { resultCode, SQLITE_BUSY } from "./group-commit.ts";
 import { sealOf } from "./seal.ts";

@@ -1,4 +1,4 @@
-import { credits } from "../../contract/money.ts";
+import { credits } from "../../shared/contract/money.ts";
 import { REPLY_COLUMNS, replyDigest, valuesOf } from "./chain/links.ts";
 import { type ColumnType, type Row, rowsOf, type Steps } from "./database.ts";
 import type { HoldState } from "./errors.ts";

@@ -1,4 +1,4 @@
-import { type Credits, credits, formatCredits } from "../../contract/money.ts";
+import { type Credits, credits, formatCredits } from "../../shared/contract/money.ts";
 import { type Acting, audit } from "./chain/audit.ts";
 import { change, type Row, rowsOf, type Steps } from "./database.ts";
 import { StoreConflictError, UnknownAccountError } from "./errors.ts";

@@ -1,10 +1,10 @@
-import { type Credits, credits } from "../../contract/money.ts";
-import type { CostedCall } from "../../contract/records.ts";
-import type { KeyMode, StoredReply } from "../basics.ts";
-import type { ConsoleStore } from "../console-store.ts";
-import type { PeopleStore } from "../people-store.ts";
+import { type Credits, credits } from "../../shared/contract/money.ts";
+import type { CostedCall } from "../../shared/contract/records.ts";
+import type { ConsoleStore } from "../admin/console-store.ts";
+import type { KeyMode, StoredReply } from "../http/basics.ts";
+import type { PeopleStore } from "../people/people-store.ts";
 
-export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../basics.ts";
+export { IDEMPOTENCY_TTL_MS, type KeyMode, type StoredReply } from "../http/basics.ts";
 
 /** A plan: what its keys may call how often, and what a call costs. */
 export interface Plan {

@@ -1,4 +1,4 @@
-import { credits } from "../../contract/money.ts";
+import { credits } from "../../shared/contract/money.ts";
 import { referenceOf } from "./chain/audit.ts";
 import type { Row } from "./database.ts";
 import type {

@@ -1,5 +1,5 @@
-import type { StoredReply } from "../basics.ts";
-import type { KeptFilters, KeptReply, PeopleStore } from "../people-store.ts";
+import type { StoredReply } from "../http/basics.ts";
+import type { KeptFilters, KeptReply, PeopleStore } from "../people/people-store.ts";
 import { audit } from "./chain/audit.ts";
 import { replyDigest } from "./chain/links.ts";
 import { change, rowsOf, type Steps } from "./database.ts";

@@ -1,5 +1,5 @@
 import type { Pool } from "pg";
-import { needed } from "../missing-package.ts";
+import { needed } from "../http/missing-package.ts";
 import { headOf } from "./chain/check.ts";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, rowsOf, run, type Steps } from "./database.ts";

@@ -1,4 +1,4 @@
-import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../contract/money.ts";
+import { type Credits, credits, formatCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
 import {
   HoldResolvedError,
   type HoldState,

@@ -1,6 +1,6 @@
 import { closeSync, openSync, statSync } from "node:fs";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { needed } from "../missing-package.ts";
+import { needed } from "../http/missing-package.ts";
 import { audit } from "./chain/audit.ts";
 import { headOf } from "./chain/check.ts";
 import { runNow } from "./database.ts";

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
-import { needed } from "../missing-package.ts";
+import { needed } from "../http/missing-package.ts";
 import type { Ask } from "./chain/against.ts";
 import { headOf } from "./chain/check.ts";
 import { type Row, runNow } from "./database.ts";

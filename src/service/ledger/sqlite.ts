@@ -1,7 +1,7 @@
 import { chmodSync, closeSync, openSync } from "node:fs";
 import { setTimeout as setPause } from "node:timers";
 import type { DatabaseSyncInstance, StatementSyncInstance } from "@photostructure/sqlite";
-import { needed } from "../missing-package.ts";
+import { needed } from "../http/missing-package.ts";
 import { anchoredClock } from "./clock.ts";
 import { type Durability, type Row, runNow, type Steps } from "./database.ts";
 import { NoLedgerError, StoreUnavailableError } from "./errors.ts";

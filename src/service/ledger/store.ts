@@ -1,8 +1,8 @@
 import { setInterval as setTimer } from "node:timers";
-import { type Credits, credits } from "../../contract/money.ts";
-import type { ConsoleStore } from "../console-store.ts";
-import { sameHash } from "../keys.ts";
-import type { PeopleStore } from "../people-store.ts";
+import { type Credits, credits } from "../../shared/contract/money.ts";
+import type { ConsoleStore } from "../admin/console-store.ts";
+import { sameHash } from "../money/keys.ts";
+import type { PeopleStore } from "../people/people-store.ts";
 import { ACCOUNT_COLUMNS, addCounts, recordCalls, storedAccount, storedCount } from "./accounts.ts";
 import { Administrator } from "./administrator.ts";
 import { headOf } from "./chain/check.ts";

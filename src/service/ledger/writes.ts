@@ -1,4 +1,4 @@
-import { formatCredits } from "../../contract/money.ts";
+import { formatCredits } from "../../shared/contract/money.ts";
 import { type Acted, audit, referenceOf } from "./chain/audit.ts";
 import { ENTRY_COLUMNS, entryLink, HOLD_COLUMNS, heldDigest, replyDigest, resolvedDigest } from "./chain/links.ts";
 import { utcDay } from "./clock.ts";

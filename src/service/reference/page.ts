@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
-import { openApiDocument } from "../../contract/openapi/document.ts";
-import { EXAMPLE_COMPANY } from "../../contract/openapi/schemas.ts";
+import { openApiDocument } from "../../shared/openapi/document.ts";
+import { EXAMPLE_COMPANY } from "../../shared/openapi/schemas.ts";
 import type {
   Header,
   HttpMethod,
@@ -11,8 +11,8 @@ import type {
   Ref,
   Response,
   Schema,
-} from "../../contract/openapi/types.ts";
-import { packageRoot } from "../../paths.ts";
+} from "../../shared/openapi/types.ts";
+import { packageRoot } from "../../shared/paths.ts";
 import { escapeHtml, type Html, html, jsonCode } from "./html.ts";
 import { headings, markdown, slug } from "./markdown.ts";
 import { ICON, STYLE } from "./style.ts";

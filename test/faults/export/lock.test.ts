@@ -5,7 +5,7 @@ import { join, resolve } from "node:path";
 import type { Readable, Writable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
-import { acquireLock } from "../../../src/runs/lock.ts";
+import { acquireLock } from "../../../src/engine/runs/lock.ts";
 import { cases } from "../../support/campaign.ts";
 import { tempDir } from "../../support/client.ts";
 import { seeded } from "../../support/export.ts";
@@ -13,7 +13,7 @@ import { seeded } from "../../support/export.ts";
 const KILLS = cases(12, 200);
 const UNSHARE = ["--pid", "--fork", "--mount-proc", "--kill-child"];
 const CAN_UNSHARE = spawnSync("unshare", [...UNSHARE, "true"]).status === 0;
-const LOCK_MODULE = resolve(import.meta.dirname, "../../../dist/runs/lock.js");
+const LOCK_MODULE = resolve(import.meta.dirname, "../../../dist/engine/runs/lock.js");
 
 /** Takes the lock again and again; inside it writes its name and looks whether somebody else wrote theirs meanwhile. */
 const WORKER = `

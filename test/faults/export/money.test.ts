@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { parseCredits } from "../../../src/contract/money.ts";
+import { parseCredits } from "../../../src/shared/contract/money.ts";
 import { fakeClock } from "../../support/client.ts";
 import { charged, readCsv, runIds, spentBy, user, visibleFiles } from "../../support/export.ts";
 import { type FaultProxy, faultProxy } from "../../support/fault-proxy.ts";

@@ -2,7 +2,7 @@ import { spawnSync } from "node:child_process";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
 import { describe, expect, it } from "vitest";
-import { backUp, type Manifest, restore } from "../../../src/service/backup.ts";
+import { backUp, type Manifest, restore } from "../../../src/service/admin/backup.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
 import { everyNth, LONG } from "../../support/campaign.ts";

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { generateDataset } from "../../../src/dataset/build/sample.ts";
 import { FILES } from "../../../src/dataset/layout.ts";
 import { MANIFEST } from "../../../src/dataset/manifest.ts";
-import { createKey, openDataFolder } from "../../../src/service/data-folder.ts";
+import { createKey, openDataFolder } from "../../../src/service/admin/data-folder.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
 import { cases, LONG } from "../../support/campaign.ts";

@@ -1,8 +1,8 @@
 import { DatabaseSync } from "@photostructure/sqlite";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { credits } from "../../../src/contract/money.ts";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
+import { credits } from "../../../src/shared/contract/money.ts";
 import { cases, LONG } from "../../support/campaign.ts";
 import { ACCOUNT, held, holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
 

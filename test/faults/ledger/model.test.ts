@@ -1,8 +1,6 @@
 import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type Credits, credits } from "../../../src/contract/money.ts";
-import { hashApiKey } from "../../../src/service/keys.ts";
 import { HoldResolvedError, OverchargeError } from "../../../src/service/ledger/errors.ts";
 import {
   type HoldOutcome,
@@ -11,6 +9,8 @@ import {
   type Store,
   type StoredReply,
 } from "../../../src/service/ledger/ledger.ts";
+import { hashApiKey } from "../../../src/service/money/keys.ts";
+import { type Credits, credits } from "../../../src/shared/contract/money.ts";
 import { cases, LONG } from "../../support/campaign.ts";
 import { holdRequest, type TestLedger, temporaryLedger } from "../../support/store.ts";
 import { report } from "./rig.ts";

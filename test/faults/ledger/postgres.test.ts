@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { connect, createServer, type Server, type Socket } from "node:net";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { makeApiKey } from "../../../src/service/keys.ts";
 import { HoldResolvedError, StoreUnavailableError } from "../../../src/service/ledger/errors.ts";
 import { FreshCache } from "../../../src/service/ledger/fresh-cache.ts";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/ledger/postgres.ts";
 import { POSTGRES_VERSION } from "../../../src/service/ledger/schemas.ts";
+import { makeApiKey } from "../../../src/service/money/keys.ts";
 import { cases } from "../../support/campaign.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
 import { type PostgresCluster, postgresBinaries, startCluster } from "../../support/store-postgres.ts";

@@ -5,8 +5,8 @@ import { join, resolve } from "node:path";
 import { setFlagsFromString } from "node:v8";
 import { runInNewContext } from "node:vm";
 import { DatabaseSync } from "@photostructure/sqlite";
-import { credits } from "../../../src/contract/money.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../../src/service/ledger/sqlite.ts";
+import { credits } from "../../../src/shared/contract/money.ts";
 import { LONG, SHARE } from "../../support/campaign.ts";
 
 /** strace is what stops, breaks and records the system calls. */

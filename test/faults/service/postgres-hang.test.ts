@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { credits } from "../../../src/contract/money.ts";
-import { createKey, DEFAULT_ACCOUNT } from "../../../src/service/data-folder.ts";
+import { createKey, DEFAULT_ACCOUNT } from "../../../src/service/admin/data-folder.ts";
 import { openPostgresStore } from "../../../src/service/ledger/postgres.ts";
+import { credits } from "../../../src/shared/contract/money.ts";
 import { cases } from "../../support/campaign.ts";
 import { folder, serving } from "../../support/serve-command.ts";
 import { generatedDataset } from "../../support/service.ts";

@@ -1,4 +1,4 @@
-import { COMPANY_FIELDS } from "../../../contract/records.ts";
+import { COMPANY_FIELDS } from "../../../shared/contract/records.ts";
 import { EMPLOYER, madeOf, STAGED, type StageTables } from "./stage.ts";
 
 /** A table of this load in the form that a statement needs. */

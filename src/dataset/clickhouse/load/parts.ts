@@ -1,6 +1,6 @@
 import { mkdir, rm, stat } from "node:fs/promises";
 import type { DuckDBConnection, DuckDBInstance } from "@duckdb/node-api";
-import type { Suppression } from "../../../contract/suppression.ts";
+import type { Suppression } from "../../../shared/contract/suppression.ts";
 import { type BuildOptions, interruptedBy } from "../../build/build.ts";
 import type { ImportInput } from "../../build/import.ts";
 import type { ImportKind, ImportMap } from "../../build/import-map.ts";

@@ -1,4 +1,4 @@
-import { NUMBER_COLUMNS } from "../../../contract/conditions.ts";
+import { NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
 import { SORT_KEYS } from "../../columns.ts";
 import type { Query } from "../dialect.ts";
 import { LOW } from "../schema.ts";

@@ -1,8 +1,8 @@
 import { mkdir, rm } from "node:fs/promises";
 import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
-import { NUMBER_COLUMNS } from "../../../contract/conditions.ts";
-import { COMPANY_FIELDS } from "../../../contract/records.ts";
+import { NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
+import { COMPANY_FIELDS } from "../../../shared/contract/records.ts";
 import { type ImportKind, usableOf } from "../../build/import-map.ts";
 import { LINK_KEY } from "../../build/link-companies.ts";
 import { literal, scalar, toNumber } from "../../duckdb.ts";

@@ -1,5 +1,5 @@
-import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../../contract/conditions.ts";
-import { PERSON_FIELDS } from "../../../contract/records.ts";
+import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
+import { PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { SORT_KEYS } from "../../columns.ts";
 import type { Dialect } from "../dialect.ts";
 import { dropTable, LOW, type Topology, table } from "../schema.ts";

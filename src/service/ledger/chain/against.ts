@@ -1,4 +1,4 @@
-import { type Credits, formatCredits } from "../../../contract/money.ts";
+import { type Credits, formatCredits } from "../../../shared/contract/money.ts";
 import type { Result, Row, Statement } from "../database.ts";
 import { IDEMPOTENCY_TTL_MS } from "../ledger.ts";
 import { stateOf, THINGS } from "./audit.ts";

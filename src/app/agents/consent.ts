@@ -1,0 +1,132 @@
+import { randomBytes } from "node:crypto";
+import type {
+  ClientCapabilities,
+  InputRequiredResult,
+  RequestStateCodec,
+  Server,
+  ServerContext,
+} from "@modelcontextprotocol/server";
+import { rowsToBuy } from "../../engine/purchase/quote.ts";
+import { spokenTarget } from "../../engine/runs/plan.ts";
+import { creditsText, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { counted, harmlessLine } from "../../shared/contract/text.ts";
+import { type CliError, declined } from "../../shared/errors.ts";
+import type { HeldQuote } from "./quotes.ts";
+import { QUOTE_MS } from "./quotes.ts";
+import { leftOf, useOf, type World } from "./world.ts";
+
+type Sdk = typeof import("@modelcontextprotocol/server");
+
+/** What comes back with an answer, signed: which quote it is about, and which question. */
+export interface Question {
+  readonly quote: string;
+  readonly question: string;
+}
+
+export type QuestionCodec = RequestStateCodec<Question>;
+
+const CAPABILITIES = "io.modelcontextprotocol/clientCapabilities";
+const SPEND = "spend";
+
+/** Signs and checks questions. The secret dies with the process, as its quotes do. */
+export const questionCodec = (sdk: Sdk): QuestionCodec =>
+  sdk.createRequestStateCodec<Question>({
+    key: randomBytes(32),
+    ttlSeconds: QUOTE_MS / 1_000,
+    bind: (ctx) => ctx.mcpReq.method,
+  });
+
+/** Whether the client can show a person a form: it says so with each request, or said so when it connected. */
+export function canAsk(ctx: ServerContext, server: Server): boolean {
+  const envelope: Readonly<Record<string, unknown>> | undefined = ctx.mcpReq.envelope;
+  const told = envelope?.[CAPABILITIES] as ClientCapabilities | undefined;
+  const elicitation = (told ?? server.getClientCapabilities())?.elicitation;
+  return elicitation !== undefined && (elicitation.form !== undefined || elicitation.url === undefined);
+}
+
+export interface Asking {
+  readonly sdk: Sdk;
+  readonly codec: QuestionCodec;
+  readonly server: Server;
+  readonly ctx: ServerContext;
+  readonly world: World;
+}
+
+const refusal = (message: string, hint: string, code: string): CliError =>
+  declined(`${message}; nothing was spent`, hint, code);
+
+/** The quote that an answer in this request is about; undefined where it brings none. Our signature was checked by then. */
+export const questionOf = ({ ctx }: Asking): Question | undefined => {
+  const state = ctx.mcpReq.requestState<Question>();
+  return typeof state === "object" && state !== null ? state : undefined;
+};
+
+/**
+ * Consent to a quote.
+ * @returns undefined where it is given: the quote may be taken; else the question
+ * @throws CliError where it is refused. A declined quote is dead.
+ */
+export async function consentTo(held: HeldQuote, asking: Asking): Promise<InputRequiredResult | undefined> {
+  const { ctx, world, server, sdk } = asking;
+  const question = questionOf(asking);
+  const answers = ctx.mcpReq.inputResponses;
+  if (question === undefined && answers !== undefined)
+    throw refusal(
+      "an answer came to a question that was not asked",
+      "leave inputResponses out to be asked",
+      "no_question",
+    );
+  if (held.quote.credits <= world.askOver) return undefined;
+  if (question === undefined) {
+    if (!canAsk(ctx, server)) {
+      throw refusal(
+        "a person has to agree to this, and this client cannot ask one",
+        `a person may buy it: ${held.command}`,
+        "consent_needed",
+      );
+    }
+    await requireRoom(held, world);
+    return ask(held, asking);
+  }
+  if (question.quote !== held.id || !world.quotes.answers(held.id, question.question))
+    throw refusal("this is no answer to a question that is open", "leave requestState out to be asked", "no_question");
+  const answer = sdk.inputResponse(answers, SPEND);
+  if (answer.kind === "elicit" && answer.action === "accept" && answer.content?.[SPEND] === true) return undefined;
+  world.quotes.drop(held.id);
+  throw refusal("declined", "the quote is void: ask for another only if the person wants one", "declined");
+}
+
+/** Nobody is asked for what the budget would refuse. An unfinished run counts otherwise: its own requests are in it already. */
+async function requireRoom({ command, continues, isTest, quote }: HeldQuote, world: World): Promise<void> {
+  const use = await useOf(world, isTest);
+  if (use === undefined || world.budget === undefined || continues !== undefined || quote.credits <= use.left) return;
+  const { cap, name, per } = world.budget;
+  const [cost, left] = [creditsText(quote.credits), formatCreditsGrouped(use.left)];
+  throw refusal(
+    `it costs ${cost}, and the budget "${name}" has ${left} left (${per}): ${formatCreditsGrouped(use.spent)} of ${creditsText(cap)} are spent or at risk`,
+    `a person may buy it: ${command}`,
+    "over_budget",
+  );
+}
+
+async function ask(held: HeldQuote, { sdk, codec, ctx, world }: Asking): Promise<InputRequiredResult> {
+  const { quote, target } = held;
+  const spend = `Spend ${creditsText(quote.credits)}`;
+  const rows = rowsToBuy(quote);
+  const what = target.kind === "enrich" ? counted(rows, "company", "companies") : counted(rows, "profile");
+  const left = formatCreditsGrouped(await leftOf(world, held.isTest));
+  const state = { quote: held.id, question: world.quotes.ask(held.id) };
+  return sdk.inputRequired({
+    inputRequests: {
+      [SPEND]: sdk.inputRequired.elicit({
+        message: `${spend} on ${what}: ${harmlessLine(spokenTarget(target), 300)}? The budget "${world.budget?.name}" has ${left} left.`,
+        requestedSchema: {
+          type: "object",
+          properties: { [SPEND]: { type: "boolean", title: spend, description: "Yes buys it now.", default: false } },
+          required: [SPEND],
+        },
+      }),
+    },
+    requestState: await codec.mint(state, ctx),
+  });
+}

@@ -1,0 +1,99 @@
+import { createHash, randomBytes, timingSafeEqual } from "node:crypto";
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import type { McpServerFactory } from "@modelcontextprotocol/server";
+import { usageError } from "../../shared/errors.ts";
+import { httpRefusalOf } from "./batches.ts";
+
+type Sdk = typeof import("@modelcontextprotocol/server");
+
+const PATH = "/mcp";
+/** What a call can need: the filters of the largest segment, many times over. */
+const MOST_BYTES = 1 << 20;
+
+export interface HttpDoor {
+  readonly url: string;
+  readonly token: string;
+  close(): Promise<void>;
+}
+
+const digest = (text: string): Buffer => createHash("sha256").update(text).digest();
+
+/** @param given HEADCOUNT_MCP_TOKEN @throws CliError exit 2 where it is too short to be a secret */
+function tokenFrom(given: string | undefined): string {
+  if (given === undefined || given === "") return randomBytes(24).toString("base64url");
+  if (/^[\x21-\x7e]{16,}$/.test(given)) return given;
+  throw usageError("HEADCOUNT_MCP_TOKEN is one word of 16 visible characters or more", "leave it out to have one made");
+}
+
+/** Serves on the loopback of this machine, to whoever has the token, and to no page of a browser. */
+export async function openHttp(
+  sdk: Sdk,
+  factory: McpServerFactory,
+  { port, token: given }: { readonly port: number; readonly token: string | undefined },
+): Promise<HttpDoor> {
+  const token = tokenFrom(given);
+  const handler = sdk.createMcpHandler(factory);
+  const [hosts, origins] = [sdk.localhostAllowedHostnames(), sdk.localhostAllowedOrigins()];
+  const secret = digest(`Bearer ${token}`);
+  const answer = async (incoming: IncomingMessage, gone: AbortSignal): Promise<Response> => {
+    const { request, body } = await requestOf(incoming, gone);
+    const refused = sdk.hostHeaderValidationResponse(request, hosts) ?? sdk.originValidationResponse(request, origins);
+    if (refused !== undefined) return refused;
+    if (new URL(request.url).pathname !== PATH) return new Response(null, { status: 404 });
+    if (!timingSafeEqual(digest(request.headers.get("authorization") ?? ""), secret))
+      return new Response(null, { status: 401, headers: { "www-authenticate": "Bearer" } });
+    const unread = httpRefusalOf(body, request.headers.get("mcp-protocol-version"));
+    return unread ? Response.json(unread, { status: 400 }) : await handler.fetch(request);
+  };
+  const server = createServer((incoming, outgoing) => {
+    const gone = new AbortController();
+    outgoing.once("close", () => gone.abort());
+    void answer(incoming, gone.signal)
+      .catch((error: unknown) => new Response(null, { status: error instanceof RangeError ? 413 : 400 }))
+      .then((response) => send(response, outgoing))
+      .catch(() => outgoing.destroy());
+  });
+  const url = `http://127.0.0.1:${await listening(server, port)}${PATH}`;
+  const close = async (): Promise<void> => {
+    await handler.close();
+    server.closeAllConnections();
+    await new Promise<void>((done) => server.close(() => done()));
+  };
+  return { url, token, close };
+}
+
+function listening(server: Server, port: number): Promise<number> {
+  return new Promise((done, refuse) => {
+    server.once("error", (error) =>
+      refuse(usageError(`port ${port} cannot be used: ${error.message}`, "choose another, or 0 for any")),
+    );
+    server.listen(port, "127.0.0.1", () => done((server.address() as AddressInfo).port));
+  });
+}
+
+async function requestOf(
+  incoming: IncomingMessage,
+  signal: AbortSignal,
+): Promise<{ readonly request: Request; readonly body: Buffer }> {
+  const { method = "GET", url = "/", headers: given } = incoming;
+  const headers = new Headers();
+  for (const [name, value] of Object.entries(given))
+    if (value !== undefined) headers.set(name, [value].flat().join(", "));
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of incoming as AsyncIterable<Buffer>) {
+    size += chunk.length;
+    if (size > MOST_BYTES) throw new RangeError("too large");
+    chunks.push(chunk);
+  }
+  const body = Buffer.concat(chunks);
+  const request = new Request(`http://127.0.0.1${url}`, { method, headers, signal, ...(size === 0 ? {} : { body }) });
+  return { request, body };
+}
+
+async function send(response: Response, outgoing: ServerResponse): Promise<void> {
+  outgoing.writeHead(response.status, Object.fromEntries(response.headers));
+  for await (const chunk of response.body ?? []) outgoing.write(chunk);
+  outgoing.end();
+}

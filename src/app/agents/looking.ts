@@ -1,0 +1,173 @@
+import { costsOf } from "../../cli/commands/account.ts";
+import { stateDir } from "../../engine/connections/paths.ts";
+import { libraryPath } from "../../engine/library/library.ts";
+import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
+import { spokenTarget } from "../../engine/runs/plan.ts";
+import type { RunSummary } from "../../engine/runs/run-store.ts";
+import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
+import { knownValues } from "../../shared/contract/filter-schema.ts";
+import { type CanonicalFilters, FILTER_KEYS, FILTER_SPECS, filterSpec } from "../../shared/contract/filters.ts";
+import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { echo, harmlessLine } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { withSession } from "../session.ts";
+import { inert } from "./rows.ts";
+import { RUNS_MOST } from "./schemas.ts";
+import { readFilters } from "./targets.ts";
+import { budgetDocument, quietContext, storeOf, type World } from "./world.ts";
+
+export async function accountTool(world: World, signal: AbortSignal) {
+  return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode }) => {
+    const account = await client.account(signal);
+    const mode = account.keyMode ?? keyMode ?? null;
+    return {
+      balance: creditsOrNull(account.balance),
+      held: creditsOrNull(account.held),
+      plan: account.plan === undefined ? null : inert(account.plan),
+      limits: {
+        per_minute: account.perMinute ?? null,
+        per_day: account.perDay ?? null,
+        per_page_max: account.perPageMax ?? null,
+        max_depth: account.maxDepth ?? null,
+      },
+      costs: costsOf(account),
+      mode,
+      budget: await budgetDocument(world, mode === "test"),
+    };
+  });
+}
+
+export interface CountArguments {
+  readonly filters: unknown;
+  readonly by?: string;
+  readonly top?: number;
+}
+
+export async function countTool({ filters: input, by, top = 10 }: CountArguments, world: World, signal: AbortSignal) {
+  const { canonical, filters } = readFilters(input);
+  if (by !== undefined && !isFacetKey(by))
+    throw usageError(
+      `"${echo(by)}" is no key to count by; one of ${FACET_KEYS.join(", ")}`,
+      near(by, FACET_KEYS) ?? "leave by out to count the segment as a whole",
+    );
+  return await withSession(quietContext(world, signal), world.flags, async ({ client, keyMode, serviceId }) => {
+    const { count, cached, asOf } = await client.count(filters, signal);
+    const { costs, keyMode: told } = await client.account(signal);
+    const owned = await ownedOf(canonical, { serviceId, mode: told ?? keyMode ?? "live" }, world);
+    const whole = {
+      count,
+      as_of: asOf ?? null,
+      cached: cached ?? null,
+      unit_cost: creditsToNumber(costs.personSearch),
+      max_cost: creditsToNumber(priceOf(count, costs.personSearch)),
+      owned: owned === null ? null : Math.min(owned, count),
+    };
+    if (by === undefined) return whole;
+    const facet = await client.facets(filters, by as (typeof FACET_KEYS)[number], { limit: top, signal });
+    if (facet === undefined || !facet.exact) {
+      throw new CliError({
+        code: "no_values",
+        category: "service",
+        message: `the service did not list the values of ${by}`,
+        hint: "count each value by itself: a filter a call",
+      });
+    }
+    const parts = facet.values.map(({ value, count: people }) => ({ value: harmlessLine(value), count: people }));
+    return { ...whole, parts, others: facet.others ?? null, missing: facet.missing ?? null };
+  });
+}
+
+/** How many are owned as the records have it, at no call; null where nobody can tell. */
+async function ownedOf(
+  canonical: CanonicalFilters,
+  { serviceId, mode }: Pick<Shelf, "serviceId" | "mode">,
+  world: World,
+): Promise<number | null> {
+  const path = libraryPath(stateDir(world.context), serviceId, mode);
+  try {
+    const opened = await openLibrary({ path, serviceId, mode }, storeOf(world));
+    if (opened === undefined) return 0;
+    try {
+      return opened.library.count(canonical);
+    } finally {
+      opened.library.close();
+    }
+  } catch (error) {
+    // A count is worth telling without it: the library's package may be missing, or another command be at work in it.
+    if (error instanceof CliError) return null;
+    throw error;
+  }
+}
+
+const near = (text: string, names: readonly string[]): string | undefined => {
+  const found = nearest(text, names);
+  return found === undefined ? undefined : `did you mean ${found}?`;
+};
+
+const VALUES_MOST = 50;
+
+export async function describeTool(
+  { key, prefix }: { readonly key?: string; readonly prefix?: string },
+  world: World,
+  signal: AbortSignal,
+) {
+  const spec = key === undefined ? undefined : filterSpec(key);
+  if (key !== undefined && spec === undefined)
+    throw usageError(
+      `unknown filter: "${echo(key)}"; valid filters: ${FILTER_KEYS.join(", ")}`,
+      near(key, FILTER_KEYS) ?? "leave key out for all of them",
+    );
+  if (spec === undefined && prefix !== undefined)
+    throw usageError("prefix goes with a key", "say whose values are to begin with it");
+  const keys = (spec === undefined ? FILTER_SPECS : [spec]).map(({ key: name, match, list, description }) => ({
+    ...{ key: name, match, list, description },
+  }));
+  const [only] = keys;
+  if (spec === undefined || only === undefined) return { keys };
+  const isKnown = knownValues(spec.key).length > 0;
+  if (isKnown && prefix === undefined) {
+    return { keys: [{ ...only, values: knownValues(spec.key).map((value) => ({ value })) }] };
+  }
+  const name = spec.key;
+  if (!isFacetKey(name)) return { keys };
+  return await withSession(quietContext(world, signal), world.flags, async ({ client }) => {
+    const facet = await client.facets({}, name, { limit: VALUES_MOST, prefix, signal });
+    if (facet === undefined || !facet.exact) return { keys };
+    const values = facet.values.map(({ value, count }) => ({ value: harmlessLine(value), count }));
+    return { keys: [{ ...only, values }] };
+  });
+}
+
+export interface RunsArguments {
+  readonly state?: string;
+  readonly limit?: number;
+  readonly after?: string;
+}
+
+const runDocument = (run: RunSummary) => ({
+  run: run.id,
+  kind: { search: "people", employees: "employees", enrich: "enrich" }[run.plan.command],
+  filters: inert(harmlessLine(spokenTarget(run.plan.target))),
+  profiles: run.rows,
+  credits: creditsToNumber(run.settled),
+  state: run.status,
+  when: new Date(run.lastAt).toISOString(),
+});
+
+/** Runs of this user, the newest first: `next` is where the following call goes on. */
+export async function runsTool({ state, limit = RUNS_MOST, after }: RunsArguments, world: World) {
+  const store = storeOf(world);
+  const ids = await store.ids();
+  const from = after === undefined ? 0 : ids.indexOf(await store.resolve(after)) + 1;
+  const runs: ReturnType<typeof runDocument>[] = [];
+  for (const [at, id] of ids.entries()) {
+    if (at < from) continue;
+    const summary = await store.summary(id);
+    if (summary === undefined || (state !== undefined && summary.status !== state)) continue;
+    const last = runs.at(-1);
+    if (runs.length === limit && last !== undefined) return { runs, next: last.run };
+    runs.push(runDocument(summary));
+  }
+  return { runs };
+}

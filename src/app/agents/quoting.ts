@@ -1,0 +1,75 @@
+import { buy } from "../../cli/purchase/buy.ts";
+import { identityOf, offerOf } from "../../engine/purchase/offer.ts";
+import type { ExportDeps } from "../../engine/purchase/order.ts";
+import { runExport } from "../../engine/purchase/purchase.ts";
+import { rowsToBuy } from "../../engine/purchase/quote.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { CliError } from "../../shared/errors.ts";
+import type { HeldQuote } from "./quotes.ts";
+import { personsCommand, type QuoteArguments, targetOf } from "./targets.ts";
+import { leftOf, orderOf, quietContext, storeOf, type World } from "./world.ts";
+
+/** Prices a target as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
+export async function makeQuote(
+  target: Target,
+  limit: number | undefined,
+  world: World,
+  signal: AbortSignal,
+): Promise<HeldQuote> {
+  const inner = quietContext(world, signal);
+  const { flags, view } = orderOf(target, limit, undefined, world);
+  const seen: Partial<Pick<HeldQuote, "datasetVersion" | "isTest" | "continues">> & { connection?: string } = {};
+  const look = async (deps: ExportDeps) => {
+    const { seller, interrupted } = deps;
+    const account = await seller.client.account(interrupted);
+    const offer = await offerOf(target, account, deps);
+    const open = await storeOf(world).findOpen(identityOf(target, null, account, seller));
+    Object.assign(seen, {
+      datasetVersion: offer.datasetVersion,
+      isTest: account.keyMode === "test",
+      continues: open?.id,
+      connection: seller.connectionName,
+    });
+    return await runExport(target.kind, target, { ...view, offer, dryRun: true }, deps);
+  };
+  const dry = { target, flags: { ...flags, dryRun: true }, view, buy: look };
+  const result = await buy(dry, inner).catch((error: unknown) => {
+    if (!(error instanceof CliError) || error.code !== "unbounded_purchase") throw error;
+    throw error.with({ hint: "give profiles, or per_company" });
+  });
+  if (result === undefined) throw new Error("a quote ended without one");
+  const { quote } = result;
+  const { datasetVersion = null, isTest = false, continues, connection = "" } = seen;
+  const command = personsCommand(target, connection, world.flags, { limit, credits: quote.total });
+  return world.quotes.keep({ target, limit, quote, datasetVersion, isTest, continues, command });
+}
+
+/** The tool `quote`. */
+export async function quoteTool(given: QuoteArguments, world: World, signal: AbortSignal) {
+  const held = await makeQuote(targetOf(given), given.profiles, world, signal);
+  const { quote, isTest } = held;
+  const left = world.budget === undefined ? undefined : await leftOf(world, isTest);
+  const why = whyNot(held, left);
+  return {
+    quote_id: held.id,
+    profiles: rowsToBuy(quote),
+    credits: creditsToNumber(quote.credits),
+    balance_after: creditsOrNull(quote.balanceAfter),
+    budget_left: creditsOrNull(left),
+    allowed: why === undefined,
+    ...(why === undefined ? {} : { why_not: why }),
+    command: held.command,
+    expires: new Date(held.expiresAt).toISOString(),
+  };
+}
+
+function whyNot({ quote }: HeldQuote, left: Credits | undefined): string | undefined {
+  const { credits, balance } = quote;
+  if (left === undefined) return "nothing can be bought here: the server was started without --max-credits";
+  if (credits > left)
+    return `it costs ${formatCreditsGrouped(credits)} credits, and the budget has ${formatCreditsGrouped(left)} left`;
+  if (balance !== undefined && credits > balance)
+    return `it costs ${formatCreditsGrouped(credits)} credits, and the balance is ${formatCreditsGrouped(balance)}`;
+  return undefined;
+}

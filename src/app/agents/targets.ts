@@ -1,0 +1,92 @@
+import { queryOf } from "../../cli/arguments/companies.ts";
+import { invalidFilter } from "../../cli/arguments/filter-options.ts";
+import type { GlobalOptions } from "../../cli/options.ts";
+import type { CompanyQuery } from "../../engine/client/types.ts";
+import { searchTarget } from "../../engine/purchase/joined.ts";
+import { companyKey, type Target } from "../../engine/runs/plan.ts";
+import { filterWords, shellWord } from "../../shared/contract/command-line.ts";
+import { checkFilters, isUnfiltered } from "../../shared/contract/filters.ts";
+import { type Credits, formatCredits } from "../../shared/contract/money.ts";
+import { echo } from "../../shared/contract/text.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
+
+export interface QuoteArguments {
+  readonly kind: "people" | "employees" | "enrich";
+  readonly filters?: unknown;
+  readonly companies?: readonly string[];
+  readonly profiles?: number;
+  readonly per_company?: number;
+}
+
+/** Filters as a tool got them. @throws CliError exit 2 with every issue */
+export function readFilters(input: unknown) {
+  const checked = checkFilters(input ?? {});
+  if (!checked.ok)
+    throw invalidFilter(checked.issues).with({ hint: "describe_filters tells the keys and what they take" });
+  return checked;
+}
+
+const wrong = (message: string, hint: string): CliError => usageError(message, hint);
+
+/** What a quote is about. @throws CliError exit 2 where it says nothing that can be bought */
+export function targetOf({ kind, filters, companies = [], per_company: each, profiles }: QuoteArguments): Target {
+  if (kind === "people") {
+    if (companies.length > 0 || each !== undefined)
+      throw wrong('companies and per_company go with the kinds "employees" and "enrich"', 'give filters for "people"');
+    const segment = readFilters(filters);
+    if (isUnfiltered(segment.canonical))
+      throw wrong("no filter is given, so this would be the whole dataset", "give at least one filter");
+    return searchTarget([segment], []);
+  }
+  if (filters !== undefined) throw wrong(`filters go with the kind "people", not "${kind}"`, "give companies");
+  if (companies.length === 0) throw wrong("no company is given", "give companies: domains, profile addresses or slugs");
+  const queries = new Map<string, CompanyQuery>();
+  for (const text of companies) {
+    const query = queryOf(text);
+    if (query === undefined)
+      throw wrong(`"${echo(text)}" names no company`, "give a domain (acme.com), a profile address or its slug");
+    queries.set(companyKey(query), query);
+  }
+  const chosen = [...queries.values()];
+  if (kind === "employees") return { kind, companies: chosen, perCompany: each ?? null };
+  if (each !== undefined || profiles !== undefined)
+    throw wrong('profiles and per_company are about people, not the kind "enrich"', "leave them out");
+  return { kind, companies: chosen };
+}
+
+/** A look-up names its company in exactly one way. @throws CliError exit 2 */
+export function companyOf(given: Partial<Readonly<Record<CompanyQuery["by"], string>>>): CompanyQuery {
+  const [first, second] = Object.entries(given).filter(([, value]) => value !== undefined);
+  if (first === undefined || second !== undefined)
+    throw wrong("a company is named in exactly one way", "give domain, company_network_url, name or id");
+  const [by, value] = first as [CompanyQuery["by"], string];
+  return { by, value };
+}
+
+/** The command by which a person buys the same, ready to be pasted into a shell: no more than this, and it asks on a terminal. */
+export function personsCommand(
+  target: Target,
+  connection: string,
+  { baseUrl, paging }: Pick<GlobalOptions, "baseUrl" | "paging">,
+  bounds: { readonly limit: number | undefined; readonly credits: Credits },
+): string {
+  const service = [
+    ...(connection === "environment" ? [] : ["-c", connection]),
+    ...(baseUrl === undefined ? [] : ["--base-url", baseUrl]),
+    ...(paging === undefined ? [] : ["--paging", paging]),
+  ];
+  const bound = [
+    ...(bounds.limit === undefined ? [] : ["--limit", String(bounds.limit)]),
+    ...["--max-credits", formatCredits(bounds.credits)],
+  ];
+  const command = (words: readonly string[], names: readonly string[] = []): string =>
+    ["headcount", ...service, ...words, ...bound, ...names].map(shellWord).join(" ");
+  if (target.kind === "search") return command(["search", ...filterWords(target.filters)]);
+  const { companies, kind } = target;
+  const [first] = companies;
+  const by = kind === "enrich" && companies.length === 1 && (first?.by === "name" || first?.by === "id");
+  const each =
+    target.kind === "employees" && target.perCompany !== null ? ["--per-company", `${target.perCompany}`] : [];
+  const names = ["--", ...companies.map(({ value }) => value)];
+  return command([kind, ...each, ...(by ? [`--${first?.by}`] : [])], names);
+}

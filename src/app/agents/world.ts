@@ -1,0 +1,105 @@
+import { Writable } from "node:stream";
+import { type ExportFlags, readExportOptions } from "../../cli/arguments/export-options.ts";
+import type { GlobalOptions } from "../../cli/options.ts";
+import { stateDir } from "../../engine/connections/paths.ts";
+import type { ExportOptions } from "../../engine/purchase/order.ts";
+import { Disk } from "../../engine/runs/disk.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import { RunStore } from "../../engine/runs/run-store.ts";
+import type { RunSpend } from "../../engine/runs/spend.ts";
+import type { Context, OutputStream } from "../../shared/context.ts";
+import { type Credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import { type Budget, type BudgetUse, budgetUse } from "../jobs/named-budget.ts";
+import type { QuoteBook } from "./quotes.ts";
+import type { RowPositions } from "./rows.ts";
+
+export const PERIODS = ["day", "session", "total"] as const;
+export type Period = (typeof PERIODS)[number];
+
+/** The cap that a person gave at the start: what is bought within it is marked with its name in the journals. */
+export interface NamedBudget {
+  readonly name: string;
+  readonly cap: Credits;
+  readonly per: Period;
+}
+
+/** What every tool works with. Nothing in it can be changed by a tool. */
+export interface World {
+  readonly context: Context;
+  readonly flags: GlobalOptions;
+  /** Undefined: nothing can be bought. */
+  readonly budget: NamedBudget | undefined;
+  /** Up to so many credits nobody is asked. */
+  readonly askOver: Credits;
+  /** The folder that runs may be exported to: absolute. */
+  readonly out: string | undefined;
+  readonly startedAt: number;
+  readonly quotes: QuoteBook;
+  readonly positions: RowPositions;
+}
+
+const DAY_MS = 86_400_000;
+
+export const storeOf = ({ context }: Pick<World, "context">): RunStore => new RunStore(stateDir(context), new Disk());
+
+/** The budget of a key's mode: simulated credits of a test key and real ones never add up. */
+export function budgetOf({ name, per }: NamedBudget, cap: Credits, world: World, isTest: boolean): Budget {
+  const now = world.context.now();
+  const since = { day: now - (now % DAY_MS), session: world.startedAt, total: 0 }[per];
+  const counts = ({ budgets, key_mode }: RunSpend): boolean =>
+    budgets.includes(name) && (key_mode === "test") === isTest;
+  return { cap, since, counts };
+}
+
+export async function useOf(world: World, isTest: boolean): Promise<BudgetUse | undefined> {
+  const { budget, context } = world;
+  return budget === undefined ? undefined : await budgetUse(budgetOf(budget, budget.cap, world, isTest), context);
+}
+
+/** The budget as a tool tells it; null where there is none. */
+export async function budgetDocument(world: World, isTest: boolean) {
+  const use = await useOf(world, isTest);
+  if (world.budget === undefined || use === undefined) return null;
+  const { name, cap, per } = world.budget;
+  const now = world.context.now();
+  const midnight = new Date(now - (now % DAY_MS) + DAY_MS).toISOString();
+  return {
+    name,
+    cap: creditsToNumber(cap),
+    per,
+    spent: creditsToNumber(use.spent),
+    left: creditsToNumber(use.left),
+    resets_at: per === "day" ? midnight : null,
+  };
+}
+
+const nowhere = (): OutputStream => new Writable({ write: (_chunk, _encoding, done) => done() });
+
+/** A command's world inside the server: stdout is the protocol's alone, and what a command would print is not part of it. */
+export function quietContext({ context, flags }: Pick<World, "context" | "flags">, signal: AbortSignal): Context {
+  return Object.create(context, {
+    stdout: { value: nowhere() },
+    stderr: { value: flags.verbose === true ? context.stderr : nowhere() },
+    interrupted: { value: AbortSignal.any([context.interrupted, signal]) },
+  }) as Context;
+}
+
+export const leftOf = async (world: World, isTest: boolean): Promise<Credits> =>
+  (await useOf(world, isTest))?.left ?? ZERO;
+
+/** How a quote is bought, and how it was asked for: the same but for what it is bound to. */
+export function orderOf(
+  target: Target,
+  limit: number | undefined,
+  maxCredits: Credits | undefined,
+  world: World,
+): { readonly flags: ExportFlags; readonly view: ExportOptions } {
+  const flags: ExportFlags = {
+    ...world.flags,
+    ...{ yes: true, concurrency: 4, format: "ndjson" },
+    ...(limit === undefined ? {} : { limit }),
+    ...(maxCredits === undefined ? {} : { maxCredits }),
+  };
+  const view = readExportOptions(world.context, flags, target.kind === "enrich" ? "company" : "person");
+  return { flags, view };
+}

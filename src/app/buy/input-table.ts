@@ -1,0 +1,178 @@
+import { createHash } from "node:crypto";
+import {
+  chooseColumn,
+  columnName,
+  HEADINGS,
+  isWord,
+  jsonLines,
+  parseCsv,
+  queryOf,
+} from "../../cli/arguments/companies.ts";
+import type { CompanyQuery } from "../../engine/client/types.ts";
+import type { Join, JoinRow } from "../../engine/output/join.ts";
+import { companyKey, type Keep } from "../../engine/runs/plan.ts";
+import { canonicalDomain } from "../../shared/contract/normalise.ts";
+import { echo } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+
+export const DEFAULT_PREFIX = "hc_";
+const PREFIX = /^[\p{L}_][\p{L}\p{N}_ .-]{0,39}$/u;
+
+export interface Kept {
+  readonly companies: readonly CompanyQuery[];
+  /** Rows whose company is not asked for. */
+  readonly leftOut: number;
+  readonly keep: Keep;
+  readonly join: Join;
+}
+
+interface Table {
+  readonly columns: readonly string[];
+  readonly rows: readonly { readonly body: string; readonly text: string }[];
+}
+
+type How = Pick<Keep, "column" | "by" | "prefix">;
+
+/** @throws CliError exit 2 */
+export function checkPrefix(prefix: string): string {
+  if (PREFIX.test(prefix)) return prefix;
+  throw usageError(
+    `--prefix takes letters, digits, _, - and points, and begins with a letter or _, not "${echo(prefix)}"`,
+    `for example --prefix ${DEFAULT_PREFIX}`,
+  );
+}
+
+/**
+ * A table of the caller's, each row with the company that it names; companies that several rows name are there once.
+ * @param name of the file, for messages
+ * @param isLeftOut companies that are not asked for: their rows say that they are on the suppression list
+ * @throws CliError exit 2 where it is no table, has no such column, or has columns that begin as ours do
+ */
+export async function readKept(
+  text: string,
+  name: string,
+  how: How,
+  isLeftOut: (company: CompanyQuery) => boolean,
+): Promise<Kept> {
+  const { column, by, prefix } = how;
+  const json = /^\s*\{/.test(text);
+  const table = json ? ofNdjson(text, name, column) : await ofCsv(text, name, column);
+  const taken = table.columns.find((each) => each.toLowerCase().startsWith(prefix.toLowerCase()));
+  if (taken !== undefined) {
+    throw usageError(
+      `${name} has a column "${echo(taken)}" already, and ours begin with ${prefix}`,
+      `--prefix ${prefix === DEFAULT_PREFIX ? "company_" : DEFAULT_PREFIX} names ours otherwise`,
+    );
+  }
+  const indexes = new Map<string, number>();
+  const companies: CompanyQuery[] = [];
+  let leftOut = 0;
+  const rows = table.rows.map((row): JoinRow => {
+    const found = readCell(row.text, by);
+    if (typeof found === "string") return { body: row.body, company: undefined, match: "not found", why: found };
+    if (Array.isArray(found)) {
+      const why = `names ${found.length} companies: ${found.slice(0, 5).map(echo).join(", ")}`;
+      return { body: row.body, company: undefined, match: "ambiguous", why };
+    }
+    const query = found as CompanyQuery;
+    if (isLeftOut(query)) {
+      leftOut++;
+      return { body: row.body, company: undefined, match: "suppressed", why: "it is on the suppression list" };
+    }
+    const key = companyKey(query);
+    const company = indexes.get(key) ?? companies.push(query) - 1;
+    indexes.set(key, company);
+    return { body: row.body, company, match: "found", why: "" };
+  });
+  if (companies.length === 0 && leftOut > 0) {
+    throw usageError(
+      `${name} names no company but such as are on the suppression list; nothing was spent`,
+      "headcount suppress remove takes one off the list",
+      "suppressed",
+    );
+  }
+  if (companies.length === 0) {
+    throw usageError(`no row of ${name} names a company`, "choose another column with --column NAME");
+  }
+  const sha256 = createHash("sha256").update(text).digest("hex");
+  return {
+    companies,
+    leftOut,
+    keep: { sha256, column, by, prefix },
+    join: { text, columns: table.columns, rows, prefix, json },
+  };
+}
+
+/** What people write where there is nothing to write. */
+const NOTHING = new Set(["n/a", "na", "none", "null", "nil", "unknown", "tbd", "-", "--", ".", "?", "#n/a"]);
+
+/** The company of a cell; in words why it names none; several texts where it names several. */
+function readCell(text: string, by: Keep["by"]): CompanyQuery | string | readonly string[] {
+  const value = text.trim();
+  if (value === "") return "empty";
+  if (NOTHING.has(value.toLowerCase())) return `"${echo(value)}" names no company`;
+  const asked = { name: by === "name", id: by === "id" };
+  if (by !== null) return queryOf(value, asked) ?? "empty";
+  const parts = value.split(/[\s,;|]+/).filter((part) => part !== "");
+  const hosts = parts.filter((part) => canonicalDomain(part) !== undefined);
+  if (parts.length > 1 && hosts.length === parts.length) {
+    const queries = new Map(parts.flatMap((part) => queryOf(part) ?? []).map((query) => [companyKey(query), query]));
+    const [only] = queries.values();
+    return queries.size === 1 && only !== undefined ? only : parts;
+  }
+  const query = /\s/.test(value) ? undefined : queryOf(value);
+  return query ?? `"${echo(value)}" is no domain, profile address or slug`;
+}
+
+async function ofCsv(text: string, name: string, column: string | null): Promise<Table> {
+  const parsed = await parseCsv(text);
+  const [first] = parsed;
+  if (first === undefined) throw usageError(`${name} is empty`, "a table has a line with the names of its columns");
+  const plain = column === null && first.cells.length === 1 && !HEADINGS.has(columnName(first.cells[0] ?? ""));
+  const header = plain ? ["company"] : first.cells.map((cell) => cell.trim());
+  const data = plain ? parsed : parsed.slice(1);
+  const named = plain || header.length === 1 ? header[0] : chooseColumn(header, column ?? undefined);
+  if (named === undefined || (column !== null && chooseColumn(header, column) === undefined)) {
+    throw noColumn(name, column, header);
+  }
+  const at = header.indexOf(named);
+  const columns = uniqueNames(header, Math.max(...parsed.map(({ cells }) => cells.length)));
+  const keys = columns.map((each) => JSON.stringify(each));
+  const rows = data.map(({ cells }) => ({
+    body: `{${keys.map((key, index) => `${key}:${JSON.stringify(cells[index] ?? "")}`).join(",")}`,
+    text: cells[at] ?? "",
+  }));
+  return { columns, rows };
+}
+
+const noColumn = (name: string, column: string | null, columns: readonly string[]) =>
+  usageError(
+    `${name} has no column ${column === null ? "that names a company" : `"${echo(column)}"`}; its columns: ${columns.map(echo).join(", ")}`,
+    "choose one with --column NAME",
+  );
+
+/** Names for so many columns: as given; of names that are empty or there twice, others. */
+function uniqueNames(header: readonly string[], width: number): string[] {
+  const taken = new Set<string>();
+  return Array.from({ length: width }, (_, index) => {
+    const given = header[index] ?? "";
+    const base = given === "" ? `column ${index + 1}` : given;
+    let name = base;
+    for (let copy = 2; taken.has(name); copy++) name = `${base} ${copy}`;
+    taken.add(name);
+    return name;
+  });
+}
+
+function ofNdjson(text: string, name: string, column: string | null): Table {
+  const records = [...jsonLines(text, name)];
+  const columns = [...new Set(records.flatMap(({ fields }) => Object.keys(fields)))];
+  const named = chooseColumn(columns, column ?? undefined);
+  if (named === undefined) throw noColumn(name, column, columns);
+  const rows = records.map(({ text: line, fields }) => {
+    // A list names what its items name: one company, or several.
+    const texts = [fields[named]].flat().filter(isWord);
+    return { body: line.slice(0, -1).trimEnd(), text: texts.join(", ") };
+  });
+  return { columns, rows };
+}

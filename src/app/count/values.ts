@@ -1,0 +1,82 @@
+import { stateDir } from "../../engine/connections/paths.ts";
+import { libraryPath } from "../../engine/library/library.ts";
+import { openLibrary } from "../../engine/library/take-in.ts";
+import type { Context } from "../../shared/context.ts";
+import { isFacetKey } from "../../shared/contract/facets.ts";
+import { checkFilters, type FilterKey, type FilterKeySpec, type Filters } from "../../shared/contract/filters.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
+import { openStore } from "../keep/store.ts";
+import type { Session } from "../session.ts";
+
+/** Values that people of a segment have of a key, most frequent first, in normal form. */
+export interface KnownValues {
+  readonly from: "service" | "owned";
+  /** Counted in the segment: by the service exactly, or among who is owned. */
+  readonly values: readonly { readonly value: string; readonly count: number }[];
+  /** Of the segment, where the service tells: people with values that are not listed, and with none. */
+  readonly whole?: number | undefined;
+  readonly others?: number | undefined;
+  readonly missing?: number | undefined;
+}
+
+export interface Wanted {
+  readonly limit: number;
+  /** Only values that begin with it, in any case. */
+  readonly prefix?: string | undefined;
+}
+
+/** Values of a key in a segment: from the service where it lists them, else among who is owned of it; undefined where neither does. */
+export async function valuesIn(
+  session: Session,
+  context: Context,
+  spec: FilterKeySpec,
+  filters: Filters,
+  wanted: Wanted,
+): Promise<KnownValues | undefined> {
+  return (
+    (await listedValues(session, spec.key, filters, wanted, context.interrupted)) ??
+    (await ownedValues(session, context, spec, filters, wanted))
+  );
+}
+
+/** What the service lists of a key; undefined where it does not, or not in time, which is said. */
+export async function listedValues(
+  session: Session,
+  key: FilterKey,
+  filters: Filters,
+  { limit, prefix }: Wanted,
+  signal: AbortSignal,
+): Promise<KnownValues | undefined> {
+  if (!isFacetKey(key)) return undefined;
+  const found = await session.client.facets(filters, key, { limit, prefix, signal });
+  if (found === undefined) return undefined;
+  const { values, count: whole, others, missing, exact, reason } = found;
+  if (exact) return { from: "service", values, whole, others, missing };
+  session.notice(`the service did not list the values of ${key}${reason === undefined ? "" : `: ${reason}`}`);
+  return undefined;
+}
+
+/** Values of a key in a segment that was bought from before. Asks nobody; undefined where nothing is owned of the service. */
+export async function ownedValues(
+  where: Pick<Session, "serviceId" | "keyMode">,
+  context: Context,
+  spec: FilterKeySpec,
+  filters: Filters,
+  { limit, prefix = "" }: Wanted,
+): Promise<KnownValues | undefined> {
+  if (spec.match !== "exact" && spec.match !== "department") return undefined;
+  const checked = checkFilters(filters);
+  if (!checked.ok) return undefined;
+  const mode = where.keyMode ?? "live";
+  const path = libraryPath(stateDir(context), where.serviceId, mode);
+  const opened = await openLibrary({ path, serviceId: where.serviceId, mode }, openStore(context));
+  if (opened === undefined) return undefined;
+  try {
+    const values = opened.library
+      .valuesOf(spec, checked.canonical)
+      .filter(({ value }) => normalForm(value).startsWith(normalForm(prefix)));
+    return { from: "owned", values: values.slice(0, limit) };
+  } finally {
+    opened.library.close();
+  }
+}

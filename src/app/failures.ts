@@ -1,0 +1,248 @@
+import type { Command } from "../cli/options.ts";
+import { pathOf } from "../cli/usage.ts";
+import { LostReplyError, ServiceError, WaitTooLongError } from "../engine/client/errors.ts";
+import { shellWord } from "../shared/contract/command-line.ts";
+import { CliError, type CliErrorInit, missingPackage, systemFailure, usageError } from "../shared/errors.ts";
+
+export interface CallSite {
+  readonly connectionName: string;
+  readonly baseUrl: string;
+  /** Whether the call costs credits: only then can a lost reply have been charged. */
+  readonly paid?: boolean;
+  readonly key?:
+    | { readonly shown: string; readonly source: "environment" | "keychain" | "file" | "sample" }
+    | undefined;
+  /** The data folder of the built-in sample service, where it is the one that answered. */
+  readonly sampleDir?: string | undefined;
+}
+
+type Row = Pick<CliErrorInit, "code" | "category"> & {
+  readonly message: string;
+  readonly hint?: string | ((site: CallSite) => string);
+};
+
+/** Whether the connection has a name of its own: "environment" is what variables alone make up. */
+const isNamed = ({ connectionName }: CallSite): boolean => connectionName !== "environment";
+const doctor = (site: CallSite): string => `headcount doctor${isNamed(site) ? ` -c ${site.connectionName}` : ""}`;
+
+const REFUSED: Row = {
+  code: "request_refused",
+  category: "usage",
+  message: "the service refused the request (STATUS): DETAIL",
+  hint: "headcount filters lists what a filter may be",
+};
+
+const KEY: Row = {
+  code: "key_refused",
+  category: "auth",
+  message: "the service refused the keyKEY (STATUS): DETAIL",
+  hint: ({ key, connectionName }) =>
+    key?.source === "environment"
+      ? "put another key into HEADCOUNT_API_KEY; it goes before whatever headcount login stores"
+      : `headcount login ${connectionName} stores another key`,
+};
+
+/** What a service's answer means, by its status. No error is ever charged (docs/contract.md, "Errors"). */
+const ANSWERS: Readonly<Record<number, Row>> = {
+  400: REFUSED,
+  401: KEY,
+  402: {
+    code: "insufficient_credits",
+    category: "credits",
+    message: "not enough credits (402): DETAIL",
+    hint: creditHint,
+  },
+  403: { ...KEY, code: "forbidden" },
+  404: { code: "not_found", category: "not_found", message: "not found (404): DETAIL" },
+  409: REFUSED,
+  413: REFUSED,
+  415: REFUSED,
+  422: REFUSED,
+  429: {
+    code: "rate_limited",
+    category: "rate_limit",
+    message: "too many calls (429): DETAIL",
+    hint: "wait a little; headcount account shows the limits",
+  },
+};
+
+const REDIRECT: Row = {
+  code: "redirect",
+  category: "service",
+  message: "ADDRESS answered STATUS: DETAIL",
+  hint: "headcount login again with the final address",
+};
+
+const NOT_THE_API: Row = {
+  code: "not_the_api",
+  category: "service",
+  message: "ADDRESS answered STATUS with DETAIL",
+  hint: "is this the API's address? give the part before /v1 as base URL",
+};
+
+const FAILED: Row = {
+  code: "service_failed",
+  category: "service",
+  message: "the service answered STATUS: DETAIL",
+  hint: "try again later; if it stays, contact its operator with the request id",
+};
+
+/** How to get more credits. The built-in sample is topped up from the command line. */
+function creditHint({ sampleDir }: Pick<CallSite, "sampleDir">): string {
+  return sampleDir === undefined
+    ? "lower --limit or --per-page, top the account up, or use a key with more left of its cap; headcount whoami shows both"
+    : `headcount service credits add 10000 --data ${shellWord(sampleDir)}`;
+}
+
+const PLACES = {
+  environment: "HEADCOUNT_API_KEY",
+  keychain: "the keychain",
+  file: "the credentials file",
+  sample: "the sample's folder",
+} as const;
+
+function rowOf({ status, envelope }: ServiceError): Row {
+  if (status >= 300 && status < 400) return REDIRECT;
+  if (!envelope && (status < 400 || status === 404 || status === 405)) return NOT_THE_API;
+  return ANSWERS[status] ?? FAILED;
+}
+
+function answerFailure(error: ServiceError, site: CallSite): CliError {
+  const [detail = "no detail", ...details] = error.detail;
+  const { message, hint, ...row } = rowOf(error);
+  const words: Readonly<Record<string, string>> = {
+    STATUS: String(error.status),
+    DETAIL: detail,
+    ADDRESS: site.baseUrl,
+    KEY: site.key === undefined ? "" : ` ${site.key.shown} from ${PLACES[site.key.source]}`,
+  };
+  const said = message.replace(/STATUS|DETAIL|ADDRESS|KEY/g, (word) => words[word] ?? word);
+  return new CliError({
+    ...row,
+    message: said.includes("nothing was charged") ? said : `${said}; nothing was charged`,
+    hint: typeof hint === "function" ? hint(site) : hint,
+    status: error.status,
+    requestId: error.requestId,
+    details,
+    cause: error,
+  });
+}
+
+function lostReply(error: LostReplyError, site: CallSite): CliError {
+  const charged =
+    site.paid && error.sent
+      ? "the call may have been charged; headcount account shows the balance"
+      : "nothing was charged";
+  const hint =
+    error.code === "ECONNREFUSED"
+      ? `is the service at ${site.baseUrl} up? ${doctor(site)} looks further`
+      : /CERT|SIGNATURE/.test(error.code)
+        ? "the key is not sent to a host that cannot prove who it is"
+        : `${doctor(site)} checks the way there, free of charge`;
+  return new CliError({
+    code: error.sent ? "lost_reply" : "unreachable",
+    category: "network",
+    message: `${error.sent ? "no whole answer came" : "the request was not sent"}: ${error.message}; ${charged}`,
+    hint,
+    cause: error,
+  });
+}
+
+function waitTooLong(error: WaitTooLongError): CliError {
+  const seconds = Math.ceil(error.waitMs / 1000);
+  const waited = Math.ceil(error.waitedMs / 1000);
+  const most = error.maxWaitMs / 1000;
+  // Rounded so that the sum is what is said of it.
+  const held = (Math.ceil(error.waitedMs / 100) / 10).toString();
+  const asks =
+    waited === 0
+      ? `the rate limit asks for a wait of ${seconds} s, longer than --max-wait ${most}`
+      : `the rate limit has held up one call for ${held} s and asks for another ${seconds} s: in all longer than --max-wait ${most}`;
+  const again = waited + seconds + 5 > 604_800 ? "" : `, or with --max-wait ${waited + seconds + 5}`;
+  return new CliError({
+    code: "rate_limited",
+    category: "rate_limit",
+    status: 429,
+    requestId: error.requestId,
+    message: `${asks}; nothing was charged`,
+    // Which limit it is, in the service's words: there are others than that of the minute.
+    details: error.cause instanceof ServiceError ? error.cause.detail : [],
+    hint: `run it again after ${new Date(error.resetAt).toISOString().slice(0, 19)}Z${again}`,
+    cause: error,
+  });
+}
+
+/** What went wrong with a call, as it is reported; what is no error of a call comes back as it is. */
+export function mapError(error: unknown, site: CallSite): unknown {
+  if (error instanceof WaitTooLongError) return waitTooLong(error);
+  if (error instanceof ServiceError) return answerFailure(error, site);
+  if (!(error instanceof LostReplyError)) return error;
+  // A cancelled request is told by what cancelled it: the signal.
+  return error.code === "ABORTED" && error.cause !== undefined ? error.cause : lostReply(error, site);
+}
+
+const ENDINGS: Readonly<Record<string, Omit<CliErrorInit, "cause">>> = {
+  SIGINT: { code: "interrupted", category: "interrupted", message: "interrupted" },
+  SIGTERM: { code: "interrupted", category: "interrupted", message: "interrupted" },
+  EPIPE: { code: "pipe_closed", category: "pipe_closed", message: "closed pipe" },
+};
+
+/** What commander throws; `command` is the one that was being read (program.ts). */
+interface CommanderFailure {
+  readonly code: string;
+  readonly message: string;
+  readonly command?: Command;
+}
+
+function commanderFailure({ code, message, command }: CommanderFailure): CliError {
+  const path = command === undefined ? "" : pathOf(command);
+  const help = path === "" ? "headcount --help" : `headcount help ${path}`;
+  if (code === "commander.help") return usageError("no command given", `${help} lists the commands`);
+  const [first = "", ...more] = message.replace(/^error: /, "").split("\n");
+  const suggestion = more
+    .join(" ")
+    .trim()
+    .replace(/^\(|\)$/g, "");
+  const shows =
+    code === "commander.unknownCommand"
+      ? `${help} lists the commands`
+      : code === "commander.unknownOption"
+        ? `${help} lists the options`
+        : `${help} shows how it is called`;
+  return usageError(
+    first,
+    suggestion || shows,
+    code.replace(/^commander\./, "").replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`),
+  );
+}
+
+/** Whatever a command threw as the one error that is reported. What nothing else explains is a bug: exit 1. */
+export function failureOf(error: unknown): CliError {
+  if (error instanceof CliError) return error;
+  const code = error instanceof Error && "code" in error ? String(error.code) : "";
+  const message = error instanceof Error ? error.message : String(error);
+  if (code.startsWith("commander.")) return commanderFailure(error as CommanderFailure & Error);
+  const ending = ENDINGS[code];
+  if (ending !== undefined) return new CliError({ ...ending, cause: error });
+  // Data of a service that is nested so deep cannot be gone through; our own code never is.
+  if (error instanceof RangeError && message.includes("call stack")) {
+    return new CliError({
+      code: "nested_too_deep",
+      category: "service",
+      message: "the service's answer is nested too deep to be read",
+      hint: "what was paid for is kept (headcount runs); tell the service's operator",
+      cause: error,
+    });
+  }
+  return (
+    systemFailure(error) ??
+    missingPackage(error) ??
+    new CliError({
+      code: "internal",
+      category: "internal",
+      message: `this is a bug in headcount: ${message}`,
+      hint: "run it again with HEADCOUNT_DEBUG=1 and report what it prints; nothing paid is lost (headcount runs)",
+      cause: error,
+    })
+  );
+}

@@ -1,0 +1,85 @@
+import type { AnyNode, ArrayNode, MemberNode, ObjectNode } from "@humanwhocodes/momoa";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { echo, harmlessLine } from "../../shared/contract/text.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
+
+/** Where something stands in a file: both counted from 1. */
+export interface Place {
+  readonly line: number;
+  readonly column: number;
+}
+
+export interface Problem extends Place {
+  readonly message: string;
+}
+
+export interface Member {
+  readonly key: string;
+  readonly at: Place;
+  readonly value: AnyNode;
+}
+
+/** JSON with comments and trailing commas, with the place of every key. @throws CliError exit 2 with line and column */
+export async function readDocument(text: string, name: string): Promise<AnyNode> {
+  const { parse } = await import("@humanwhocodes/momoa");
+  try {
+    return parse(text, { mode: "jsonc", allowTrailingCommas: true }).body;
+  } catch (error) {
+    const { message, line = 1, column = 1 } = error as Error & Partial<Place>;
+    const why = text.trim() === "" ? "it is empty" : harmlessLine(message.replace(/ ?\(\d+:\d+\)$/, ""));
+    throw refusal(name, [{ line, column, message: why }]);
+  }
+}
+
+/** Problems of a file as the one error that is reported. */
+export function refusal(name: string, problems: readonly Problem[]): CliError {
+  const [first = "", ...details] = problems.map(({ line, column, message }) => `${name}:${line}:${column}: ${message}`);
+  return usageError(
+    first,
+    "headcount jobs schema has every key; headcount help jobs an example",
+    "invalid_jobs_file",
+  ).with({ details });
+}
+
+export const placeOf = ({ loc }: Pick<AnyNode, "loc">): Place => ({ line: loc.start.line, column: loc.start.column });
+
+export const isObject = (node: AnyNode): node is ObjectNode => node.type === "Object";
+
+const nameOf = ({ name }: MemberNode): string => (name.type === "String" ? name.value : name.name);
+
+/** The members of an object; one that is there twice is a problem, and so is one that nobody knows, unless `known` is left out. */
+export function membersOf(
+  node: ObjectNode,
+  what: string,
+  problems: Problem[],
+  known?: readonly string[],
+): readonly Member[] {
+  const found = new Map<string, Member>();
+  for (const member of node.members) {
+    const key = nameOf(member);
+    const at = placeOf(member.name);
+    if (found.has(key)) problems.push({ ...at, message: `"${echo(key)}" stands twice in ${what}` });
+    else if (known !== undefined && !known.includes(key)) {
+      const near = nearest(key.replaceAll("-", "_"), known);
+      const meant = near === undefined ? "" : ` (did you mean "${near}"?)`;
+      problems.push({ ...at, message: `${what} has no key "${echo(key)}"${meant}` });
+    } else found.set(key, { key, at, value: member.value });
+  }
+  return [...found.values()];
+}
+
+/** A node as the value that JSON would give. */
+export function plainOf(node: AnyNode): unknown {
+  switch (node.type) {
+    case "Object":
+      return Object.fromEntries(node.members.map((member) => [nameOf(member), plainOf(member.value)]));
+    case "Array":
+      return (node as ArrayNode).elements.map(({ value }) => plainOf(value));
+    case "String":
+    case "Number":
+    case "Boolean":
+      return node.value;
+    default:
+      return null;
+  }
+}

@@ -1,0 +1,76 @@
+import { existsSync } from "node:fs";
+import { mkdir, open } from "node:fs/promises";
+import { join } from "node:path";
+import { stateDir } from "../../engine/connections/paths.ts";
+import { FOLDER_MODE } from "../../engine/runs/disk.ts";
+import { isLocked } from "../../engine/runs/lock.ts";
+import type { Context } from "../../shared/context.ts";
+import { appendLine, type Outcome } from "./outcome.ts";
+import { lastTime, type Schedule } from "./schedule.ts";
+
+export interface History {
+  readonly last: Outcome | undefined;
+  /** The last that wrote its file. */
+  readonly done: Outcome | undefined;
+  /** The last after which nothing was left to do: done, or the file was young enough. */
+  readonly settled: Outcome | undefined;
+  /** `running`: a living process holds it. `killed`: the one that held it is gone and told nothing. */
+  readonly now: "running" | "killed" | undefined;
+}
+
+/** So much of the end of a history is read: some hundred lines. */
+const TAIL_BYTES = 1 << 18;
+
+export const jobsFolder = (context: Context): string => join(stateDir(context), "jobs");
+export const lockOf = (context: Context, name: string): string => join(jobsFolder(context), name, "lock");
+export const historyFile = (context: Context, name: string): string =>
+  join(jobsFolder(context), name, "history.ndjson");
+
+export async function makeJobFolder(context: Context, name: string): Promise<void> {
+  await mkdir(join(jobsFolder(context), name), { recursive: true, mode: FOLDER_MODE });
+}
+
+export const remember = (context: Context, name: string, outcome: Outcome): Promise<void> =>
+  appendLine(historyFile(context, name), `${JSON.stringify(outcome)}\n`);
+
+/** How a job went before. What cannot be read (half a line, a file that is gone) is no history. */
+export async function historyOf(context: Context, name: string): Promise<History> {
+  const outcomes = await readTail(historyFile(context, name));
+  const lock = lockOf(context, name);
+  return {
+    last: outcomes.at(-1),
+    done: outcomes.findLast(({ status }) => status === "done"),
+    settled: outcomes.findLast(({ status }) => status !== "failed"),
+    now: existsSync(lock) ? ((await isLocked(lock)) ? "running" : "killed") : undefined,
+  };
+}
+
+async function readTail(path: string): Promise<readonly Outcome[]> {
+  const file = await open(path, "r").catch(() => undefined);
+  if (file === undefined) return [];
+  try {
+    const { size } = await file.stat();
+    const tail = Buffer.alloc(Math.min(size, TAIL_BYTES));
+    await file.read(tail, 0, tail.length, size - tail.length);
+    return tail.toString("utf8").split("\n").flatMap(outcomeOf);
+  } finally {
+    await file.close();
+  }
+}
+
+function outcomeOf(line: string): Outcome[] {
+  try {
+    const value = JSON.parse(line) as Partial<Outcome>;
+    return typeof value.status === "string" && typeof value.started === "string" ? [value as Outcome] : [];
+  } catch {
+    return [];
+  }
+}
+
+/** Whether a time of its schedule has come since it was last done, or it never was. */
+export async function isDue(schedule: Schedule | undefined, { settled }: History, now: number): Promise<boolean> {
+  if (schedule === undefined) return false;
+  if (settled === undefined) return true;
+  const last = await lastTime(schedule, now);
+  return last !== undefined && Date.parse(settled.started) < last;
+}

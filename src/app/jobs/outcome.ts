@@ -1,0 +1,252 @@
+import { spawn } from "node:child_process";
+import { open, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { kill } from "node:process";
+import { duration } from "../../cli/terminal/numbers.ts";
+import { stateDir } from "../../engine/connections/paths.ts";
+import { sha256Of } from "../../engine/output/output.ts";
+import { engineOf } from "../../engine/output/tables/target.ts";
+import type { Receipt } from "../../engine/purchase/receipt.ts";
+import { FILE_MODE } from "../../engine/runs/disk.ts";
+import { creditsOf } from "../../engine/runs/journal.ts";
+import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
+import type { Context } from "../../shared/context.ts";
+import { addCredits, type Credits, credits, creditsToNumber, ZERO } from "../../shared/contract/money.ts";
+import { harmlessLine } from "../../shared/contract/text.ts";
+import { type CliError, EXIT, usageError } from "../../shared/errors.ts";
+import { failureOf } from "../failures.ts";
+import { notePlace } from "../keep/places.ts";
+
+/** How one export went: a line of `--log`, what `--notify` gets, and what `jobs status` reads (docs/jobs.md, "Log"). */
+export interface Outcome {
+  readonly job: string | null;
+  readonly command: string;
+  readonly status: "done" | "skipped" | "failed";
+  readonly exit_code: number;
+  readonly started: string;
+  readonly finished: string;
+  readonly rows: number | null;
+  /** Rows of the job's last file; null where nobody kept count. */
+  readonly rows_before: number | null;
+  /** Whether the file holds something else than before; null where nothing was written. */
+  readonly changed: boolean | null;
+  /** Credits of this time alone, lost replies included. */
+  readonly credits: number;
+  readonly output: string | null;
+  readonly run: string | null;
+  readonly error: { readonly code: string; readonly message: string; readonly hint: string | null } | null;
+  /** The command's own document, as `--json` prints it. */
+  readonly receipt: unknown;
+}
+
+/** What an export ended with, where it did not fail. */
+export interface Ended {
+  readonly rows?: number;
+  readonly run?: string | undefined;
+  /** What was written; of a table there is no digest, but how many rows are new in it. */
+  readonly written?: { readonly sha256: string | null; readonly added: number | null } | null;
+  /** The command's own document, as `--json` prints it. */
+  readonly receipt?: unknown;
+  readonly skipped?: boolean;
+}
+
+export const endedWith = (receipt: Receipt): Ended => ({
+  rows: receipt.distinct,
+  run: receipt.run,
+  written: receipt.output,
+  receipt,
+});
+
+/** What is to be told of an export, and how its spending is known among others'. */
+export interface Telling {
+  readonly command: string;
+  readonly job?: string | undefined;
+  /** Absolute path, or a table; undefined: stdout. */
+  readonly output: string | undefined;
+  readonly rowsBefore?: number | undefined;
+  /** Absolute path. */
+  readonly log?: string | undefined;
+  readonly notify?: string | undefined;
+  readonly isMine: (spend: RunSpend) => boolean;
+}
+
+/** Does an export and tells how it went. @returns the failure too, which is the caller's to report */
+export async function told(
+  telling: Telling,
+  context: Context,
+  work: () => Promise<Ended>,
+): Promise<{ readonly outcome: Outcome; readonly failure: CliError | undefined }> {
+  const { command, job, output, rowsBefore } = telling;
+  const started = context.now();
+  const before = output === undefined ? undefined : await sha256Of(output).catch(() => undefined);
+  let ended: Ended = {};
+  let failure: CliError | undefined;
+  try {
+    // Before anything is bought: a log that cannot be written is a mistake of the command.
+    if (telling.log !== undefined) {
+      await openLog(telling.log).then((file) => file.close());
+      await notePlace(context, { what: "log", path: telling.log });
+    }
+    ended = await work();
+  } catch (error) {
+    failure = failureOf(error);
+  }
+  const { receipt = null, rows = null, skipped } = ended;
+  const mine = await spentSince(started, telling.isMine, context);
+  const outcome: Outcome = {
+    job: job ?? null,
+    command,
+    status: failure !== undefined ? "failed" : skipped === true ? "skipped" : "done",
+    exit_code: failure?.exitCode ?? EXIT.ok,
+    started: new Date(started).toISOString(),
+    finished: new Date(context.now()).toISOString(),
+    rows,
+    rows_before: rowsBefore ?? null,
+    changed: changeOf(ended, before),
+    credits: creditsToNumber(mine.credits),
+    output: output ?? null,
+    run: ended.run ?? mine.run ?? null,
+    error:
+      failure === undefined
+        ? null
+        : {
+            code: failure.code,
+            message: [failure.message, ...failure.details].join("; "),
+            hint: failure.hint ?? null,
+          },
+    receipt,
+  };
+  await tell(outcome, telling, context);
+  return { outcome, failure };
+}
+
+/** A table does not tell what it held before: new rows are a change of it. */
+function changeOf({ written }: Ended, before: string | undefined): boolean | null {
+  if (written == null) return null;
+  const { sha256, added } = written;
+  return sha256 === null ? (added ?? 0) > 0 : sha256 !== before;
+}
+
+async function spentSince(
+  since: number,
+  isMine: Telling["isMine"],
+  context: Context,
+): Promise<{ readonly credits: Credits; readonly run: string | undefined }> {
+  const { runs } = await readSpend(join(stateDir(context), "runs"), since);
+  const mine = runs.filter((run) => run.days.length > 0 && isMine(run));
+  return { credits: netOf(mine), run: mine.at(0)?.run };
+}
+
+/** What runs cost: charged, and what lost replies may have cost. */
+export const netOf = (runs: readonly RunSpend[]): Credits =>
+  runs
+    .flatMap(({ days }) => days)
+    .reduce<Credits>(
+      (sum, { settled, uncertain, refunded }) =>
+        addCredits(sum, credits(creditsOf(settled) + creditsOf(uncertain) - creditsOf(refunded))),
+      ZERO,
+    );
+
+/** Log and notice come last: what fails here is said, and changes nothing of what was bought and written. */
+async function tell(outcome: Outcome, { log, notify }: Telling, context: Context): Promise<void> {
+  const line = `${JSON.stringify(outcome)}\n`;
+  const warn = (text: string): void => void context.stderr.write(`warning: ${text}\n`);
+  if (log !== undefined) {
+    await appendLine(log, line).catch((error: Error) => warn(`no line was added to ${log}: ${error.message}`));
+  }
+  const failed = outcome.status === "failed" && outcome.exit_code !== EXIT.interrupted;
+  if (notify === undefined || !(failed || outcome.changed === true)) return;
+  const problem = await notified(notify, line, context);
+  if (problem !== undefined) warn(`--notify ${problem}: ${harmlessLine(notify, 80)}`);
+}
+
+async function openLog(path: string) {
+  try {
+    // Opened anew for each line: a log that was rotated meanwhile goes on under its name.
+    return await open(path, "a+", FILE_MODE);
+  } catch (error) {
+    const { message } = error as Error;
+    throw usageError(`the log cannot be written: ${message}`, "give --log a file in a folder that exists", "log_file");
+  }
+}
+
+/** Appends one line in one write (O_APPEND): lines of several processes never mix. After half a line a new one begins. */
+export async function appendLine(path: string, line: string): Promise<void> {
+  const file = await openLog(path);
+  try {
+    const { size } = await file.stat();
+    const last = Buffer.alloc(1);
+    if (size > 0) await file.read(last, 0, 1, size - 1);
+    await file.write(size > 0 && last[0] !== 0x0a ? `\n${line}` : line);
+  } finally {
+    await file.close();
+  }
+}
+
+export const NOTIFY_MS = 60_000;
+
+/**
+ * Runs a shell command with a text on its stdin; what it prints goes to stderr. It gets the environment without the key.
+ * @returns what went wrong, in words
+ */
+export function notified(
+  command: string,
+  text: string,
+  context: Pick<Context, "env" | "cwd" | "stderr" | "platform">,
+  most = NOTIFY_MS,
+): Promise<string | undefined> {
+  const { HEADCOUNT_API_KEY: _, ...env } = context.env;
+  const group = context.platform !== "win32";
+  return new Promise((done) => {
+    // A group of its own: what the shell started ends with it.
+    const child = spawn(command, {
+      shell: true,
+      cwd: context.cwd,
+      env,
+      detached: group,
+      stdio: ["pipe", "pipe", "pipe"],
+    });
+    let late = false;
+    const timer = setTimeout(() => {
+      late = true;
+      try {
+        if (group && child.pid !== undefined) kill(-child.pid, "SIGKILL");
+        else child.kill("SIGKILL");
+      } catch {
+        // It ended meanwhile.
+      }
+    }, most);
+    const end = (problem: string | undefined): void => {
+      clearTimeout(timer);
+      done(late ? `took longer than ${most / 1000} s and was ended` : problem);
+    };
+    for (const stream of [child.stdout, child.stderr]) stream.on("data", (data: Buffer) => context.stderr.write(data));
+    // It need not read.
+    child.stdin.on("error", () => undefined).end(text);
+    child.on("error", (error) => end(`could not be run: ${error.message}`));
+    child.on("close", (code, signal) => end(code === 0 ? undefined : `ended with ${signal ?? code}`));
+  });
+}
+
+/** A file that is younger than a span (milliseconds): the rule of `--if-older-than`. A date in the future counts as far as it is away. */
+export async function freshness(
+  file: string | undefined,
+  span: number,
+  context: Pick<Context, "now">,
+): Promise<{ readonly file: string; readonly modified: number } | undefined> {
+  if (file === undefined) {
+    throw usageError("--if-older-than is about a file, and this writes to stdout", "add -o FILE");
+  }
+  if (engineOf(file) !== undefined) {
+    throw usageError("--if-older-than is about a file, and a table does not tell its age", "leave it out");
+  }
+  const there = await stat(file).catch(() => undefined);
+  if (there === undefined || !there.isFile() || Math.abs(context.now() - there.mtimeMs) >= span) return undefined;
+  return { file, modified: there.mtimeMs };
+}
+
+/** What is said of a file that is left alone. */
+export const leftAlone = (
+  { file, modified }: { readonly file: string; readonly modified: number },
+  now: number,
+): string => `${file} is ${duration(Math.max(0, now - modified))} old, younger than --if-older-than: nothing to do`;

@@ -1,0 +1,25 @@
+import type { Library } from "../../engine/library/library.ts";
+import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
+
+/** Whom nobody can name any more, of those who are in a segment and not owned. */
+export interface Forgotten {
+  readonly people: number;
+  /** They are known to be all of them: nobody else is new, and nobody is bought for them. */
+  readonly leftOut: boolean;
+}
+
+/**
+ * Whoever was bought from this very version of the dataset, and forgotten, is in the segment still; of another version nobody knows.
+ * @param others people in the segment who are not owned
+ */
+export function forgottenIn(
+  segment: CanonicalFilters,
+  others: number,
+  version: string | undefined,
+  library: Library | undefined,
+): Forgotten {
+  const canonical = canonicalJson(segment);
+  const certain = version === undefined ? 0 : (library?.forgotten(canonical, version) ?? 0);
+  const leftOut = certain > 0 && others === certain;
+  return { people: leftOut ? certain : Math.min(others, library?.forgotten(canonical, null) ?? 0), leftOut };
+}

@@ -1,0 +1,68 @@
+import { Writable } from "node:stream";
+import type { ExportDeps, ExportOptions } from "../../../engine/purchase/order.ts";
+import { runExport } from "../../../engine/purchase/purchase.ts";
+import type { Receipt } from "../../../engine/purchase/receipt.ts";
+import type { Target } from "../../../engine/runs/plan.ts";
+import type { Filters } from "../../../shared/contract/filters.ts";
+import { type Credits, formatCredits, parseCredits, priceOf, ZERO } from "../../../shared/contract/money.ts";
+import { grouped } from "../../../shared/contract/text.ts";
+import { CliError } from "../../../shared/errors.ts";
+
+/** Parts of a segment that are bought for a list: nobody is in two of them. */
+export interface Parts {
+  readonly parts: readonly Filters[];
+  readonly counts: readonly number[];
+  readonly datasetVersion: string | null;
+}
+
+export type PartsOptions = Pick<ExportOptions, "perPage" | "concurrency" | "wait" | "job" | "budgetLeft"> & {
+  readonly maxCredits: Credits | undefined;
+};
+
+/** Rows go nowhere but into the run: whoever buys parts writes what they are for from there. */
+export function withoutRows(deps: ExportDeps): ExportDeps {
+  const stdout = new Writable({ write: (_chunk, _encoding, done) => done() });
+  return { ...deps, stdout, consent: async () => undefined };
+}
+
+export const optionsOf = (options: PartsOptions): ExportOptions => ({
+  ...options,
+  output: undefined,
+  format: "ndjson",
+  fields: undefined,
+  excel: false,
+  raw: false,
+  overwrite: false,
+  allowEmpty: true,
+  minRows: undefined,
+  maxShrink: undefined,
+  limit: undefined,
+  dryRun: false,
+  fresh: false,
+  onNewDataset: "fresh",
+  requireComplete: false,
+  receipt: undefined,
+  misses: undefined,
+});
+
+/** Buys parts into a run, without asking: that was done. @throws CliError as an export does; what was paid is kept */
+export async function buyParts(
+  target: Target,
+  { parts, counts, datasetVersion }: Parts,
+  options: PartsOptions,
+  deps: ExportDeps,
+): Promise<Receipt> {
+  const matches = counts.reduce((sum, count) => sum + count, 0);
+  const offer = { matches, counts, parts, datasetVersion };
+  const result = await runExport("search", target, { ...optionsOf(options), offer }, withoutRows(deps));
+  if (result.kind !== "finished") throw new TypeError("parts were quoted and not bought");
+  const { receipt } = result;
+  if (receipt.complete) return receipt;
+  const { received, unit_cost: price } = receipt;
+  throw new CliError({
+    code: "incomplete",
+    category: "incomplete",
+    message: `a row costs ${price} credits, which the account did not tell: ${grouped(received)} of ${grouped(matches)} rows came for what was agreed to, and the list stays as it was`,
+    hint: `the same command with a larger --max-credits buys the others: at least ${formatCredits(priceOf(matches - received, parseCredits(price) ?? ZERO))}`,
+  });
+}

@@ -1,0 +1,70 @@
+import { basename, dirname, join } from "node:path";
+import type { Rendering } from "../../../engine/output/formats.ts";
+import { checkOutput, exists, type Facts, type Output } from "../../../engine/output/output.ts";
+import type { Guard } from "../../../engine/output/publish.ts";
+import { openSink } from "../../../engine/output/sinks/sink.ts";
+import { Disk } from "../../../engine/runs/disk.ts";
+import { failpoint } from "../../../engine/runs/failpoint.ts";
+import type { Context } from "../../../shared/context.ts";
+import { usageError } from "../../../shared/errors.ts";
+import type { Page } from "../../../shared/rows/page.ts";
+
+export const BESIDE = ["added", "removed", "changed"] as const;
+export type Beside = (typeof BESIDE)[number];
+
+/** `people.csv` and `added` make `people.added.csv`. */
+export function besideName(path: string, what: Beside): string {
+  const [, stem = basename(path), ending = ""] =
+    /^(.+?)((?:\.[a-z0-9]+)?(?:\.(?:zst|gz))?)$/i.exec(basename(path)) ?? [];
+  return join(dirname(path), `${stem}.${what}${ending}`);
+}
+
+/** @throws CliError exit 2 where a file is in the way that is not this list's */
+export async function checkFiles(output: string, own: boolean, ownBeside: boolean, overwrite: boolean): Promise<void> {
+  if (overwrite) return;
+  for (const path of [output, ...BESIDE.map((what) => besideName(output, what))]) {
+    if ((path === output ? own : ownBeside) || !(await exists(path))) continue;
+    throw usageError(`${path} exists`, "add --overwrite, or choose another name with -o", "file_exists");
+  }
+}
+
+export interface FileToWrite {
+  readonly path: string;
+  readonly pages: () => AsyncIterable<Page>;
+  readonly guard: Guard;
+}
+
+/** Writes files beside their names and gives them these only once all are whole. The first one is named last. */
+export async function writeTogether(
+  files: readonly FileToWrite[],
+  rendering: Rendering,
+  context: Context,
+): Promise<(Facts | undefined)[]> {
+  const disk = new Disk(failpoint(context.env));
+  const outputs: Output[] = [];
+  try {
+    const facts: (Facts | undefined)[] = [];
+    for (const { path, pages, guard } of files) {
+      const output = await openSink({
+        output: await checkOutput(path),
+        stream: context.stdout,
+        name: `owned-${context.pid}`,
+        rendering,
+        guard,
+        disk,
+        interrupted: context.interrupted,
+      });
+      outputs.push(output);
+      for await (const page of pages()) {
+        context.interrupted.throwIfAborted();
+        await output.write(page);
+      }
+      facts.push(await output.prepare(pages));
+    }
+    for (const output of [...outputs.slice(1), ...outputs.slice(0, 1)]) await output.publish();
+    return facts;
+  } catch (error) {
+    for (const output of outputs) await output.abort();
+    throw error;
+  }
+}

@@ -1,0 +1,84 @@
+import type { AccountView } from "../../../engine/client/types.ts";
+import { lockOptions } from "../../../engine/purchase/locks.ts";
+import { identityOf } from "../../../engine/purchase/offer.ts";
+import type { ExportDeps } from "../../../engine/purchase/order.ts";
+import { continueRun, endStale, stillOpen } from "../../../engine/purchase/purchase.ts";
+import { creditsOf, type RunState } from "../../../engine/runs/journal.ts";
+import type { Target } from "../../../engine/runs/plan.ts";
+import { RunStore } from "../../../engine/runs/run-store.ts";
+import { type Credits, credits, creditsText, formatCredits, minCredits, ZERO } from "../../../shared/contract/money.ts";
+import { CliError } from "../../../shared/errors.ts";
+import { optionsOf, type PartsOptions, withoutRows } from "./buy-parts.ts";
+import type { Brought, Finished, Work } from "./work.ts";
+
+/** The people are no longer those that were counted. */
+const FEWER = ["incomplete", "dataset_moved"];
+
+/**
+ * Buys what a run for the same list left unfinished: what is in flight under its keys, and the rest of its parts, which were agreed to.
+ * Where the service has fewer people there by now the run is let go of; what it bought is kept.
+ * @param options with `maxCredits`, the most that may be spent on it now
+ * @returns what it brought now; undefined where there is none @throws CliError exit 4 where it may cost more than that
+ */
+export async function finishParts(
+  target: Target,
+  { maxCredits: most, ...options }: PartsOptions,
+  account: AccountView,
+  deps: ExportDeps,
+): Promise<Finished | undefined> {
+  const store = new RunStore(deps.stateDir, deps.disk);
+  const found = await store.findOpen(identityOf(target, null, account, deps.seller));
+  const all = optionsOf({ ...options, maxCredits: undefined });
+  const open = await stillOpen(found, store, all, account, deps);
+  if (open === undefined) return found === undefined ? undefined : { run: found.id, spent: ZERO, rows: 0 };
+  const { state: before } = await store.open(open.id);
+  const spent = ({ settled, uncertain }: RunState): bigint => settled + uncertain;
+  if (most !== undefined) requireMost(open.id, credits(creditsOf(before.session?.cap) - spent(before)), most);
+  const locked = lockOptions(`run ${open.id}`, options.wait, deps);
+  const cap = most === undefined ? undefined : lowerOf(credits(spent(before) + most), before.session?.maxCredits);
+  try {
+    const run = await store.openForWriting(open.id, locked);
+    await continueRun(run, store, { ...all, maxCredits: cap }, account, withoutRows(deps), true);
+  } catch (error) {
+    if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
+    const run = await store.openForWriting(open.id, locked);
+    if (run.state.done === undefined && run.state.ended === undefined) await endStale(run, store, error.message, deps);
+    else await run.close();
+  }
+  const { state: after } = await store.open(open.id);
+  return { run: open.id, spent: credits(spent(after) - spent(before)), rows: after.rows - before.rows };
+}
+
+/** @param agreed by the session before, where there was one */
+const lowerOf = (cap: Credits, agreed: string | null | undefined): Credits =>
+  agreed == null ? cap : minCredits(cap, creditsOf(agreed));
+
+function requireMost(run: string, left: Credits, most: Credits): void {
+  if (left <= most) return;
+  throw new CliError({
+    code: "over_cap",
+    category: "credits",
+    message: `run ${run}, which was begun for this list, may cost ${creditsText(left)} more, and --max-credits is ${formatCredits(most)}; nothing was spent`,
+    hint: `--max-credits ${formatCredits(left)} finishes it first`,
+  });
+}
+
+/** What was begun before and finished now leaves that much less to spend. */
+export function afterwards(work: Work, { spent }: Finished): Work {
+  const left = (amount: Credits | undefined): Credits | undefined =>
+    amount === undefined ? undefined : credits(amount > spent ? amount - spent : ZERO);
+  const { flags } = work.order;
+  const rest = { maxCredits: left(flags.maxCredits), budgetLeft: left(flags.budgetLeft) };
+  return { ...work, order: { ...work.order, flags: { ...flags, ...rest } } };
+}
+
+/** The same command bought it: it is among what that cost. */
+export const withFinished = (found: Brought, finished: Finished | undefined): Brought =>
+  finished === undefined || finished.spent === ZERO
+    ? found
+    : {
+        ...found,
+        runs: [finished.run, ...found.runs],
+        spent: credits(finished.spent + found.spent),
+        rows: finished.rows + found.rows,
+      };

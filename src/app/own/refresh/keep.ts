@@ -1,0 +1,180 @@
+import { readGuard } from "../../../cli/arguments/export-options.ts";
+import { pagesOf } from "../../../cli/commands/owned/export.ts";
+import type { Library } from "../../../engine/library/library.ts";
+import type { Refreshed } from "../../../engine/library/lists.ts";
+import { formName } from "../../../engine/output/formats.ts";
+import type { Facts } from "../../../engine/output/output.ts";
+import { savedView, templateOf } from "../../../engine/output/sinks/sink.ts";
+import type { FreeCounts } from "../../../engine/purchase/free-counts.ts";
+import { canonicalJson } from "../../../shared/contract/filters.ts";
+import { creditsToNumber, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
+import { collectColumns } from "../../../shared/rows/columns.ts";
+import type { Page } from "../../../shared/rows/page.ts";
+import { BESIDE, type Beside, besideName, type FileToWrite, writeTogether } from "./files.ts";
+import type { Followed } from "./list.ts";
+import type { Plan } from "./plan.ts";
+import type { Brought, RefreshOrder, Work } from "./work.ts";
+
+interface Found extends Brought {
+  readonly library: Library;
+  readonly list: Followed;
+  readonly plan: Plan;
+  readonly counts: FreeCounts;
+}
+
+/** What `--json` prints: what changed, what it cost, and the proof. */
+export interface RefreshReceipt {
+  readonly list: string;
+  readonly filters: unknown;
+  readonly checked_at: string;
+  readonly dataset_version: string | null;
+  readonly count: number;
+  readonly added: number;
+  readonly removed: number;
+  readonly changed: number;
+  /** People of the list who are left out of its files: headcount suppress. */
+  readonly suppressed: number;
+  /** People whom you forgot who are in the segment: not bought, and not in `count`. */
+  readonly forgotten: number;
+  readonly changes: readonly { readonly person: string; readonly fields: readonly string[] }[];
+  /** Values that counts could not verify. */
+  readonly not_checked: number;
+  readonly runs: readonly string[];
+  readonly bought: number;
+  /** Of these, people who are suppressed or forgotten: paid for, and in no file. */
+  readonly bought_suppressed: number;
+  readonly credits: number;
+  readonly rebuy_credits: number;
+  readonly free_calls: number;
+  readonly certificate: { readonly count: number; readonly owned: number; readonly equal: true };
+  readonly files: Readonly<
+    Record<"list" | Beside, { readonly file: string; readonly rows: number; readonly sha256: string }>
+  >;
+}
+
+/** Writes the four files, then the history: a process that is killed in between finds the same again, at 0 credits. */
+export async function keep(found: Found, work: Work): Promise<RefreshReceipt> {
+  const { order, context, account } = work;
+  const { list, library, plan, counts } = found;
+  const output = order.output ?? "";
+  const now = found.now.map(({ identity }) => identity);
+  const before = [...new Set(list.before.map(({ identity }) => found.renamed.get(identity) ?? identity))];
+  const added = without(now, before);
+  const removed = without(before, now);
+  const stayed = without(now, added);
+  const changed = new Map(library.changedSince(stayed, list.at));
+  for (const [person, fields] of found.changed)
+    changed.set(person, [...new Set([...(changed.get(person) ?? []), ...fields])]);
+  const view = viewOf(list, work);
+  const people = shownOf(library, { list: now, added, removed, changed: [...changed.keys()] });
+  const pages = (who: readonly string[]) => (): AsyncIterable<Page> => pagesOf(library.recordsBy(who));
+  const beside = { overwrite: true, allowEmpty: true, minRows: undefined, maxShrink: undefined };
+  const file = (what: Beside): FileToWrite => ({
+    path: besideName(output, what),
+    pages: pages(people[what]),
+    guard: beside,
+  });
+  // Each of the files has the columns of the list.
+  const columns = AS_THEY_CAME.includes(view.format)
+    ? undefined
+    : await collectColumns(pages([...now, ...removed])(), "person");
+  const kept = { output, filters: list.filters, canonical: canonicalJson(list.canonical), view: savedView(view) };
+  library.lists.begin({ ...kept, at: list.at }, before);
+  const facts = await writeTogether(
+    [
+      { path: output, pages: pages(people.list), guard: { ...readGuard(order.flags), overwrite: true } },
+      ...BESIDE.map(file),
+    ],
+    { ...view, kind: "person", fields: view.fields ?? columns, template: await templateOf(view) },
+    context,
+  );
+  const at = context.now();
+  const refreshed: Refreshed = {
+    at,
+    datasetVersion: counts.datasetVersion ?? account.datasetVersion ?? null,
+    count: found.certificate.total,
+    added,
+    removed,
+    changed,
+    calls: counts.calls,
+    credits: found.spent,
+    run: found.runs[0] ?? null,
+  };
+  library.lists.record(kept, before, refreshed);
+  return {
+    list: output,
+    filters: list.filters,
+    checked_at: new Date(at).toISOString(),
+    dataset_version: refreshed.datasetVersion,
+    count: found.certificate.total,
+    added: added.length,
+    removed: removed.length,
+    changed: changed.size,
+    suppressed: now.length - people.list.length,
+    forgotten: plan.leftOut ? plan.forgotten : 0,
+    changes: people.changed.map((person) => ({ person, fields: changed.get(person) ?? [] })),
+    not_checked: found.notChecked,
+    runs: found.runs,
+    bought: found.rows,
+    bought_suppressed: found.hidden,
+    credits: creditsToNumber(found.spent),
+    rebuy_credits: creditsToNumber(plan.again),
+    free_calls: counts.calls,
+    certificate: { count: found.certificate.total, owned: found.certificate.present, equal: true },
+    files: filesOf(facts, people),
+  };
+}
+
+type People = Readonly<Record<"list" | Beside, readonly string[]>>;
+
+/** Who is suppressed is in the list's history, so that nobody is paid for twice, and in no file. */
+const shownOf = (library: Library, people: People): People =>
+  Object.fromEntries(Object.entries(people).map(([what, who]) => [what, library.shown(who)])) as unknown as People;
+
+const filesOf = (facts: readonly (Facts | undefined)[], people: People): RefreshReceipt["files"] =>
+  Object.fromEntries(
+    (["list", ...BESIDE] as const).map((what, index) => {
+      const { path: file = "", sha256 } = facts[index] ?? {};
+      return [what, { file, rows: people[what].length, sha256: sha256 ?? "" }];
+    }),
+  ) as RefreshReceipt["files"];
+
+const without = (people: readonly string[], others: readonly string[]): string[] => {
+  const left = new Set(others);
+  return people.filter((person) => !left.has(person));
+};
+
+/** Formats that have the fields that a record has, or their own. */
+const AS_THEY_CAME: readonly string[] = ["ndjson", "json", "template"];
+
+/** As asked, else as the list was written, where it has the same format. */
+function viewOf({ view: saved }: Followed, { order }: Work): RefreshOrder["view"] {
+  const { view, flags } = order;
+  if (saved === undefined || saved.format !== formName(view)) return view;
+  return {
+    ...view,
+    fields: view.fields ?? saved.fields ?? undefined,
+    excel: flags.excel ?? saved.excel,
+    raw: flags.raw ?? saved.raw,
+  };
+}
+
+/** What a person does not see in the files. */
+function unseenText({ bought_suppressed: bought, forgotten, suppressed }: RefreshReceipt): string {
+  const parts = [
+    forgotten === 0 ? "" : `${grouped(forgotten)} whom you forgot: not bought`,
+    suppressed === 0
+      ? ""
+      : `${grouped(suppressed)} suppressed: in no file${bought === 0 ? "" : `, ${grouped(bought)} of them bought now`}`,
+  ].filter((part) => part !== "");
+  return parts.map((part) => `; ${part}`).join("");
+}
+
+export async function printKept(receipt: RefreshReceipt, { printer, order }: Work): Promise<void> {
+  if (printer.json) printer.document(receipt);
+  const credits = (amount: number): string => formatCreditsGrouped(parseCredits(amount) ?? ZERO);
+  printer.say(
+    `${order.flags.output ?? order.word}: ${counted(receipt.count, "person", "people")}, ${grouped(receipt.added)} added, ${grouped(receipt.removed)} removed, ${grouped(receipt.changed)} changed; ${credits(receipt.credits)} ${receipt.credits === 1 ? "credit" : "credits"} (${credits(receipt.rebuy_credits)} to buy it again), ${counted(receipt.free_calls, "free call")}${unseenText(receipt)}`,
+  );
+}

@@ -1,0 +1,124 @@
+import { randomBytes } from "node:crypto";
+import { linkSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { dataDir } from "../engine/connections/paths.ts";
+import type { DataFolder } from "../service/admin/data-folder.ts";
+import type { Context } from "../shared/context.ts";
+import { CliError, missingPackage } from "../shared/errors.ts";
+
+export interface Sample {
+  readonly url: string;
+  readonly key: string;
+  readonly dir: string;
+  close(): Promise<void>;
+}
+
+/** What the sample is called where a service is named for good: its port is another one each time. */
+export const sampleId = (dir: string): string => `sample:${dir}`;
+
+/** Where the sample's dataset, accounts and key are kept. */
+export const sampleDir = (context: Context): string => join(dataDir(context), "sample");
+
+/** Starts the real service on the sample's data folder, which the first one makes. @throws CliError exit 2 without the optional packages */
+export async function startSample(context: Context, notice: (text: string) => void): Promise<Sample> {
+  const dir = sampleDir(context);
+  const { now, random } = context;
+  let folder: DataFolder | undefined;
+  try {
+    const [{ createKey, datasetDir, openDataFolder }, { startService }] = await Promise.all([
+      import("../service/admin/data-folder.ts"),
+      import("../service/http/server.ts"),
+    ]);
+    const onSample = (): void => notice("making the sample dataset of 50,000 synthetic people (once)");
+    const open = (): Promise<DataFolder> => openDataFolder(dir, { now, onSample });
+    folder = await open().catch((error: unknown) => {
+      if (!(error instanceof Error && error.name === "DatasetDamagedError")) throw error;
+      // Of another version, or broken: it is made again from nothing, accounts and runs stay.
+      rmSync(datasetDir(dir), { recursive: true, force: true });
+      return open();
+    });
+    const { engine, store, testEngine } = folder;
+    const key = await sampleKey(dir, folder, () => createKey(store, { name: "sample", mode: "live", now }));
+    const service = await startService({ engine, store, testEngine, now, random });
+    const opened = folder;
+    const close = async (): Promise<void> => {
+      await service.close();
+      await opened.close();
+    };
+    return { url: service.url, key, dir, close };
+  } catch (error) {
+    await folder?.close();
+    throw explained(error, dir);
+  }
+}
+
+/** The sample's key: kept in its folder, readable for its owner alone, and made again where the ledger no longer knows it. */
+async function sampleKey(
+  dir: string,
+  { store }: DataFolder,
+  create: () => Promise<{ readonly id: string; readonly key: string }>,
+): Promise<string> {
+  const { parseApiKey } = await import("../service/money/keys.ts");
+  const file = join(dir, "sample.key");
+  const read = async (): Promise<string | undefined> => {
+    const text = readIfThere(file)?.trim() ?? "";
+    const parsed = parseApiKey(text);
+    const stored = parsed === undefined ? undefined : await store.findKey(parsed.hash);
+    return stored === undefined || stored.revokedAt !== null ? undefined : text;
+  };
+  const kept = await read();
+  if (kept !== undefined) return kept;
+  const { id, key } = await create();
+  const temporary = `${file}.${randomBytes(6).toString("hex")}`;
+  try {
+    writeFileSync(temporary, `${key}\n`, { mode: 0o600, flag: "wx" });
+    const stale = readIfThere(file);
+    if (stale !== undefined && (await read()) === undefined) rmSync(file, { force: true });
+    linkSync(temporary, file);
+    return key;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EEXIST") throw error;
+    // Another process was quicker: its key is the one that stays.
+    const theirs = await read();
+    if (theirs === undefined) return key;
+    await store.revokeKey(id);
+    return theirs;
+  } finally {
+    rmSync(temporary, { force: true });
+  }
+}
+
+function readIfThere(file: string): string | undefined {
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+function explained(error: unknown, dir: string): unknown {
+  const { code, name, message } = error as NodeJS.ErrnoException;
+  const missing = missingPackage(error);
+  if (missing !== undefined) {
+    return missing.with({ message: `the sample connection runs the service inside headcount: ${missing.message}` });
+  }
+  if (name === "LedgerFormatError") {
+    const hint = `remove ${dir}: it holds the sample alone, which is made again`;
+    return new CliError({
+      code: "ledger_format",
+      category: "filesystem",
+      message,
+      hint,
+      cause: error,
+    });
+  }
+  if (code === undefined || !/^(EACCES|EPERM|EROFS|ENOENT|ENOTDIR|ENOSPC|EDQUOT)$/.test(code)) return error;
+  return new CliError({
+    code: "sample_folder",
+    category: "filesystem",
+    message: `the sample's folder ${dir} cannot be made or written: ${message}`,
+    hint: "set XDG_DATA_HOME to a folder that may be written and has 50 MB of room",
+    cause: error,
+  });
+}

@@ -1,0 +1,109 @@
+import { existsSync } from "node:fs";
+import { resolve } from "node:path";
+import { inputName, readInput } from "../../cli/arguments/input.ts";
+import type { Context } from "../../shared/context.ts";
+import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
+import { echo, isObject } from "../../shared/contract/text.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
+
+/** The files that words after -f name: each word itself, or what it matches, in order of their names. @throws CliError exit 2 for a pattern that matches nothing */
+export async function filterFiles(context: Context, words: readonly string[]): Promise<readonly string[]> {
+  const files: string[] = [];
+  for (const word of words) {
+    // A file may be called that.
+    if (!/[*?[\]{}]/.test(word) || existsSync(resolve(context.cwd, word))) files.push(word);
+    else files.push(...(await matching(context, word)));
+  }
+  return [...new Set(files)];
+}
+
+async function matching({ cwd }: Context, pattern: string): Promise<readonly string[]> {
+  const { glob } = await import("tinyglobby");
+  const found = await glob(pattern, { cwd, dot: false, expandDirectories: false, onlyFiles: true });
+  if (found.length > 0) return found.sort();
+  throw usageError(
+    `no file matches -f "${echo(pattern)}"`,
+    "a pattern takes *, ?, [ab], {a,b} and ** for folders within folders",
+    "invalid_filters_file",
+  );
+}
+
+/** Values of a key as typed, with those of `@FILE` in its place, one a line; `@@x` is the value `@x`. @throws CliError exit 2 */
+export async function listedValues(
+  context: Context,
+  flag: string,
+  given: readonly string[],
+): Promise<readonly string[]> {
+  const values: string[] = [];
+  for (const value of given) {
+    if (value.startsWith("@@")) values.push(value.slice(1));
+    else if (!value.startsWith("@") || value === "@") values.push(value);
+    else values.push(...(await linesOf(context, flag, value.slice(1))));
+  }
+  return values;
+}
+
+/** A value of a line that may be a text of JSON, as jq prints it without -r, or a quoted cell of CSV: no value has the quotes. */
+function unquoted(line: string): string {
+  if (!/^"(?:[^"\\]|""|\\.)*"$/.test(line)) return line;
+  try {
+    return String(JSON.parse(line)).trim();
+  } catch {
+    return line.slice(1, -1).replaceAll('""', '"').trim();
+  }
+}
+
+async function linesOf(context: Context, flag: string, file: string): Promise<readonly string[]> {
+  const text = await readInput(context, file, "values", MAX_BODY_BYTES);
+  const lines = text.split(/\r\n|\n|\r/).map((line) => unquoted(line.trim()));
+  const values = [...new Set(lines.filter((line) => line !== ""))];
+  if (values.length > 0) return values;
+  // A filter without values would be no filter: the segment would grow.
+  throw usageError(
+    `${flag} @${inputName(file)}: the file holds no value`,
+    "write one value a line",
+    "invalid_values_file",
+  );
+}
+
+/** Where a text is no JSON, as `line 2, column 5: ...`; undefined where it is. */
+async function syntaxError(text: string): Promise<string | undefined> {
+  const { parse } = await import("lossless-json");
+  try {
+    parse(text, undefined, { onDuplicateKey: ({ newValue }) => newValue });
+    return undefined;
+  } catch (error) {
+    const [message = "", at] = (error as Error).message.split(" at position ");
+    const before = text.slice(0, Number(at ?? 0)).split("\n");
+    return `line ${before.length}, column ${(before.at(-1)?.length ?? 0) + 1}: ${echo(message)}`;
+  }
+}
+
+/** What a filter file holds: keys and values that nobody has checked. @param file `-` for stdin @throws CliError exit 2 */
+export async function readFilterFile(context: Context, file: string): Promise<Readonly<Record<string, unknown>>> {
+  const name = inputName(file);
+  const refuse = (message: string, hint?: string): CliError => usageError(message, hint, "invalid_filters_file");
+  const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
+  // By the service's own rules: what it would refuse, such as a key that is there twice, is no segment to count and buy.
+  const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
+  const strict = parseStrictJson(Buffer.from(text));
+  if (!strict.ok) {
+    const broken = strict.message.includes("not valid JSON");
+    const why = text.trim() === "" ? "it is empty" : broken ? await syntaxError(text) : undefined;
+    throw refuse(
+      why === undefined ? strict.message.replaceAll("the body", name) : `${name} is not JSON: ${why}`,
+      'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',
+    );
+  }
+  const parsed = strict.value;
+  if (!isObject(parsed)) throw refuse(`${name} must hold one JSON object of filters`);
+  if (!Object.hasOwn(parsed, "filters")) return parsed;
+  const { filters: inner, ...others } = parsed;
+  const [other] = Object.keys(others);
+  if (other !== undefined) {
+    // Dropping it in silence could turn a narrow purchase into a wide one.
+    throw refuse(`${name} has "${echo(other)}" beside "filters"; move it into "filters" or take it out`);
+  }
+  if (!isObject(inner)) throw refuse(`"filters" in ${name} must be a JSON object`);
+  return inner;
+}

@@ -1,0 +1,111 @@
+import { readdir, readFile, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { checkWord } from "../../engine/connections/config.ts";
+import { configDir, findFolder } from "../../engine/connections/paths.ts";
+import { Disk, errorCode } from "../../engine/runs/disk.ts";
+import type { Context } from "../../shared/context.ts";
+import type { Filters } from "../../shared/contract/filters.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { echo } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+
+const ENDING = ".json";
+const NAME = /^[a-z0-9][a-z0-9_-]{0,63}$/;
+
+/** Where segments are kept: each is a filter file of its own, so that an editor opens it and `-f` reads it too. */
+const folderOf = (config: string): string => join(config, "segments");
+const fileOf = (config: string, name: string): string => join(folderOf(config), `${name}${ENDING}`);
+
+export interface SavedSegment {
+  readonly name: string;
+  readonly file: string;
+  /** Epoch milliseconds. */
+  readonly savedAt: number;
+}
+
+/** @throws CliError (exit 2) */
+export const checkSegmentName = (name: string): string => checkWord(name, "segment", "eu-legal");
+
+/** All that are saved, by name. */
+export async function savedSegments(context: Context): Promise<readonly SavedSegment[]> {
+  const config = findFolder("config", context);
+  if (config === undefined) return [];
+  const names = await readdir(folderOf(config)).catch((error: unknown) => {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return [];
+    throw error;
+  });
+  const saved: SavedSegment[] = [];
+  for (const file of names.filter((each) => each.endsWith(ENDING)).sort()) {
+    const name = file.slice(0, -ENDING.length);
+    const info = NAME.test(name) ? await stat(join(folderOf(config), file)).catch(() => undefined) : undefined;
+    if (info?.isFile() === true) saved.push({ name, file: join(folderOf(config), file), savedAt: info.mtimeMs });
+  }
+  return saved;
+}
+
+/** The segments that words after -s name: one each, or with `*` all that match. @throws CliError (exit 2) where there is none */
+export async function namedSegments(context: Context, words: readonly string[]): Promise<readonly SavedSegment[]> {
+  const saved = await savedSegments(context);
+  const found = words.flatMap((word) => {
+    if (!word.includes("*")) return [one(saved, checkSegmentName(word))];
+    const pattern = new RegExp(`^${word.replace(/[^*a-z0-9_-]/g, "\\$&").replaceAll("*", ".*")}$`);
+    const matched = saved.filter(({ name }) => pattern.test(name));
+    if (matched.length === 0) throw noSuch(word, saved);
+    return matched;
+  });
+  return [...new Map(found.map((segment) => [segment.name, segment])).values()];
+}
+
+function one(saved: readonly SavedSegment[], name: string): SavedSegment {
+  const found = saved.find((segment) => segment.name === name);
+  if (found === undefined) throw noSuch(name, saved);
+  return found;
+}
+
+function noSuch(name: string, saved: readonly SavedSegment[]) {
+  const near = nearest(
+    name,
+    saved.map((segment) => segment.name),
+  );
+  const hint =
+    near !== undefined
+      ? `did you mean ${near}?`
+      : saved.length === 0
+        ? `none is saved yet; for example: headcount segment save ${name.replaceAll("*", "x")} --department Legal`
+        : "headcount segment list shows them";
+  return usageError(`there is no segment "${echo(name)}"`, hint, "unknown_segment");
+}
+
+/** Keeps a segment under a name, whole or not at all. @throws CliError (exit 2) where another is kept there and it may not be replaced */
+export async function saveSegment(
+  context: Context,
+  name: string,
+  filters: Filters,
+  replace: boolean,
+): Promise<SavedSegment> {
+  const file = fileOf(configDir(context), checkSegmentName(name));
+  const text = `${JSON.stringify(filters, undefined, 2)}\n`;
+  const disk = new Disk();
+  await disk.makeFolder(folderOf(configDir(context)));
+  try {
+    await disk.replaceFile(file, text, "segment", replace);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+    // The same once more is no change.
+    if ((await readFile(file, "utf8").catch(() => "")) !== text) {
+      throw usageError(
+        `there is a segment "${name}" already, with other filters`,
+        `--overwrite replaces it; headcount segment show ${name} prints it`,
+        "segment_exists",
+      );
+    }
+  }
+  return { name, file, savedAt: context.now() };
+}
+
+/** @throws CliError (exit 2) where one of them is not there: then none goes */
+export async function removeSegments(context: Context, names: readonly string[]): Promise<readonly SavedSegment[]> {
+  const found = await namedSegments(context, names);
+  for (const { file } of found) await rm(file, { force: true });
+  return found;
+}

@@ -1,0 +1,208 @@
+import type { GlobalOptions } from "../cli/options.ts";
+import { hasColor, styleFor } from "../cli/terminal/style.ts";
+import { createClient, type RequestLog } from "../engine/client/http-client.ts";
+import { paced } from "../engine/client/paced.ts";
+import { keyFingerprint, openPacer, type Pacer } from "../engine/client/pacing.ts";
+import { DEFAULT_DIALECT, type ServiceClient } from "../engine/client/types.ts";
+import { findFolder } from "../engine/connections/paths.ts";
+import {
+  type KeySource,
+  keyModeOf,
+  keyPrefix,
+  resolveTarget,
+  selectionOf,
+  type Target,
+} from "../engine/connections/resolve.ts";
+import type { Context } from "../shared/context.ts";
+import type { CallSite } from "./failures.ts";
+
+export interface Session {
+  /**
+   * Free calls (`account`, `count`) are retried, wait for rate limits up to `--max-wait` and take their turn by themselves. Paid
+   * calls are single attempts: whoever makes them keeps the books and takes a turn from {@link pacer} first.
+   */
+  readonly client: ServiceClient;
+  readonly connectionName: string;
+  /** Names the service for good: its base URL, or `sample:<folder>` for the built-in one, whose port differs each time. */
+  readonly serviceId: string;
+  readonly keyFingerprint: string;
+  readonly keyMode: "live" | "test" | undefined;
+  readonly keySource: KeySource | "sample";
+  readonly pacer: Pacer;
+  readonly maxWaitMs: number;
+  readonly site: CallSite;
+  /** Shows what a free call waits for, where something is at hand that does. */
+  readonly pauses: { show?: ((until: number, reason: string) => void) | undefined };
+  notice(text: string): void;
+  close(): Promise<void>;
+}
+
+type SessionGlobals = Pick<GlobalOptions, "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait">;
+
+interface Opened extends Omit<Target, "keySource"> {
+  readonly keySource: KeySource | "sample";
+  readonly serviceId: string;
+  readonly sampleDir?: string;
+  readonly close?: () => Promise<void>;
+}
+
+/**
+ * Opens the connection that flags, environment and config name.
+ * @throws CliError exit 3 without a key, exit 2 for a wrong name or address
+ */
+async function openSession(context: Context, globals: SessionGlobals): Promise<Session> {
+  const notice = (text: string): void => {
+    if (!globals.quiet) context.stderr.write(`${text}\n`);
+  };
+  const target = await openTarget(context, globals, notice);
+  try {
+    return sessionFor(target, context, globals, notice);
+  } catch (error) {
+    await target.close?.();
+    throw error;
+  }
+}
+
+/** Opens a session, runs with it, closes it whatever happens, and turns errors of calls into {@link CliError}s. */
+export async function withSession<T>(
+  context: Context,
+  globals: SessionGlobals,
+  run: (session: Session) => Promise<T>,
+): Promise<T> {
+  const session = await openSession(context, globals);
+  try {
+    return await run(session);
+  } catch (error) {
+    const { mapError } = await import("./failures.ts");
+    throw mapError(error, session.site);
+  } finally {
+    await session.close();
+  }
+}
+
+async function openTarget(context: Context, globals: SessionGlobals, notice: (text: string) => void): Promise<Opened> {
+  if (selectionOf(globals, context).connection === "sample") {
+    const { sampleId, startSample } = await import("./sample.ts");
+    const sample = await startSample(context, notice);
+    return {
+      name: "sample",
+      baseUrl: sample.url,
+      dialect: DEFAULT_DIALECT,
+      apiKey: sample.key,
+      keySource: "sample",
+      serviceId: sampleId(sample.dir),
+      sampleDir: sample.dir,
+      close: sample.close,
+    };
+  }
+  const target = await resolveTarget(globals, context);
+  if (target.movedFrom !== undefined) {
+    notice(
+      `notice: the key stored for ${target.movedFrom} is sent to ${target.baseUrl}, as --base-url or HEADCOUNT_BASE_URL says`,
+    );
+  }
+  return { ...target, serviceId: target.baseUrl };
+}
+
+/** Shorter waits are over before they are read. */
+const SAID_FROM_MS = 2_000;
+
+function sessionFor(
+  target: Opened,
+  context: Context,
+  globals: SessionGlobals,
+  notice: (text: string) => void,
+): Session {
+  const { now, env, sleep, random } = context;
+  const { apiKey, dialect, serviceId } = target;
+  const maxWaitMs = globals.maxWait * 1000;
+  const keyMode = keyModeOf(apiKey);
+  if (keyMode === "test") notice("TEST key: synthetic people and simulated credits");
+  const pacer = openPacer({ stateDir: findFolder("state", context), baseUrl: serviceId, apiKey, now });
+  const client = createClient({
+    baseUrl: target.baseUrl,
+    apiKey,
+    dialect,
+    now,
+    env,
+    log: requestLog(globals, context),
+  });
+  const pauses: Session["pauses"] = {};
+  const pausing = (ms: number, reason: string): void => {
+    const until = now() + ms;
+    if (pauses.show !== undefined) pauses.show(until, reason);
+    else if (ms >= SAID_FROM_MS && context.stderr.isTTY === true && !globals.quiet)
+      void countDown(context, until, reason);
+    else notice(`${reason} ${ms < 10_000 ? (ms / 1000).toFixed(1) : Math.ceil(ms / 1000)} s`);
+  };
+  const said = new Set<string>();
+  const once = (text: string): void => {
+    if (said.has(text)) return;
+    said.add(text);
+    notice(text);
+  };
+  return {
+    client: paced(client, {
+      now,
+      sleep,
+      random,
+      maxWaitMs,
+      pacer,
+      signal: context.interrupted,
+      onWait: ({ ms, reason, error }) =>
+        pausing(ms, reason === "rate_limit" ? "rate limit reached: waiting" : `${error.message}: trying again in`),
+      onTurn: (ms) => {
+        if (ms >= SAID_FROM_MS) pausing(ms, "near the rate limit: waiting");
+      },
+      onReply: ({ deprecation, notices }) => {
+        if (deprecation !== undefined) once(`warning: this part of the API is ${deprecation}`);
+        if (globals.verbose) for (const text of notices) once(`notice from the service: ${text}`);
+      },
+    }),
+    connectionName: target.name,
+    serviceId,
+    get keyFingerprint() {
+      return keyFingerprint(serviceId, apiKey);
+    },
+    keyMode,
+    keySource: target.keySource,
+    pacer,
+    maxWaitMs,
+    site: {
+      connectionName: target.name,
+      baseUrl: target.baseUrl,
+      sampleDir: target.sampleDir,
+      key: { shown: keyPrefix(apiKey), source: target.keySource },
+    },
+    pauses,
+    notice,
+    close: async () => {
+      await client.close();
+      await target.close?.();
+    },
+  };
+}
+
+/** `--verbose`: method, path, status, time, credits, request id. Never a key or a filter value. */
+export const requestLog = (
+  { verbose }: { readonly verbose?: boolean },
+  { stderr }: Pick<Context, "stderr">,
+): ((entry: RequestLog) => void) | undefined =>
+  verbose
+    ? ({ method, path, outcome, elapsedMs, creditsUsed, requestId }) => {
+        const cost = creditsUsed === undefined ? [] : [`${creditsUsed} credits`];
+        const line = [method, path, outcome, Math.round(elapsedMs), "ms", ...cost, ...(requestId ? [requestId] : [])];
+        stderr.write(`${line.join(" ")}\n`);
+      }
+    : undefined;
+
+/** A line on the terminal that says how long it still takes, and goes when it is over. */
+async function countDown(context: Context, until: number, reason: string): Promise<void> {
+  const { openProgress } = await import("../cli/terminal/progress.ts");
+  const { stderr, now, env } = context;
+  const style = styleFor(hasColor(stderr, env));
+  const progress = openProgress({ stream: stderr, enabled: true, now, style, unit: "call" });
+  progress.wait(until, reason);
+  await context.sleep(until - now(), context.interrupted).catch(() => undefined);
+  progress.stop();
+}

@@ -1,0 +1,247 @@
+import { readFileSync } from "node:fs";
+import { resolve } from "node:path";
+import { chooseForm, FORMATS, type Form } from "../../engine/output/formats.ts";
+import type { Guard } from "../../engine/output/publish.ts";
+import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
+import type { ExportOptions } from "../../engine/purchase/purchase.ts";
+import type { Context } from "../../shared/context.ts";
+import { shellWord } from "../../shared/contract/command-line.ts";
+import { type Credits, parseCredits } from "../../shared/contract/money.ts";
+import { echo, spanMs, whole } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { checkFields, parseFields, publishedFields } from "../../shared/rows/columns.ts";
+import type { RecordKind } from "../../shared/rows/values.ts";
+import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../options.ts";
+
+export interface ViewFlags extends GlobalOptions {
+  readonly output?: string;
+  readonly format?: string;
+  readonly fields?: string;
+  readonly allFields?: boolean;
+  readonly excel?: boolean;
+  readonly raw?: boolean;
+  readonly template?: string;
+}
+
+export interface GuardFlags {
+  readonly overwrite?: boolean;
+  readonly allowEmpty?: boolean;
+  readonly minRows?: number;
+  readonly maxShrink?: number;
+}
+
+export interface ExportFlags extends ViewFlags, GuardFlags {
+  readonly maxCredits?: Credits;
+  readonly limit?: number;
+  readonly perPage?: number;
+  readonly concurrency: number;
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+  readonly fresh?: boolean;
+  readonly onNewDataset?: "fresh" | "fail";
+  readonly requireComplete?: boolean;
+  readonly receipt?: string;
+  readonly wait?: boolean;
+  /** Milliseconds. */
+  readonly ifOlderThan?: number;
+  readonly log?: string;
+  readonly notify?: string;
+  readonly job?: string;
+  readonly budgetLeft?: Credits;
+}
+
+/** A span of time as an option takes it, in milliseconds. */
+const span =
+  (flag: string) =>
+  (text: string): number => {
+    const ms = spanMs(text);
+    if (ms !== undefined && ms > 0) return ms;
+    throw usageError(`${flag} takes a span such as 12h, 6d or 8w, not "${echo(text)}"`, `for example ${flag} 6d`);
+  };
+
+export function creditAmount(text: string): Credits {
+  const amount = parseCredits(text);
+  if (amount !== undefined && amount >= 0n) return amount;
+  throw usageError(
+    `--max-credits takes an amount of credits with at most six decimals, not "${echo(text)}"`,
+    "for example --max-credits 500 or --max-credits 12.5",
+  );
+}
+
+function share(text: string): number {
+  const percent = whole(text.replace(/%$/, ""), 0, 100);
+  if (percent !== undefined) return percent / 100;
+  throw usageError(
+    `--max-shrink takes a percentage from 0% to 100%, not "${echo(text)}"`,
+    "for example --max-shrink 50%",
+  );
+}
+
+export const addGuardOptions = (command: Command): Command =>
+  command
+    .option("--overwrite", "replace an existing file, once the new one is whole")
+    .option("--allow-empty", "let 0 rows replace a file that has some")
+    .option(
+      "--min-rows <n>",
+      "exit 5 and leave the file as it is where fewer rows come",
+      wholeNumber("--min-rows", 0, 1e12),
+    )
+    .option("--max-shrink <n%>", "exit 5 and leave the file as it is where it would lose more", share);
+
+export const readGuard = (flags: GuardFlags): Guard => ({
+  overwrite: flags.overwrite === true,
+  allowEmpty: flags.allowEmpty === true,
+  minRows: flags.minRows,
+  maxShrink: flags.maxShrink,
+});
+
+/** Options of buying alone: what `resume` takes too. */
+export function addBuyingOptions(command: Command, unit: string): Command {
+  return addGuardOptions(command)
+    .option("--max-credits <n>", "spend at most this, all told (decimals allowed)", creditAmount)
+    .option("--limit <n>", `buy at most so many ${unit}`, wholeNumber("--limit", 1, 1e12))
+    .option("--per-page <n>", "rows a request", wholeNumber("--per-page", 1, 100_000))
+    .option("--concurrency <n>", "pages in flight", wholeNumber("--concurrency", 1, 16), 4)
+    .option("-y, --yes", "buy without asking")
+    .option("--require-complete", "exit 5 where a limit or cap left something out")
+    .option("--wait", "wait for another run at the same output instead of ending with exit 9");
+}
+
+export const addViewOptions = (
+  command: Command,
+  fields: readonly string[],
+  output = "write a file, or a table: duckdb:FILE#TABLE, postgres://HOST/DB#TABLE (default: stdout)",
+): Command =>
+  command
+    .option("-o, --output <file>", output)
+    .addOption(
+      offering(
+        new Option(
+          "--format <format>",
+          `${FORMATS.join(", ")}; csv.gz, ndjson.zst and the like compress (default: by the file's ending)`,
+        ),
+        {
+          kind: "list",
+          values: FORMATS,
+        },
+      ),
+    )
+    .addOption(
+      offering(new Option("--fields <a,b,c>", "only these fields, in this order"), { kind: "commas", values: fields }),
+    )
+    .option("--all-fields", "all fields in a table too")
+    .option("--template <text>", "a text for every row: a Mustache template such as '{{name}}, {{title}}', or @FILE")
+    .option("--excel", "CSV for spreadsheets: byte order mark and CRLF")
+    .option("--raw", "CSV without the guard against formulas");
+
+/** What `jobs run` hands on: whose purchase it is, and what the budget leaves it. */
+export const addJobOptions = (command: Command): Command =>
+  command
+    .addOption(new Option("--job <name>").hideHelp())
+    .addOption(new Option("--budget-left <n>").argParser(creditAmount).hideHelp());
+
+export const addExportOptions = (command: Command, kind: RecordKind): Command =>
+  addUnattendedOptions(
+    addJobOptions(
+      addBuyingOptions(addViewOptions(command, publishedFields(kind)), kind === "person" ? "profiles" : "companies"),
+    ),
+  )
+    .option("--dry-run", "show the quote and buy nothing")
+    .option("--fresh", "begin anew instead of continuing an unfinished run")
+    .addOption(
+      new Option("--on-new-dataset <how>", "where an unfinished run's dataset is gone: begin anew, or end with 10")
+        .choices(["fresh", "fail"])
+        .default("fresh"),
+    )
+    .option("--receipt <file>", "write the receipt (counts, credits, SHA-256) as JSON");
+
+/** What an export that nobody watches tells, and whether it has to run at all. */
+export const addUnattendedOptions = (command: Command): Command =>
+  command
+    .option("--if-older-than <span>", "do nothing where the file is younger than 12h, 6d, 8w", span("--if-older-than"))
+    .option("--log <file>", "append one JSON line about how it went")
+    .option("--notify <command>", "shell command for a failure or a changed file; gets that line on its stdin");
+
+/** How the flags want rows written. `fields` are split and not yet checked. @throws CliError exit 2 */
+export function readView(
+  context: Context,
+  flags: ViewFlags,
+): Pick<ExportOptions, "output" | "format" | "packing" | "fields" | "excel" | "raw" | "template"> {
+  const output =
+    flags.output === undefined || flags.output === "-" ? undefined : resolveOutput(flags.output, context.cwd);
+  const implied = flags.json === true && output === undefined ? "json" : undefined;
+  const named = flags.format ?? (flags.template === undefined ? implied : "template");
+  const engine = output === undefined ? undefined : engineOf(output);
+  if (engine !== undefined && named !== undefined)
+    throw usageError(
+      `--${flags.format === undefined ? "template" : "format"} is about files, and -o names a table`,
+      "leave one of them out",
+    );
+  const { format, packing }: Form =
+    engine === undefined ? chooseForm(named, output, context.stdout.isTTY === true) : { format: engine };
+  const template = readTemplate(flags, format, context.cwd);
+  if (flags.fields !== undefined && flags.allFields === true)
+    throw usageError("--fields and --all-fields exclude each other");
+  if (format !== "csv" && format !== "tsv" && (flags.excel === true || flags.raw === true)) {
+    throw usageError(`--${flags.excel === true ? "excel" : "raw"} is about CSV, not ${format}`, "add --format csv");
+  }
+  const fields = flags.fields === undefined ? undefined : parseFields(flags.fields);
+  return { output, format, packing, fields, excel: flags.excel === true, raw: flags.raw === true, template };
+}
+
+/** The text of `--template`. @throws CliError exit 2 where one is missing, or of no use */
+function readTemplate({ template, fields, allFields }: ViewFlags, format: string, cwd: string): string | undefined {
+  if (template === undefined) {
+    if (format !== "template") return undefined;
+    throw usageError("--format template needs a template", "for example --template '{{name}} <{{network_url}}>'");
+  }
+  if (format !== "template") throw usageError(`--template is its own format, not ${format}`, "leave one of them out");
+  if (fields !== undefined || allFields === true)
+    throw usageError(`--template says itself which fields it has`, "leave --fields and --all-fields out");
+  if (!template.startsWith("@")) return template;
+  const file = resolve(cwd, template.slice(1));
+  try {
+    return readFileSync(file, "utf8");
+  } catch (error) {
+    throw usageError(`--template ${template} cannot be read: ${(error as Error).message}`, "@FILE names a file");
+  }
+}
+
+/** The flags as an export wants them, checked before any request. @throws CliError exit 2 */
+export function readExportOptions(
+  context: Context,
+  flags: ExportFlags & { readonly misses?: string },
+  kind: RecordKind,
+): ExportOptions {
+  const view = readView(context, flags);
+  if (view.fields !== undefined) checkFields(view.fields, kind);
+  const all = flags.allFields === true && view.format === "table";
+  const file = (name: string | undefined): string | undefined =>
+    name === undefined ? undefined : resolve(context.cwd, name);
+  return {
+    ...view,
+    fields: all ? [...publishedFields(kind)] : view.fields,
+    ...readBuyingOptions(flags),
+    dryRun: flags.dryRun === true,
+    fresh: flags.fresh === true,
+    onNewDataset: flags.onNewDataset ?? "fresh",
+    receipt: file(flags.receipt),
+    misses: file(flags.misses),
+    job: flags.job,
+    budgetLeft: flags.budgetLeft,
+  };
+}
+
+export const readBuyingOptions = (flags: ExportFlags) => ({
+  maxCredits: flags.maxCredits,
+  limit: flags.limit,
+  perPage: flags.perPage,
+  concurrency: flags.concurrency,
+  ...readGuard(flags),
+  requireComplete: flags.requireComplete === true,
+  wait: flags.wait === true,
+});
+
+/** The user's own command with one more option, ready to be pasted into a shell. */
+export const sameCommand = (context: Context, ...more: readonly string[]): string =>
+  ["headcount", ...[...context.argv, ...more].map(shellWord)].join(" ");

@@ -1,0 +1,226 @@
+import type { Context } from "../../shared/context.ts";
+import { flagOf } from "../../shared/contract/command-line.ts";
+import { isFacetKey } from "../../shared/contract/facets.ts";
+import { knownValues } from "../../shared/contract/filter-schema.ts";
+import {
+  type CanonicalFilters,
+  checkFilters,
+  FILTER_SPECS,
+  type FilterIssue,
+  type FilterKey,
+  type Filters,
+} from "../../shared/contract/filters.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
+import { echo, whole } from "../../shared/contract/text.ts";
+import { type CliError, usageError } from "../../shared/errors.ts";
+import { type Command, collect, Option, offering } from "../options.ts";
+import { inputName } from "./input.ts";
+
+/** What commander leaves: each key's values in the order given, under its camel-case name. */
+export interface FilterOptions {
+  readonly filters?: readonly string[];
+  readonly segment?: readonly string[];
+  readonly except?: readonly string[];
+  readonly [key: string]: unknown;
+}
+
+export interface CheckedFilters {
+  readonly filters: Filters;
+  readonly canonical: CanonicalFilters;
+}
+
+/** A segment with what it is called: a saved name, a file, or nothing where only flags describe it. */
+export interface NamedFilters extends CheckedFilters {
+  readonly name: string;
+}
+
+/** Some segments, and those whose people are left out. */
+export interface SegmentSet {
+  readonly segments: readonly NamedFilters[];
+  readonly except: readonly NamedFilters[];
+}
+
+/** A filter key in any of the ways people write it: `title_prefix`, `Title-Prefix`, `--title-prefix`. */
+export const keyName = (text: string): string => text.trim().replace(/^--/, "").replaceAll("-", "_").toLowerCase();
+
+const camelCase = (key: string): string => key.replace(/_(\w)/g, (_, letter: string) => letter.toUpperCase());
+
+export function addFilterOptions(command: Command): Command {
+  command.optionsGroup("Filters (keys combine with AND; a flag given again is OR):");
+  for (const { key, match, description } of FILTER_SPECS) {
+    const label = match === "range" ? "<number>" : "<text>";
+    const option = new Option(`${flagOf(key)} ${label}`, description).argParser(collect);
+    const values = knownValues(key);
+    const listed = isFacetKey(key) ? offering(option, { kind: "listed", values: [key] }) : option;
+    command.addOption(values.length === 0 ? listed : offering(option, { kind: "list", values }));
+  }
+  command.option(
+    "-f, --filters <file>",
+    "filters as JSON from a file (- for stdin, or a pattern); flags replace its values",
+    collect,
+  );
+  command.addOption(
+    offering(
+      new Option("-s, --segment <name>", "a saved segment (or a pattern); flags replace its values").argParser(collect),
+      { kind: "segments" },
+    ),
+  );
+  return command.optionsGroup("Options:");
+}
+
+/** For commands that can leave the people of another segment out. */
+export const addExceptOption = (command: Command): Command =>
+  command.addOption(
+    offering(
+      new Option(
+        "--except <segment>",
+        "leave out who is in this saved segment or filter file; again for more",
+      ).argParser(collect),
+      { kind: "segments" },
+    ),
+  );
+
+/**
+ * The filters of a command that takes one segment: of the file, each value replaced by its flag where that is given.
+ * @throws CliError (exit 2) with every issue, before any request
+ */
+export async function readFilters(context: Context, options: FilterOptions): Promise<CheckedFilters> {
+  const [only, second] = await readFilterSets(context, options);
+  if (only === undefined || second !== undefined) {
+    throw usageError(
+      "this command takes one segment, and more than one -f or -s was given",
+      "count and search take several",
+    );
+  }
+  return only;
+}
+
+/** The segments that are named: saved ones, then those of files; one that is only flags where none is. */
+export async function readFilterSets(context: Context, options: FilterOptions): Promise<readonly NamedFilters[]> {
+  const flags = await flagValues(context, options);
+  const sources = [
+    ...(await savedSources(context, options.segment ?? [])),
+    ...(await fileSources(context, options.filters ?? [])),
+  ];
+  if (sources.length === 0) return [{ name: "", ...checkedFilters(flags) }];
+  return readSources(context, sources, flags);
+}
+
+/** As {@link readFilterSets}, with the segments of --except. Flags change nothing in those. */
+export async function readSegmentSet(context: Context, options: FilterOptions): Promise<SegmentSet> {
+  const words = options.except ?? [];
+  const isFile = (word: string): boolean => /[/\\]|\.json$/i.test(word);
+  const except = [
+    ...(await savedSources(
+      context,
+      words.filter((word) => !isFile(word)),
+    )),
+    ...(await fileSources(context, words.filter(isFile))),
+  ];
+  const segments = await readFilterSets(context, options);
+  return { segments, except: await readSources(context, except, {}) };
+}
+
+interface Source {
+  readonly name: string;
+  readonly file: string;
+}
+
+async function savedSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
+  if (words.length === 0) return [];
+  const { namedSegments } = await import("../../app/segments/segment-store.ts");
+  return namedSegments(context, words);
+}
+
+async function fileSources(context: Context, words: readonly string[]): Promise<readonly Source[]> {
+  if (words.length === 0) return [];
+  if (words.filter((word) => word === "-").length > 1)
+    throw usageError("-f - was given twice; stdin is read only once");
+  const { filterFiles } = await import("../../app/segments/filter-files.ts");
+  return (await filterFiles(context, words)).map((file) => ({ name: file, file }));
+}
+
+async function readSources(
+  context: Context,
+  sources: readonly Source[],
+  flags: Readonly<Record<string, unknown>>,
+): Promise<readonly NamedFilters[]> {
+  const sets: NamedFilters[] = [];
+  for (const { name, file } of sources) {
+    const { readFilterFile } = await import("../../app/segments/filter-files.ts");
+    const values = await readFilterFile(context, file);
+    sets.push({ name, ...checkedFilters({ ...values, ...flags }, `${inputName(name)}: `) });
+  }
+  return sets;
+}
+
+async function flagValues(context: Context, options: FilterOptions): Promise<Record<string, unknown>> {
+  const values: Record<string, unknown> = {};
+  for (const { key, match } of FILTER_SPECS) {
+    const given = options[camelCase(key)] as readonly string[] | undefined;
+    if (given === undefined) continue;
+    const typed =
+      match === "range"
+        ? given.map((text) => integer(flagOf(key), text))
+        : await valuesGiven(context, flagOf(key), given);
+    values[key] = typed.length === 1 ? typed[0] : typed;
+  }
+  return values;
+}
+
+/** Values as typed, and those of `@FILE`. @throws CliError exit 2 */
+export async function valuesGiven(
+  context: Context,
+  flag: string,
+  given: readonly string[],
+): Promise<readonly string[]> {
+  if (!given.some((value) => value.startsWith("@"))) return given;
+  const { listedValues } = await import("../../app/segments/filter-files.ts");
+  return listedValues(context, flag, given);
+}
+
+/**
+ * Values of a key to go through: as given, else those of the filters themselves, else all that the key is known to have; undefined where
+ * nobody here can tell. @throws CliError exit 2 for one that is none, or outside the segment
+ */
+export function valuesWithin(
+  key: FilterKey,
+  filters: Filters,
+  given: readonly string[] | undefined,
+): readonly string[] | undefined {
+  const own = filters[key];
+  const inFilters = own === undefined ? undefined : [own].flat().map(String);
+  const known = knownValues(key);
+  const values = given ?? inFilters ?? (known.length === 0 ? undefined : known);
+  const inside = inFilters === undefined ? undefined : new Set(inFilters.map(normalForm));
+  const distinct = new Map(values?.map((value) => [normalForm(value), value]));
+  for (const [normal, value] of distinct) {
+    checkedFilters({ [key]: value }, "--values: ");
+    if (inside === undefined || inside.has(normal)) continue;
+    throw usageError(`--values ${value} is outside the segment: its filters have ${key} ${[...inside].join(", ")}`);
+  }
+  return values && [...distinct.values()];
+}
+
+function integer(flag: string, text: string): number {
+  const value = whole(text);
+  if (value !== undefined) return value;
+  throw usageError(`${flag} takes a whole number of 0 or more, not "${echo(text)}"`, undefined, "invalid_filter");
+}
+
+/** Filters that break a rule, all of them at once. @param where the file, or what else they came from, with a colon */
+export function invalidFilter(issues: readonly FilterIssue[], where = ""): CliError {
+  const [first = "invalid filters", ...details] = issues.map((issue) => issue.message);
+  return usageError(
+    `${where}${first}`,
+    "`headcount filters` lists the keys and the values they take",
+    "invalid_filter",
+  ).with({ details });
+}
+
+/** Filters in both forms. @param where as of {@link invalidFilter} @throws CliError exit 2 with every issue */
+export function checkedFilters(values: unknown, where?: string): CheckedFilters {
+  const checked = checkFilters(values);
+  if (!checked.ok) throw invalidFilter(checked.issues, where);
+  return { filters: checked.filters, canonical: checked.canonical };
+}

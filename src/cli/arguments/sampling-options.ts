@@ -1,0 +1,137 @@
+import type { ExportDeps } from "../../engine/purchase/order.ts";
+import type { Sampling, Target } from "../../engine/runs/plan.ts";
+import { isFacetKey } from "../../shared/contract/facets.ts";
+import { FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../shared/contract/filters.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { counted, echo, whole } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { type Command, collect, wholeNumber } from "../options.ts";
+import { keyName, valuesWithin } from "./filter-options.ts";
+
+export interface SamplingFlags {
+  readonly sample?: number;
+  readonly seed?: number;
+  readonly spread?: Spread;
+  readonly values?: readonly string[];
+  readonly limit?: number;
+  readonly perPage?: number;
+}
+
+interface Spread {
+  readonly key: FilterKey;
+  readonly rows: number;
+}
+
+const MOST_ROWS = 1_000_000;
+/** Each value takes a free count. */
+const MOST_VALUES = 500;
+
+/** Keys that a person has one value of: no row is drawn under two of them. */
+const SPREADABLE = FILTER_SPECS.filter(({ match }) => match === "exact" || match === "department").map(
+  ({ key }) => key,
+);
+
+export const addSamplingOptions = (command: Command): Command =>
+  command
+    .option(
+      "--sample <n>",
+      "buy so many people by chance instead of the first ones",
+      wholeNumber("--sample", 1, MOST_ROWS),
+    )
+    .option("--spread <key:n>", "buy so many people by chance of each value of a key", readSpread)
+    .option("--values <value>", "with --spread: a value of the key, or @FILE with one a line; again for more", collect)
+    .option(
+      "--seed <n>",
+      "draw a sample again (default: another each time)",
+      wholeNumber("--seed", 0, Number.MAX_SAFE_INTEGER),
+    );
+
+function readSpread(text: string): Spread {
+  const [name = "", count = "", ...more] = text.split(":");
+  const key = keyName(name);
+  const rows = more.length === 0 ? whole(count, 1, MOST_ROWS) : undefined;
+  if (rows === undefined) {
+    throw usageError(
+      `--spread takes a key and a number of 1 or more, not "${echo(text)}"`,
+      "for example --spread department:10",
+    );
+  }
+  const spec = filterSpec(key);
+  if (spec !== undefined && SPREADABLE.includes(spec.key)) return { key: spec.key, rows };
+  const near = nearest(key, SPREADABLE);
+  const why = spec === undefined ? `there is no key "${echo(name)}"` : `a person may be in several values of ${key}`;
+  throw usageError(
+    `--spread ${echo(text)}: ${why}${near === undefined || spec !== undefined ? "" : ` (did you mean ${near}?)`}; keys: ${SPREADABLE.join(", ")}`,
+  );
+}
+
+/** The sample that the flags ask for; undefined: none. @throws CliError exit 2 for flags that make none */
+export function readSampling(
+  flags: SamplingFlags,
+  [first, ...others]: readonly { readonly filters: Filters }[],
+  except: readonly unknown[],
+): Sampling | undefined {
+  const { sample, spread, seed, values, limit } = flags;
+  const what = sample === undefined ? "--spread" : "--sample";
+  if (sample !== undefined && spread !== undefined) {
+    throw usageError("--sample and --spread exclude each other", "--spread KEY:N draws N of each value by itself");
+  }
+  if (values !== undefined && spread === undefined) {
+    throw usageError("--values goes with --spread", "for example --spread country:10 --values france");
+  }
+  if (sample === undefined && spread === undefined) {
+    if (seed === undefined) return undefined;
+    throw usageError("--seed goes with --sample or --spread", "for example --sample 100 --seed 1");
+  }
+  if (limit !== undefined) {
+    throw usageError(`--limit is the first so many, ${what} so many by chance`, `leave one of them out`);
+  }
+  if (spread !== undefined && others.length + except.length > 0) {
+    throw usageError(
+      "--spread draws from one segment",
+      "--sample draws from several, and leaves out those of --except",
+    );
+  }
+  return {
+    rows: sample ?? spread?.rows ?? 0,
+    seed: seed ?? null,
+    together: flags.perPage ?? null,
+    spread:
+      spread === undefined ? null : { key: spread.key, values: spreadValues(spread.key, first?.filters ?? {}, values) },
+  };
+}
+
+/** The values to draw from; none where only the service can tell ({@link withListedValues}). */
+function spreadValues(key: FilterKey, filters: Filters, given: readonly string[] | undefined): readonly string[] {
+  const values = valuesWithin(key, filters, given) ?? [];
+  if (values.length <= MOST_VALUES) return values;
+  throw usageError(`--spread takes at most ${MOST_VALUES} values, not ${values.length}`, "draw from fewer at a time");
+}
+
+/** A target whose values the service has to list, with them: in one order, so that the same command goes on with the same run. @throws CliError exit 2 */
+export async function withListedValues<T extends Target>(target: T, deps: ExportDeps): Promise<T> {
+  if (target.kind !== "search") return target;
+  const { filters, sample } = target;
+  if (sample === undefined || sample.spread?.values.length !== 0) return target;
+  const { key } = sample.spread;
+  const facet = isFacetKey(key)
+    ? await deps.seller.client.facets(filters, key, { limit: MOST_VALUES, signal: deps.interrupted })
+    : undefined;
+  const words = key.replaceAll("_", " ");
+  if (facet === undefined || !facet.exact) {
+    const why = facet?.reason === undefined ? "" : ` (${facet.reason})`;
+    throw usageError(
+      `--spread ${key} needs --values: the service does not list what a ${words} can be${why}`,
+      `for example --spread ${key}:10 --values A --values B`,
+    );
+  }
+  if (facet.values.length === MOST_VALUES && (facet.others ?? 0) > 0) {
+    throw usageError(
+      `--spread takes at most ${MOST_VALUES} values, and the segment has more of ${key}`,
+      `--values chooses: headcount filters ${key} --like '' lists the most frequent ones`,
+    );
+  }
+  const values = facet.values.map(({ value }) => value).sort();
+  deps.onNotice(`notice: drawn of each ${words} that the service lists: ${counted(values.length, "value")}`);
+  return { ...target, sample: { ...sample, spread: { key, values } } };
+}

@@ -1,0 +1,193 @@
+import { DEFAULT_DIALECT, type Dialect, PAGINGS, pagingName, pagingOf } from "../../engine/client/types.ts";
+import {
+  type Config,
+  existingConnection,
+  readConfig,
+  SAMPLE,
+  updateConfig,
+  withConnection,
+} from "../../engine/connections/config.ts";
+import { configDir, findFolder } from "../../engine/connections/paths.ts";
+import type { Context } from "../../shared/context.ts";
+import { echo, harmless, whole } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import { removeStoredKey } from "./logout.ts";
+
+export function register(program: Command, context: Context): void {
+  const connections = program
+    .command("connections")
+    .summary("list, use, set or remove connections")
+    .description(
+      "List connections, say where each key lives and what the environment overrides; choose one, say how it pages, or remove it.",
+    )
+    .examples(`
+  $ headcount connections                           all of them, and which is used
+  $ headcount connections use work                  use "work" where none is named
+  $ headcount connections set work paging=offset    by rows to skip (or page, page0, cursor)
+  $ headcount connections set work per-page-max=50 paging=auto
+  $ headcount connections remove work               forget address and key
+  $ headcount connections --json`);
+  const named = (): Argument => offering(new Argument("<name>", "name of the connection"), { kind: "connections" });
+  connections
+    .command("list", { isDefault: true })
+    .description("list connections and where their keys live (no key is read or shown)")
+    .does((options: GlobalOptions) => list(options, context));
+  connections
+    .command("use")
+    .description("make a connection the one that is used where none is named")
+    .addArgument(named())
+    .does((options: GlobalOptions, name: string) => use(name, options, context));
+  connections
+    .command("set")
+    .description("say how a service pages, where doctor cannot find it out")
+    .addArgument(named())
+    .addArgument(new Argument("<setting...>", "paging=page|page0|offset|cursor, per-page-max=N; auto: not known"))
+    .does((options: GlobalOptions, name: string, settings: readonly string[]) => set(name, settings, options, context));
+  connections
+    .command("remove")
+    .description("forget a connection: its address and its key")
+    .addArgument(named())
+    .does((options: GlobalOptions, name: string) => remove(name, options, context));
+}
+
+const KEY_PLACES = { keychain: "keychain", file: "credentials file", none: "none", built_in: "built in" } as const;
+
+interface Row {
+  readonly name: string;
+  readonly base_url: string | null;
+  readonly key_store: keyof typeof KEY_PLACES;
+  readonly default: boolean;
+  readonly account_id: string | null;
+  /** Null where nobody has said or found out. */
+  readonly paging: string | null;
+  readonly per_page_max: number | null;
+}
+
+const rowsOf = (config: Config): Row[] => [
+  ...Object.entries(config.connections).map(
+    ([name, { baseUrl, keyStore, accountId, dialect }]): Row => ({
+      name,
+      base_url: baseUrl,
+      key_store: keyStore ?? "none",
+      default: config.default === name,
+      account_id: accountId ?? null,
+      paging: dialect === undefined ? null : pagingName(dialect),
+      per_page_max: dialect?.perPageMax ?? null,
+    }),
+  ),
+  {
+    name: SAMPLE,
+    base_url: null,
+    key_store: "built_in",
+    default: false,
+    account_id: null,
+    paging: null,
+    per_page_max: null,
+  },
+];
+
+async function list(options: GlobalOptions, context: Context): Promise<void> {
+  const print = new Printer(context, options);
+  const rows = rowsOf(readConfig(findFolder("config", context)));
+  const { HEADCOUNT_API_KEY, HEADCOUNT_BASE_URL, HEADCOUNT_CONNECTION } = context.env;
+  const environment = {
+    HEADCOUNT_API_KEY: Boolean(HEADCOUNT_API_KEY?.trim()),
+    HEADCOUNT_BASE_URL: HEADCOUNT_BASE_URL || null,
+    HEADCOUNT_CONNECTION: HEADCOUNT_CONNECTION || null,
+  };
+  if (options.json) return print.document({ connections: rows, environment });
+  await print.rows(
+    [
+      { title: "name", fixed: true },
+      { title: "address", show: (value) => String(value || "inside headcount, on synthetic data") },
+      { title: "key", show: (value) => KEY_PLACES[value as Row["key_store"]] },
+      { title: "" },
+    ],
+    rows.map((row) => [row.name, row.base_url, row.key_store, row.default ? "default" : ""]),
+  );
+  if (environment.HEADCOUNT_API_KEY) print.note("HEADCOUNT_API_KEY is set: it is used in place of every stored key");
+  if (environment.HEADCOUNT_BASE_URL !== null)
+    print.note("HEADCOUNT_BASE_URL is set: it is used in place of every connection's address");
+  if (environment.HEADCOUNT_CONNECTION !== null) {
+    const name = harmless(environment.HEADCOUNT_CONNECTION);
+    print.note(`HEADCOUNT_CONNECTION is set: "${name}" is used where none is named`);
+  }
+}
+
+async function use(name: string, options: GlobalOptions, context: Context): Promise<void> {
+  if (name === SAMPLE) {
+    throw usageError(
+      '"sample" is for trying things out and is always named',
+      "add -c sample, or set HEADCOUNT_CONNECTION=sample in this shell",
+      "reserved_name",
+    );
+  }
+  await updateConfig(configDir(context), (config) => {
+    existingConnection(config, name);
+    return { ...config, default: name };
+  });
+  const print = new Printer(context, options);
+  if (options.json) print.document({ default: name });
+  else print.note(`"${name}" is used where no connection is named`);
+}
+
+/** `SETTING=VALUE` words as changes of a dialect; `auto` takes what was known back. */
+function settingsOf(words: readonly string[]): (before: Dialect | undefined) => Dialect | undefined {
+  let paging: Pick<Dialect, "paging" | "firstPage"> | "auto" | undefined;
+  let perPageMax: number | "auto" | undefined;
+  for (const word of words) {
+    const [, name, value = ""] = /^(paging|per-page-max)=(.+)$/.exec(word) ?? [];
+    if (name === "paging") paging = value === "auto" ? value : pagingOf(value);
+    else if (name === "per-page-max") perPageMax = value === "auto" ? value : whole(value, 1, 100_000);
+    if (name === undefined || (name === "per-page-max" && perPageMax === undefined)) {
+      throw usageError(
+        `a setting is paging=${PAGINGS.join("|")} or per-page-max=N, or one of them with auto; not "${echo(word)}"`,
+        "for example: headcount connections set work paging=offset",
+      );
+    }
+  }
+  return (before) => {
+    const { perPageMax: known, ...rest } = before ?? DEFAULT_DIALECT;
+    const largest = perPageMax === "auto" ? undefined : (perPageMax ?? known);
+    if (paging === "auto" && largest === undefined) return undefined;
+    return {
+      ...rest,
+      ...(paging === "auto" ? pagingOf("page") : paging),
+      ...(largest === undefined ? {} : { perPageMax: largest }),
+    };
+  };
+}
+
+async function set(name: string, words: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
+  if (name === SAMPLE) throw usageError('"sample" is built in; nothing of it is to be set', "headcount connections");
+  const change = settingsOf(words);
+  const { connections } = await updateConfig(configDir(context), (config) => {
+    const { dialect: before, ...rest } = existingConnection(config, name);
+    const dialect = change(before);
+    return withConnection(config, name, { ...rest, ...(dialect === undefined ? {} : { dialect }) });
+  });
+  const dialect = connections[name]?.dialect;
+  const print = new Printer(context, options);
+  const paging = dialect === undefined ? null : pagingName(dialect);
+  if (options.json) return print.document({ connection: name, paging, per_page_max: dialect?.perPageMax ?? null });
+  const largest = dialect?.perPageMax === undefined ? "" : `, at most ${dialect.perPageMax} profiles a page`;
+  print.note(`"${name}" pages by ${paging ?? "page"}${largest}; headcount doctor -c ${name} checks it`);
+}
+
+async function remove(name: string, options: GlobalOptions, context: Context): Promise<void> {
+  if (name === SAMPLE)
+    throw usageError('"sample" is built in and cannot be removed', "headcount connections", "reserved_name");
+  const dir = configDir(context);
+  const keyRemoved = await removeStoredKey(name, existingConnection(readConfig(dir), name), dir, context);
+  let wasDefault = false;
+  await updateConfig(dir, ({ default: before, connections: { [name]: _, ...connections }, ...rest }) => {
+    wasDefault = before === name;
+    return { ...rest, ...(before === undefined || wasDefault ? {} : { default: before }), connections };
+  });
+  const print = new Printer(context, options);
+  if (options.json) return print.document({ removed: name, key_removed: keyRemoved });
+  print.note(`Removed the connection "${name}"${keyRemoved ? " and its key" : ""}`);
+  if (wasDefault) print.note("No connection is used by default now: headcount connections use NAME");
+}

@@ -1,0 +1,193 @@
+import type { KnownValues } from "../../../app/count/values.ts";
+import type { Session } from "../../../app/session.ts";
+import type { Context } from "../../../shared/context.ts";
+import { FILTER_SPECS, type FilterKeySpec, type Filters, filterSpec } from "../../../shared/contract/filters.ts";
+import { nearest } from "../../../shared/contract/suggest.ts";
+import { grouped } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
+import type { Printer } from "../../terminal/printer.ts";
+import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./options.ts";
+import { type Matrix, nested, type Part, printParts, words } from "./parts.ts";
+import { countAll } from "./several.ts";
+
+/** Values that a breakdown shows where nobody says how many. */
+const TOP = 20;
+/** Free counts that a matrix may take. */
+const MAX_CELLS = 2_000;
+
+/** The keys of --by with the values to count. @throws CliError (exit 2) before any request */
+export async function readByKeys(context: Context, options: CountOptions, filters: Filters): Promise<readonly ByKey[]> {
+  const specs = (options.by ?? []).map(breakdownKey);
+  const [first, second] = specs;
+  if (specs.length > 2 || (second !== undefined && first?.key === second.key)) {
+    throw usageError("--by takes one key, or two different ones for a matrix");
+  }
+  const given = await valuesOfKeys(context, specs, options.values);
+  return specs.map((spec) => {
+    const own = given?.get(spec.key);
+    return {
+      spec,
+      values: options.owned === true && own === undefined ? undefined : valuesWithin(spec.key, filters, own),
+    };
+  });
+}
+
+function breakdownKey(by: string): FilterKeySpec {
+  const key = keyName(by);
+  const spec = filterSpec(key);
+  const usable = FILTER_SPECS.filter(({ match }) => match !== "range").map((known) => known.key);
+  if (spec === undefined) {
+    const near = nearest(key, usable);
+    const hint = near === undefined ? "" : ` (did you mean ${near}?)`;
+    throw usageError(`--by takes a filter key, not "${by}"${hint}; keys: ${usable.join(", ")}`);
+  }
+  if (spec.match === "range") {
+    throw usageError(`--by ${key} makes no parts: it is a range; keys: ${usable.join(", ")}`);
+  }
+  return spec;
+}
+
+/** What --values says of each key: of the one key its values, of two `KEY=VALUE`. */
+async function valuesOfKeys(
+  context: Context,
+  specs: readonly FilterKeySpec[],
+  words: readonly string[] | undefined,
+): Promise<ReadonlyMap<string, readonly string[]> | undefined> {
+  if (words === undefined) return undefined;
+  const found = new Map<string, string[]>();
+  for (const word of words) {
+    const [, key = "", value = ""] =
+      specs.length === 1 ? ["", specs[0]?.key, word] : (/^([\w-]+)=(.*)$/s.exec(word) ?? []);
+    const spec = specs.find((one) => one.key === keyName(key));
+    if (spec === undefined) {
+      const [first] = specs;
+      throw usageError(
+        `with two keys --values says which it is about, not "${word}"`,
+        `for example --values ${first?.key ?? "country"}=${first?.key === "department" ? "Sales" : "VALUE"}, or --values ${first?.key}=@FILE`,
+      );
+    }
+    found.set(spec.key, [...(found.get(spec.key) ?? []), ...(await valuesGiven(context, "--values", [value]))]);
+  }
+  return found;
+}
+
+type PartsRequest = CountRequest & { readonly kind: "parts" };
+
+/** `count --by KEY`: the people of each value, and what these leave unexplained. */
+export async function countParts(
+  { segment, by, options }: PartsRequest,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { filters } = segment;
+  const [first, second] = by;
+  if (first === undefined) throw new RangeError("nothing to break down by");
+  const format = formatOf(options, printer) ?? "csv";
+  if (second !== undefined) {
+    const { printMatrix } = await import("./matrix.ts");
+    return printMatrix(await matrixOf([first, second], filters, options, session, printer, context), format, printer);
+  }
+  const { spec } = first;
+  const listed =
+    first.values === undefined ? await listedFor(spec, filters, options, session, printer, context) : undefined;
+  if (listed?.from === "service") {
+    const { values: parts, whole = 0, others, missing } = listed;
+    return printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, format, printer);
+  }
+  const values = first.values ?? listed?.values.map(({ value }) => value) ?? [];
+  const [whole, ...counts] = await countAll(
+    session,
+    [filters, ...values.map((value) => ({ ...filters, [spec.key]: value }))],
+    options,
+    context,
+  );
+  const parts = values.map((value, index): Part => ({ value, count: counts[index]?.count ?? 0 }));
+  return printParts(
+    { by: spec, whole: whole?.count ?? 0, parts: largest(parts, options.top), filters },
+    format,
+    printer,
+  );
+}
+
+const largest = (parts: readonly Part[], top: number | undefined): readonly Part[] =>
+  top === undefined ? parts : [...parts].sort((a, b) => b.count - a.count).slice(0, top);
+
+/** The values of a key that has no closed list: from the service, else from who is owned. @throws CliError exit 2 where nobody knows any */
+async function listedFor(
+  spec: FilterKeySpec,
+  filters: Filters,
+  { top = TOP, json }: CountOptions,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<KnownValues> {
+  const { valuesIn } = await import("../../../app/count/values.ts");
+  const listed = await valuesIn(session, context, spec, filters, { limit: top });
+  if (listed?.from === "owned" && listed.values.length > 0 && json !== true) {
+    const known = listed.values.length === 1 ? "the one value" : `the ${listed.values.length} most frequent values`;
+    printer.note(
+      `the service lists no values: counted ${listed.values.length === 1 ? "is" : "are"} ${known} among who you own`,
+    );
+  }
+  if (listed !== undefined && (listed.from === "service" || listed.values.length > 0)) return listed;
+  throw usageError(
+    `--by ${spec.key} needs --values: neither the service nor what you own lists what a ${words(spec)} can be`,
+    `for example --by ${spec.key} --values ${spec.key === "country" ? "france --values germany" : "A --values B"}, or --values @FILE with one a line`,
+  );
+}
+
+async function matrixOf(
+  keys: readonly [ByKey, ByKey],
+  filters: Filters,
+  options: CountOptions,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<Matrix> {
+  const valuesOf = async ({ spec, values }: ByKey): Promise<readonly string[]> =>
+    values ?? (await listedFor(spec, filters, options, session, printer, context)).values.map(({ value }) => value);
+  const [down, across] = [await valuesOf(keys[0]), await valuesOf(keys[1])];
+  for (const [index, values] of [down, across].entries()) {
+    const [inner, outer] = [...(keys[index]?.spec.match === "prefix" ? nested(values) : [])][0] ?? [];
+    if (inner !== undefined)
+      throw usageError(`parts overlap: "${inner}" is counted in "${outer}" too`, "leave one out");
+  }
+  const [{ key: first }, { key: second }] = [keys[0].spec, keys[1].spec];
+  const edges = [
+    filters,
+    ...down.map((value) => ({ ...filters, [first]: value })),
+    ...across.map((value) => ({ ...filters, [second]: value })),
+  ];
+  const [whole, ...totals] = (await countAll(session, edges, options, context)).map(({ count }) => count);
+  // A row or a column of nobody needs no cells.
+  const ranked = (values: readonly string[], counts: readonly number[]): readonly Part[] =>
+    largest(
+      values.map((value, index) => ({ value, count: counts[index] ?? 0 })),
+      options.top ?? values.length,
+    ).filter(({ count }) => count > 0);
+  const rows = ranked(down, totals);
+  const columns = ranked(across, totals.slice(down.length));
+  if (rows.length * columns.length > MAX_CELLS) {
+    throw usageError(
+      `a matrix of ${rows.length} by ${columns.length} takes ${grouped(rows.length * columns.length)} free counts, more than ${grouped(MAX_CELLS)}`,
+      "--top N takes the largest N of both",
+      "too_many_counts",
+    );
+  }
+  const pairs = rows.flatMap((row) =>
+    columns.map((column) => ({ ...filters, [first]: row.value, [second]: column.value })),
+  );
+  const cells = (await countAll(session, pairs, options, context)).map(({ count }) => count);
+  return {
+    by: [keys[0].spec, keys[1].spec],
+    filters,
+    whole: whole ?? 0,
+    columns,
+    rows: rows.map((row, index) => ({
+      ...row,
+      cells: cells.slice(index * columns.length, (index + 1) * columns.length),
+    })),
+  };
+}

@@ -1,0 +1,140 @@
+import { withSession } from "../../../app/session.ts";
+import type { Context } from "../../../shared/context.ts";
+import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
+import { usageError } from "../../../shared/errors.ts";
+import {
+  addExceptOption,
+  addFilterOptions,
+  type FilterOptions,
+  type NamedFilters,
+  readSegmentSet,
+} from "../../arguments/filter-options.ts";
+import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { countOne, countSet } from "./one.ts";
+import { COUNT_FORMATS, type CountOptions, type CountRequest } from "./options.ts";
+
+/** @param run what is done with a request: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = runCount): void {
+  const by = new Option("--by <key>", "break the segment down by this filter key; two keys make a matrix").argParser(
+    collect,
+  );
+  const command = program
+    .command("count")
+    .summary("count the people in a segment (free)")
+    .description(
+      "Count the people that match the filters, exactly and for free, with what buying them would cost at most.",
+    )
+    .addOption(offering(by, { kind: "list", values: FILTER_KEYS }))
+    .option("--values <value>", "a value to break down by, or @FILE; again for more (KEY=VALUE with two keys)", collect)
+    .addOption(
+      new Option("--format <format>", "of a breakdown or of several segments: table, csv or json").choices(
+        COUNT_FORMATS,
+      ),
+    )
+    .option(
+      "--top <n>",
+      "with --by: the n most frequent values (20); with --history: the last n",
+      wholeNumber("--top", 1, 1_000),
+    )
+    .option("--history", "show how often this segment was counted before, offline, and how it changed")
+    .option("--plot <file>", "with --history: write it as an SVG")
+    .option("--overwrite", "with --plot: replace the file")
+    .option("--union", "one count of several segments: whoever is in at least one of them")
+    .option("--owned", "count who you own instead: offline, and --by needs no values")
+    .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }));
+  addExceptOption(addFilterOptions(command))
+    .examples(`
+  $ headcount -c sample count --department Sales
+  $ headcount -c sample count --department Sales --department Marketing --connections-min 500 --json
+  $ headcount -c sample count --seniority-level director --by department
+  $ headcount -c sample count --by department --by seniority-level --top 5
+  $ headcount -c sample count --by country --values france --values germany
+  $ headcount -c sample count --owned --by country
+  $ headcount -c sample count --department Sales --history --plot sales.svg --overwrite
+  $ echo '{"department": "Legal"}' | headcount -c sample count -f -
+  $ printf 'france\\ngermany\\n' | headcount -c sample count --department Legal --country @-
+
+A pipe gets the bare number. Of several segments (-s, -f) there is one row each, and with --union or --except one number.`)
+    .does(async (options: CountOptions & FilterOptions) => run(await parse(options, context), context));
+}
+
+async function parse(options: CountOptions & FilterOptions, context: Context): Promise<CountRequest> {
+  const set = await readSegmentSet(context, options);
+  const { segments, except } = set;
+  const [segment, ...others] = segments;
+  if (options.union === true || except.length > 0) {
+    const wrong = (["by", "values", "format", "owned"] as const).find((name) => options[name] !== undefined);
+    if (wrong === undefined) return { kind: "set", set, options };
+    throw usageError(`--${wrong} does not go with --union and --except`, "these make one number");
+  }
+  if (options.history === true || options.plot !== undefined) return historyOf(segments, options);
+  if (options.by !== undefined) {
+    if (segment === undefined || others.length > 0)
+      throw usageError("--by breaks one segment down; name one with -f or -s");
+    const { readByKeys } = await import("./by.ts");
+    return { kind: "parts", segment, by: await readByKeys(context, options, segment.filters), options };
+  }
+  for (const name of ["values", "top"] as const) {
+    if (options[name] !== undefined)
+      throw usageError(
+        `--${name} goes with --by`,
+        `for example --by country --${name} ${name === "top" ? 10 : "france"}`,
+      );
+  }
+  if (segment === undefined || others.length > 0) return { kind: "files", segments, options };
+  if (options.format !== undefined) {
+    throw usageError("--format goes with --by or several segments", "--json prints the count as a JSON document");
+  }
+  return { kind: "one", segment, options };
+}
+
+function historyOf(segments: readonly NamedFilters[], options: CountOptions): CountRequest {
+  const [segment, another] = segments;
+  if (segment === undefined || another !== undefined) {
+    throw usageError("--history is of one segment", "name one with -f or -s, or by flags");
+  }
+  const wrong = (["by", "values", "owned"] as const).find((name) => options[name] !== undefined);
+  if (wrong !== undefined) throw usageError(`--${wrong} does not go with --history`, "it shows whole counts");
+  return { kind: "history", segment, options };
+}
+
+async function runCount(request: CountRequest, context: Context): Promise<void> {
+  const { options } = request;
+  if (request.kind === "history") {
+    const { printTrend } = await import("./trend.ts");
+    return printTrend(request.segment, options, context);
+  }
+  if (options.owned === true && request.kind !== "set") return countOwnedAs(request, context);
+  const printer = new Printer(context, options);
+  await withSession(context, options, async (session) => {
+    if (request.kind === "set") await countSet(request.set, session, printer, context);
+    else if (request.kind === "one") await countOne(request.segment, session, printer, context);
+    else if (request.kind === "files") {
+      const { countFiles } = await import("./several.ts");
+      await countFiles(request.segments, options, session, printer, context);
+    } else {
+      const { countParts } = await import("./by.ts");
+      await countParts(request, session, printer, context);
+    }
+  });
+}
+
+async function countOwnedAs(
+  request: Exclude<CountRequest, { kind: "set" | "history" }>,
+  context: Context,
+): Promise<void> {
+  const segments = request.kind === "files" ? request.segments : [request.segment];
+  const [by, second] = request.kind === "parts" ? request.by : [];
+  if (second !== undefined)
+    throw usageError("--owned breaks down by one key", "headcount sql makes any table of what you own");
+  const { countOwned } = await import("../owned/count.ts");
+  const owned = {
+    segments,
+    by: by?.spec,
+    values: by?.values ?? [],
+    format: request.options.format,
+    top: request.options.top,
+  };
+  await countOwned(owned, request.options, context);
+}

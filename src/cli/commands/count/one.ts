@@ -1,0 +1,108 @@
+import { keepCount } from "../../../app/count/history.ts";
+import type { Session } from "../../../app/session.ts";
+import type { AccountView, CountView } from "../../../engine/client/types.ts";
+import type { Context } from "../../../shared/context.ts";
+import { checkFilters } from "../../../shared/contract/filters.ts";
+import {
+  affordableRows,
+  creditsOrNull,
+  creditsText,
+  creditsToNumber,
+  priceOf,
+} from "../../../shared/contract/money.ts";
+import { counted, grouped } from "../../../shared/contract/text.ts";
+import type { CheckedFilters, SegmentSet } from "../../arguments/filter-options.ts";
+import type { Printer } from "../../terminal/printer.ts";
+
+/** Keeps a count for `count --history`. */
+export function remember(count: CountView, segment: CheckedFilters, session: Session, context: Context): void {
+  const where = { serviceId: session.serviceId, mode: session.keyMode ?? "live" };
+  const version = count.meta.datasetVersion ?? null;
+  keepCount(context, where, segment.canonical, { at: context.now(), count: count.count, version });
+}
+
+export async function countOne(
+  segment: CheckedFilters,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { filters } = segment;
+  const priced = printer.json || printer.terminal;
+  const [count, account] = await Promise.all([
+    session.client.count(filters, context.interrupted),
+    priced ? session.client.account(context.interrupted) : undefined,
+  ]);
+  if (account === undefined) printer.text(`${count.count}\n`);
+  else if (printer.json) printer.document(countDocument(count, account, filters));
+  else await printCount(count, account, printer);
+  remember(count, segment, session, context);
+  noticeUnknownCost(account, session);
+  if (count.count > 0 || printer.quiet || Object.keys(filters).length === 0) return;
+  const { whyEmpty } = await import("../../../app/count/empty.ts");
+  for (const hint of await whyEmpty(filters, session, context.interrupted)) printer.note(`hint: ${hint}`);
+}
+
+/** One number of several segments: whoever is in at least one of them, without those of others. */
+export async function countSet(
+  { segments, except }: SegmentSet,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");
+  const target = searchTarget(segments, except);
+  if (!isSet(target)) {
+    const checked = checkFilters(target.filters);
+    if (checked.ok) return countOne(checked, session, printer, context);
+  }
+  const people = await countJoined(target, {
+    count: (filters) => session.client.count(filters, context.interrupted),
+  });
+  const account = printer.json || printer.terminal ? await session.client.account(context.interrupted) : undefined;
+  const { filters, union = [filters], except: without = [] } = target;
+  if (account === undefined) return printer.text(`${people}\n`);
+  const count = { count: people, cached: undefined, asOf: undefined, meta: account.meta };
+  if (printer.json) printer.document(countDocument(count, account, { union, except: without }));
+  else await printCount(count, account, printer);
+  noticeUnknownCost(account, session);
+}
+
+export function noticeUnknownCost(account: AccountView | undefined, session: Session): void {
+  if (account?.unknownCosts.some((call) => call.includes("search"))) {
+    session.notice("warning: the account does not say what a profile costs; 1 credit is assumed");
+  }
+}
+
+/** `count --json`. Credits are JSON numbers; what the service does not tell is null. */
+function countDocument(count: CountView, account: AccountView, filters: unknown) {
+  const unit = account.costs.personSearch;
+  const balance = account.balance ?? count.meta.creditsRemaining;
+  return {
+    count: count.count,
+    cached: count.cached ?? null,
+    as_of: count.asOf ?? null,
+    filters,
+    unit_cost: creditsToNumber(unit),
+    max_cost: creditsToNumber(priceOf(count.count, unit)),
+    credits_remaining: creditsOrNull(balance),
+  };
+}
+
+async function printCount({ count, cached, asOf }: CountView, account: AccountView, printer: Printer): Promise<void> {
+  const { balance, costs } = account;
+  const most = priceOf(count, costs.personSearch);
+  const enough = (): string =>
+    `, enough for ${counted(affordableRows(balance ?? most, costs.personSearch), "profile")}`;
+  const short = balance !== undefined && balance < most ? enough() : "";
+  printer.text(`${printer.style.strong(grouped(count))} ${count === 1 ? "person" : "people"}\n`);
+  await printer.card(
+    [
+      ["price", `${creditsText(costs.personSearch)} a profile`],
+      ["at most", creditsText(most)],
+      ["balance", balance === undefined ? undefined : `${creditsText(balance)}${short}`],
+      ["counted", cached === true && asOf !== undefined ? `${asOf} (from the service's cache)` : undefined],
+    ],
+    2,
+  );
+}

@@ -1,0 +1,116 @@
+import type { FilterKeySpec, Filters } from "../../../shared/contract/filters.ts";
+import { normalForm } from "../../../shared/contract/normalise.ts";
+import { grouped } from "../../../shared/contract/text.ts";
+import { bar, percent } from "../../terminal/numbers.ts";
+import type { Printer } from "../../terminal/printer.ts";
+
+export interface Part {
+  readonly value: string;
+  readonly count: number;
+}
+
+/** A segment broken down by a key. */
+export interface Breakdown {
+  readonly by: FilterKeySpec;
+  readonly whole: number;
+  readonly parts: readonly Part[];
+  readonly filters: Filters;
+  /** People of other values and people with none, where the service told them apart. */
+  readonly rest?: { readonly others: number | undefined; readonly missing: number | undefined };
+}
+
+export interface Matrix {
+  readonly by: readonly [FilterKeySpec, FilterKeySpec];
+  readonly filters: Filters;
+  readonly whole: number;
+  /** Values of the second key, the most frequent first, with the people of the segment that have them. */
+  readonly columns: readonly Part[];
+  /** The same of the first key, and of each how many have the second's values, in the order of the columns. */
+  readonly rows: readonly (Part & { readonly cells: readonly number[] })[];
+}
+
+interface Explained extends Breakdown {
+  /** What the parts do not hold of the whole; negative where they overlap. */
+  readonly unexplained: number;
+}
+
+const BAR_WIDTH = 24;
+
+export const words = ({ key }: FilterKeySpec): string => key.replaceAll("_", " ");
+
+export async function printParts(found: Breakdown, format: "table" | "csv" | "json", printer: Printer): Promise<void> {
+  const { by, whole, filters } = found;
+  const parts = [...found.parts].sort((a, b) => b.count - a.count || (a.value < b.value ? -1 : 1));
+  const within = by.match === "prefix" ? nested(parts.map(({ value }) => value)) : new Map<string, string>();
+  // Beginnings of one text are nested or apart: what is within another part is in that one's number.
+  const apart = parts.filter(({ value }) => !within.has(value));
+  const unexplained = whole - apart.reduce((sum, part) => sum + part.count, 0);
+  for (const [inner, outer] of within) printer.note(`notice: parts overlap: "${inner}" is counted in "${outer}" too`);
+  const explained = { ...found, parts, unexplained };
+  if (format === "table") return printTable(explained, printer);
+  if (format === "json") {
+    const { others = null, missing = null } = found.rest ?? {};
+    printer.document({ count: whole, by: by.key, parts, unexplained, others, missing, filters });
+  } else {
+    const rows = parts.map(({ value, count }) => [value, count]);
+    // A plain count loads nothing that writes CSV.
+    const { csvDocument } = await import("../../../shared/rows/csv.ts");
+    printer.text(csvDocument([by.key, "count"], rows));
+  }
+  const text = remainderText(explained);
+  if (text !== undefined) printer.note(text);
+}
+
+/** Parts that another part holds, by their values: "soft" is within "so". */
+export function nested(values: readonly string[]): Map<string, string> {
+  const normal = values.map(normalForm);
+  const found = new Map<string, string>();
+  for (const [index, text] of normal.entries()) {
+    const outer = normal.findIndex((other) => other !== text && text.startsWith(other));
+    if (outer >= 0) found.set(values[index] ?? "", values[outer] ?? "");
+  }
+  return found;
+}
+
+function remainderText({ by, whole, unexplained, rest }: Explained): string | undefined {
+  const number = grouped(Math.abs(unexplained));
+  if (rest?.others !== undefined && rest.missing !== undefined && unexplained > 0) {
+    return `${grouped(rest.others)} of ${grouped(whole)} have another ${words(by)}, ${grouped(rest.missing)} none`;
+  }
+  if (unexplained === 0) return undefined;
+  if (unexplained < 0) return `the parts overlap: together they have ${number} more than the segment`;
+  return `${number} of ${grouped(whole)} have another ${words(by)} or none`;
+}
+
+function restRows({ unexplained, rest }: Explained): readonly Part[] {
+  if (unexplained <= 0) return [];
+  if (rest?.others === undefined || rest.missing === undefined)
+    return [{ value: "(another or none)", count: unexplained }];
+  const told = [
+    { value: "(another)", count: rest.others },
+    { value: "(none)", count: rest.missing },
+  ];
+  return told.filter(({ count }) => count > 0);
+}
+
+async function printTable(found: Explained, printer: Printer): Promise<void> {
+  const { by, whole, parts, unexplained } = found;
+  const rows = [...parts, ...restRows(found)];
+  // The remainder is no part: its bar would only flatten those of the parts.
+  const longest = Math.max(1, ...parts.map((part) => part.count));
+  const width = Math.max(4, Math.min(BAR_WIDTH, printer.width - 50));
+  await printer.table(
+    [
+      { title: words(by) },
+      { title: "people", align: "right", fixed: true },
+      { title: "share", align: "right", fixed: true },
+      { title: "", fixed: true, paint: printer.style.bar },
+    ],
+    rows.map(({ value, count }, index) => {
+      const drawn = index < parts.length ? bar(count / longest, width, printer.unicode) : "";
+      return [value, grouped(count), percent(count, whole), drawn];
+    }),
+  );
+  printer.text(`${printer.style.strong(grouped(whole))} ${whole === 1 ? "person" : "people"} in all\n`);
+  if (unexplained < 0) printer.text(`${remainderText(found)}\n`);
+}

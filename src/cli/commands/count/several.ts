@@ -1,0 +1,107 @@
+import type { Session } from "../../../app/session.ts";
+import type { CountView } from "../../../engine/client/types.ts";
+import type { Context } from "../../../shared/context.ts";
+import type { Filters } from "../../../shared/contract/filters.ts";
+import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
+import { grouped } from "../../../shared/contract/text.ts";
+import type { NamedFilters } from "../../arguments/filter-options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { noticeUnknownCost, remember } from "./one.ts";
+import { type CountOptions, formatOf } from "./options.ts";
+
+/** A row for each of several segments. */
+export async function countFiles(
+  segments: readonly NamedFilters[],
+  options: CountOptions,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const format = formatOf(options, printer);
+  const account =
+    format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;
+  const unit = account?.costs.personSearch;
+  const counts = await countAll(
+    session,
+    segments.map(({ filters }) => filters),
+    options,
+    context,
+  );
+  for (const [index, view] of counts.entries()) {
+    const segment = segments[index];
+    if (segment !== undefined) remember(view, segment, session, context);
+  }
+  const rows = segments.map(({ name, filters }, index) => ({
+    segment: name,
+    filters,
+    count: counts[index]?.count ?? 0,
+  }));
+  const cost = (count: number): number | null => (unit === undefined ? null : creditsToNumber(priceOf(count, unit)));
+  if (format === "json") {
+    const unitCost = creditsOrNull(unit);
+    const documents = rows.map(({ segment, count, filters }) => {
+      return { segment, count, filters, unit_cost: unitCost, max_cost: cost(count) };
+    });
+    printer.document(documents);
+  } else if (format === "csv") {
+    const { csvDocument } = await import("../../../shared/rows/csv.ts");
+    printer.text(
+      csvDocument(
+        ["segment", "count"],
+        rows.map(({ segment, count }) => [segment, count]),
+      ),
+    );
+  } else {
+    const price = (count: number): string => (unit === undefined ? "" : formatCreditsGrouped(priceOf(count, unit)));
+    await printer.rows(
+      [
+        { title: "segment" },
+        { title: "people", align: "right", fixed: true, show: (count) => grouped(Number(count)) },
+        { title: "credits at most", align: "right", fixed: true, only: "terminal" },
+      ],
+      rows.map(({ segment, count }) => [segment, count, price(count)]),
+    );
+  }
+  noticeUnknownCost(account, session);
+}
+
+// Counts are free but take turns in the rate limit; a few in flight hide the latency of each.
+const IN_FLIGHT = 4;
+
+/** One free count for each segment, in their order, with a spinner. The first failure ends all of them. */
+export async function countAll(
+  session: Session,
+  segments: readonly Filters[],
+  options: CountOptions,
+  context: Context,
+): Promise<readonly CountView[]> {
+  const { openProgress } = await import("../../terminal/progress.ts");
+  const { noteStyle: style, unicode } = new Printer(context, options);
+  const enabled = options.quiet !== true && context.stderr.isTTY === true;
+  const progress = openProgress({ stream: context.stderr, enabled, now: context.now, style, unicode, unit: "count" });
+  session.pauses.show = progress.wait;
+  const counts: CountView[] = [];
+  const stop = new AbortController();
+  const signal = AbortSignal.any([context.interrupted, stop.signal]);
+  let next = 0;
+  let done = 0;
+  const worker = async (): Promise<void> => {
+    for (let index = next++; index < segments.length; index = next++) {
+      counts[index] = await session.client.count(segments[index] ?? {}, signal);
+      progress.wait(undefined);
+      progress.update({ done: ++done, total: segments.length });
+    }
+  };
+  const workers = Array.from({ length: Math.min(IN_FLIGHT, segments.length) }, worker);
+  try {
+    await Promise.all(workers);
+  } catch (error) {
+    stop.abort(error);
+    await Promise.allSettled(workers);
+    throw error;
+  } finally {
+    session.pauses.show = undefined;
+    progress.stop();
+  }
+  return counts;
+}

@@ -1,0 +1,93 @@
+import { resolve } from "node:path";
+import { type PastCount, pastCounts } from "../../../app/count/history.ts";
+import { Disk, errorCode } from "../../../engine/runs/disk.ts";
+import { spokenFilters } from "../../../engine/runs/plan.ts";
+import type { Context } from "../../../shared/context.ts";
+import { canonicalJson } from "../../../shared/contract/filters.ts";
+import { grouped } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import type { NamedFilters } from "../../arguments/filter-options.ts";
+import type { GlobalOptions } from "../../options.ts";
+import { bar, timeText } from "../../terminal/numbers.ts";
+import { trendSvg } from "../../terminal/plot.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { shelfOf } from "../owned/shelf.ts";
+
+export interface TrendOptions extends GlobalOptions {
+  readonly top?: number;
+  readonly plot?: string;
+  readonly overwrite?: boolean;
+  readonly format?: "table" | "csv" | "json";
+}
+
+/** Counts that a terminal shows where nobody says how many. */
+const SHOWN = 30;
+const BAR_WIDTH = 24;
+
+/** `count --history`: what was counted here before, offline; the changes as bars, and with --plot as a picture. */
+export async function printTrend(segment: NamedFilters, options: TrendOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const { serviceId, mode } = shelfOf(options, context);
+  const all = pastCounts(context, { serviceId, mode }, segment.canonical);
+  const history = options.top === undefined ? all : all.slice(-options.top);
+  if (options.plot !== undefined) await writePlot(options.plot, segment, history, options, context);
+  const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
+  if (format === "json") {
+    const points = history.map(({ at, count, version }) => {
+      return { at: new Date(at).toISOString(), count, dataset_version: version };
+    });
+    printer.document({ service: serviceId, filters: segment.filters, history: points });
+  } else if (format === "csv") {
+    const { csvDocument } = await import("../../../shared/rows/csv.ts");
+    const rows = history.map(({ at, count, version }) => [new Date(at).toISOString(), count, version]);
+    printer.text(csvDocument(["at", "count", "dataset_version"], rows));
+  } else await printTable(history, options.top === undefined ? SHOWN : history.length, printer);
+  if (history.length === 0) printer.note(`nobody counted this segment of ${serviceId} here yet: headcount count does`);
+  if (options.plot !== undefined) printer.note(`wrote ${options.plot}`);
+}
+
+async function printTable(history: readonly PastCount[], most: number, printer: Printer): Promise<void> {
+  const shown = history.slice(-most);
+  if (shown.length === 0) return;
+  const largest = Math.max(1, ...shown.map(({ count }) => count));
+  const width = Math.max(4, Math.min(BAR_WIDTH, printer.width - 48));
+  await printer.table(
+    [
+      { title: "when", fixed: true },
+      { title: "people", align: "right", fixed: true },
+      { title: "change", align: "right", fixed: true },
+      { title: "", fixed: true, paint: printer.style.bar },
+    ],
+    shown.map(({ at, count }, index) => {
+      const before = history[history.length - shown.length + index - 1];
+      return [timeText(at), grouped(count), changeText(before, count), bar(count / largest, width, printer.unicode)];
+    }),
+  );
+  const earlier = history.length - shown.length;
+  if (earlier > 0) printer.note(`${grouped(earlier)} earlier: --top N shows more, a pipe gets all`);
+}
+
+function changeText(before: PastCount | undefined, count: number): string {
+  if (before === undefined) return "";
+  const change = count - before.count;
+  return change === 0 ? "=" : `${change > 0 ? "+" : "-"}${grouped(Math.abs(change))}`;
+}
+
+async function writePlot(
+  file: string,
+  { name, filters, canonical }: NamedFilters,
+  history: readonly PastCount[],
+  { overwrite }: TrendOptions,
+  context: Context,
+): Promise<void> {
+  const title = name === "" || name === "-" ? spokenFilters(filters) : name;
+  const svg = trendSvg(history, { title, description: canonicalJson(canonical) });
+  const { checkOutput } = await import("../../../engine/output/output.ts");
+  const path = await checkOutput(resolve(context.cwd, file));
+  try {
+    await new Disk().replaceFile(path, svg, "plot", overwrite === true);
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+    throw usageError(`${file} is there already`, "--overwrite replaces it, or choose another name", "file_exists");
+  }
+}

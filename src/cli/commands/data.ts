@@ -1,0 +1,84 @@
+import { COLUMNS } from "../../app/keep/columns.ts";
+import { keptHere } from "../../app/keep/kept.ts";
+import { keptRuns } from "../../app/keep/retention.ts";
+import { updateConfig } from "../../engine/connections/config.ts";
+import { configDir } from "../../engine/connections/paths.ts";
+import type { Context } from "../../shared/context.ts";
+import { counted, echo, spanMs } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { Argument, type Command, type GlobalOptions } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import { documentsOf, List } from "./service/list.ts";
+
+export function register(program: Command, context: Context): void {
+  const data = program
+    .command("data")
+    .summary("what is kept of people: where, how many, how old (offline)")
+    .description(
+      "Show all that headcount keeps of people and of what you asked: where it lies, how many, how old. `data set` says how long runs are kept. Offline and free.",
+    )
+    .examples(`
+  $ headcount data
+  $ headcount data --json | jq '.kept[] | {what, people, oldest}'
+  $ headcount data set runs=90d
+  $ headcount data set runs=forever
+
+Policy: runs prune and jobs run remove runs that are over and older than that.
+See also: headcount forget, headcount suppress, headcount service data`);
+  data
+    .command("show", { isDefault: true })
+    .description("Show what is kept: where it lies, how many, how old.")
+    .examples("\n  $ headcount data show --json")
+    .does((options: GlobalOptions) => show(options, context));
+  data
+    .command("set")
+    .description("Say how long runs are kept that are over; what is not named stays.")
+    .addArgument(new Argument("<setting...>", "runs=90d (12h, 8w), runs=forever"))
+    .examples("\n  $ headcount data set runs=26w\n  $ headcount data set runs=forever")
+    .does((options: GlobalOptions, settings: readonly string[]) => set(settings, options, context));
+}
+
+async function set(settings: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
+  let runs: string | undefined;
+  for (const setting of settings) {
+    const [name, value = ""] = setting.split("=", 2);
+    if (name !== "runs" || (value !== "forever" && spanMs(value) === undefined)) {
+      throw usageError(
+        `"${echo(setting)}" is no setting of what is kept`,
+        "runs=90d, runs=12h, runs=8w or runs=forever",
+      );
+    }
+    if (value !== "forever" && spanMs(value) === 0) {
+      throw usageError(
+        `"${echo(setting)}" would keep no run at all`,
+        "headcount runs prune --older-than 0h removes all that are over, once",
+      );
+    }
+    runs = value;
+  }
+  await updateConfig(configDir(context), ({ retention: _, ...config }) =>
+    runs === undefined || runs === "forever" ? config : { ...config, retention: { runs } },
+  );
+  const printer = new Printer(context, options);
+  const kept = keptRuns(context) ?? null;
+  if (printer.json) printer.document({ retention: { runs: kept } });
+  printer.note(
+    kept === null
+      ? "runs are kept until somebody removes them"
+      : `runs are kept for ${kept} after the last thing that happened to them`,
+  );
+}
+
+async function show(options: GlobalOptions, context: Context): Promise<void> {
+  const kept = await keptHere(context);
+  const printer = new Printer(context, options);
+  const policy = keptRuns(context) ?? null;
+  if (printer.json) {
+    return printer.document({ retention: { runs: policy }, kept: documentsOf(COLUMNS, kept) });
+  }
+  await new List(COLUMNS, printer).print(kept, context, "nothing is kept yet");
+  const runs = kept.find(({ what }) => what === "runs")?.items ?? 0;
+  const said =
+    policy === null ? "are kept until somebody removes them (headcount data set runs=90d)" : `are kept for ${policy}`;
+  if (printer.terminal) printer.note(`${counted(runs, "run")} ${said}`);
+}

@@ -1,0 +1,70 @@
+import { type Check, checkMachine } from "../../app/doctor/machine.ts";
+import type { Context } from "../../shared/context.ts";
+import { CliError } from "../../shared/errors.ts";
+import type { Command, GlobalOptions } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import { wrap } from "../terminal/width.ts";
+
+type DoctorFlags = GlobalOptions & { readonly offline?: boolean };
+
+export function register(program: Command, context: Context): void {
+  program
+    .command("doctor")
+    .summary("check this machine and a connection (free)")
+    .description(
+      "Check Node, optional parts, config, key and proxy, reach the service, and find out how it speaks. Only free calls are made; what is learned is saved to the connection.",
+    )
+    .option("--offline", "check this machine alone, make no call")
+    .examples(`
+  $ headcount doctor                                the connection in use
+  $ headcount doctor -c sample                      the built-in service
+  $ headcount doctor --offline                      nothing leaves this machine
+  $ headcount doctor --json | jq '.checks[] | select(.status != "ok")'
+
+How a service pages is found out by searches that are certain to be refused, which
+is free. Where that tells nothing, say it: headcount connections set NAME
+paging=offset, or --paging, or HEADCOUNT_PAGING.
+
+Exit code 0 where nothing failed; else 2 for the machine or config, 3 for the key, 8 for the service.`)
+    .does((options: DoctorFlags) => run(options, context));
+}
+
+const CATEGORIES = { machine: "usage", key: "auth", service: "service" } as const;
+
+async function run(options: DoctorFlags, context: Context): Promise<void> {
+  const checks: Check[] = [];
+  const print = new Printer(context, options);
+  const add = (check: Check): void => {
+    checks.push(check);
+    if (!print.json) printCheck(check, print);
+  };
+  for (const check of await checkMachine(context, options)) add(check);
+  if (!options.offline) {
+    const { checkService } = await import("../../app/doctor/service.ts");
+    await checkService(context, options, add);
+  }
+  const failed = checks.filter(({ status }) => status === "fail");
+  if (print.json) print.document({ ok: failed.length === 0, checks });
+  const [first] = failed;
+  if (first === undefined) return;
+  const more = failed.length > 1 ? ` (and ${failed.length - 1} more)` : "";
+  const message = `${first.name}: ${first.message}${more}`;
+  throw new CliError({ code: "doctor_failed", category: CATEGORIES[first.area], message, hint: first.fix });
+}
+
+const MARKS = { ok: ["✓", "ok"], warn: ["!", "!"], fail: ["✗", "FAIL"], skip: ["-", "-"] } as const;
+const PAINT = { ok: "good", warn: "warning", fail: "strong", skip: "faint" } as const;
+
+/** To a terminal a mark, a name and what was found; piped, the same tab-separated with the status in words. */
+function printCheck({ name, status, message, fix }: Check, print: Printer): void {
+  if (!print.terminal) {
+    print.lines([[status, name, message, fix]]);
+    return;
+  }
+  const mark = MARKS[status][print.unicode ? 0 : 1];
+  const indent = print.unicode ? 17 : 20;
+  const lines = [message, ...(fix === undefined || status === "ok" ? [] : [fix])];
+  const [first = "", ...more] = lines.flatMap((line) => wrap(line, print.width - indent));
+  const head = `${print.style[PAINT[status]](mark)}${" ".repeat(indent - 15 - mark.length)}${name.padEnd(15)}`;
+  print.text(`${[`${head}${first}`, ...more.map((line) => " ".repeat(indent) + line)].join("\n")}\n`);
+}

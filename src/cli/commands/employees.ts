@@ -1,0 +1,70 @@
+import type { CompanyQuery } from "../../engine/client/types.ts";
+import { searchTarget } from "../../engine/purchase/joined.ts";
+import { type ExportOptions, runExport } from "../../engine/purchase/purchase.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import type { Context } from "../../shared/context.ts";
+import { usageError } from "../../shared/errors.ts";
+import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
+import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
+import { checkedFilters } from "../arguments/filter-options.ts";
+import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
+import { type Command, wholeNumber } from "../options.ts";
+import { buy, type Purchase } from "../purchase/buy.ts";
+import { buyParsed } from "../purchase/unattended.ts";
+
+export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlags {
+  /** At most so many people of each company. */
+  readonly perCompany?: number;
+}
+
+/** @param run what is done with a purchase: tests of parsing hand in another */
+export function register(program: Command, context: Context, run: typeof buy = buy): void {
+  const command = program
+    .command("employees")
+    .argument("[company...]", "domain, profile address or slug of a company")
+    .summary("export the people of a company")
+    .description(
+      "Buy the people of companies. Where a company is named by its profile address or slug the price is known beforehand, by a free count; otherwise --max-credits, --limit or --per-company bounds it.",
+    );
+  addCompanyOptions(command).option(
+    "--per-company <n>",
+    "at most so many people of each company",
+    wholeNumber("--per-company", 1, 1e9),
+  );
+  addNewOnlyOptions(addExportOptions(command, "person"))
+    .examples(`
+  $ headcount -c sample employees zephyr-pulse-co --dry-run --limit 50
+  $ headcount -c sample employees zephyr-pulse-co --limit 10 --yes
+  $ headcount -c sample employees zephyr-pulse-co --new-only --dry-run
+  $ echo zephyr-pulse-co | headcount -c sample employees --input - --per-company 5 --yes -o people.csv --overwrite`)
+    .does((flags: EmployeesOptions, companies: readonly string[]) =>
+      buyParsed("employees", flags, context, () => parse(companies, flags, context), run),
+    );
+}
+
+async function parse(names: readonly string[], flags: EmployeesOptions, context: Context): Promise<Purchase> {
+  const companies = await readCompanies(context, names, flags);
+  const view = readExportOptions(context, flags, "person");
+  if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, view, flags);
+  const target: Target = { kind: "employees", companies, perCompany: flags.perCompany ?? null };
+  return { target, flags, view, buy: (deps) => runExport("employees", target, view, deps) };
+}
+
+/** Only the new people of one company: those of the segment that it is, bought as a search. */
+function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: EmployeesOptions): Purchase {
+  const [company] = companies;
+  if (
+    company === undefined ||
+    companies.length > 1 ||
+    company.by !== "company_network_url" ||
+    flags.perCompany !== undefined
+  ) {
+    throw usageError(
+      "--new-only takes one company, by its profile address or slug: that is a filter, a domain or a name is none",
+      "headcount employees SLUG --new-only, once for each company",
+    );
+  }
+  const segment = checkedFilters({ company_network_url: company.value });
+  const target = narrowed(searchTarget([segment], []), flags);
+  return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
+}

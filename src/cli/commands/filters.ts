@@ -1,0 +1,157 @@
+import type { Context } from "../../shared/context.ts";
+import { flagOf } from "../../shared/contract/command-line.ts";
+import { exampleValue, filterFileSchema, knownValues } from "../../shared/contract/filter-schema.ts";
+import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../../shared/contract/filters.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { echo, grouped } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { keyName } from "../arguments/filter-options.ts";
+import { Argument, type Command, type GlobalOptions, offering, wholeNumber } from "../options.ts";
+import { Printer, type TsvValue } from "../terminal/printer.ts";
+
+interface FiltersOptions extends GlobalOptions {
+  readonly schema?: boolean;
+  readonly like?: string;
+  readonly top?: number;
+}
+
+export function register(program: Command, context: Context, run = runFilters): void {
+  program
+    .command("filters")
+    .summary("list filter keys and their values (offline)")
+    .description(
+      "List the filter keys, how each of them matches, and the departments: offline. With --like or --top the values that people have of one key, from the service or what you own. Free.",
+    )
+    .addArgument(
+      offering(new Argument("[key]", "one key, such as department or title_prefix"), {
+        kind: "list",
+        values: FILTER_KEYS,
+      }),
+    )
+    .option("--like <text>", "values of the key that begin with this, in any case, with their people")
+    .option("--top <n>", "so many values, the most frequent first (20)", wholeNumber("--top", 1, 1_000))
+    .option("--schema", "print a JSON Schema for filter files, for editors")
+    .examples(`
+  $ headcount filters                               every key, with an example
+  $ headcount filters department                    the 20 departments
+  $ headcount -c sample filters country --like uni  values of a key, with their people
+  $ headcount -c sample filters industry --top 5
+  $ headcount filters --json                        the same for programs
+  $ headcount filters --schema > filters.schema.json
+
+See also: headcount help filters`)
+    .does((options: FiltersOptions, key: string | undefined) => run(key, options, context));
+}
+
+async function runFilters(key: string | undefined, options: FiltersOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  if (options.schema) {
+    if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
+    return printer.document(filterFileSchema());
+  }
+  if (options.like !== undefined || options.top !== undefined) {
+    if (key === undefined)
+      throw usageError("--like and --top are about one key", "for example headcount filters country --like uni");
+    return printValues(parseKey(key), options, printer, context);
+  }
+  if (key === undefined) await printAll(FILTER_SPECS.map(describe), printer);
+  else await printOne(describe(parseKey(key)), printer);
+}
+
+function parseKey(text: string): FilterKeySpec {
+  const name = keyName(text);
+  const spec = filterSpec(name);
+  if (spec !== undefined) return spec;
+  const near = nearest(name, FILTER_KEYS);
+  const hint = near === undefined ? "headcount filters lists the keys" : `did you mean ${near}?`;
+  throw usageError(`unknown filter: "${text}"; valid filters: ${FILTER_KEYS.join(", ")}`, hint, "unknown_filter");
+}
+
+/** One key as `--json` shows it. `values`: the only departments there are, or the usual seniority levels; else empty. */
+const describe = (spec: FilterKeySpec) => ({
+  key: spec.key,
+  flag: flagOf(spec.key),
+  match: spec.match,
+  value: spec.match === "range" ? "integer" : spec.list ? "string or array of strings" : "string",
+  field: spec.field,
+  description: spec.description,
+  example: exampleValue(spec.key),
+  values: knownValues(spec.key),
+});
+type Entry = ReturnType<typeof describe>;
+
+const TOP = 20;
+
+/** Values that people have of a key: from the service, else from who is owned. @throws CliError exit 2 where neither tells any */
+async function printValues(
+  spec: FilterKeySpec,
+  options: FiltersOptions,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const { like, top = TOP } = options;
+  const [{ withSession }, { valuesIn }] = await Promise.all([
+    import("../../app/session.ts"),
+    import("../../app/count/values.ts"),
+  ]);
+  await withSession(context, options, async (session) => {
+    const found = await valuesIn(session, context, spec, {}, { limit: top, prefix: like });
+    if (found === undefined) {
+      throw usageError(
+        `nobody lists the values of ${spec.key}: not the service, and nothing is owned of it`,
+        spec.match === "range"
+          ? `${flagOf(spec.key)} takes any whole number`
+          : "headcount count counts any value for free",
+        "no_values",
+      );
+    }
+    const { values, from, others = null, missing = null } = found;
+    if (printer.json) printer.document({ key: spec.key, like: like ?? null, from, values, others, missing });
+    else {
+      const people = (count: TsvValue): string => grouped(Number(count));
+      await printer.rows(
+        [
+          { title: spec.key.replaceAll("_", " ") },
+          { title: from === "owned" ? "owned" : "people", align: "right", fixed: true, show: people },
+        ],
+        values.map(({ value, count }) => [value, count]),
+      );
+      if (from === "owned") printer.note("the service lists no values: these are among who you own");
+    }
+    if (values.length > 0 || like === undefined) return;
+    const all = await valuesIn(session, context, spec, {}, { limit: 1_000 });
+    const near = nearest(normalForm(like), all?.values.map(({ value }) => value) ?? []);
+    printer.note(
+      `no ${spec.key.replaceAll("_", " ")} begins with "${echo(like)}"${near === undefined ? "" : `: did you mean "${near}"?`}`,
+    );
+  });
+}
+
+async function printAll(entries: readonly Entry[], printer: Printer): Promise<void> {
+  if (printer.json) return printer.document({ filters: entries });
+  const matches = (match: TsvValue): string =>
+    /^(exact|prefix|range)$/.test(String(match)) ? String(match) : "special";
+  const takes = (value: TsvValue): string =>
+    value === "integer" ? "number" : value === "string" ? "text" : "text, or several";
+  await printer.rows(
+    [
+      { title: "key", fixed: true },
+      { title: "match", show: matches },
+      { title: "value", show: takes },
+      { title: "example", only: "terminal" },
+      { title: "description", only: "pipe" },
+    ],
+    entries.map(({ key, match, value, example, description }) => [key, match, value, example, description]),
+  );
+  if (printer.terminal) printer.note("\nAs flags: --title-prefix for title_prefix. More: headcount help filters");
+}
+
+async function printOne(entry: Entry, printer: Printer): Promise<void> {
+  const { values, ...fields } = entry;
+  const lines = Object.entries(fields).map(([name, value]) => [name, String(value)] as const);
+  if (printer.json) printer.document(entry);
+  else if (printer.terminal) await printer.card([...lines, ["values", values.join(", ")]]);
+  // One value a line: for `while read`.
+  else printer.lines([...lines, ...values.map((value) => ["values", value])]);
+}

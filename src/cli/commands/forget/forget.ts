@@ -1,0 +1,212 @@
+import { keptOf, learn, type RunFound, runsWith } from "../../../app/keep/forget/find.ts";
+import { forgetHistory, type HistoryFound, historiesWith } from "../../../app/keep/forget/histories.ts";
+import { type MentionFound, mentionLines, mentionsOf } from "../../../app/keep/forget/mentions.ts";
+import {
+  listFiles,
+  type OutputFound,
+  outputsOf,
+  removePart,
+  replaceOutput,
+  writeAgain,
+} from "../../../app/keep/forget/outputs.ts";
+import { Person } from "../../../app/keep/forget/person.ts";
+import { forgetPlaces } from "../../../app/keep/places.ts";
+import { BESIDE, besideName } from "../../../app/own/refresh/files.ts";
+import { stateDir } from "../../../engine/connections/paths.ts";
+import { Library } from "../../../engine/library/library.ts";
+import { sha256Of } from "../../../engine/output/output.ts";
+import { Disk } from "../../../engine/runs/disk.ts";
+import { failpoint } from "../../../engine/runs/failpoint.ts";
+import { RunStore } from "../../../engine/runs/run-store.ts";
+import { SuppressionList, suppressionFolder } from "../../../engine/runs/suppression.ts";
+import type { Context } from "../../../shared/context.ts";
+import { type SuppressedName, suppressedName } from "../../../shared/contract/suppression.ts";
+import { counted, echo } from "../../../shared/contract/text.ts";
+import { CliError, usageError } from "../../../shared/errors.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { agreeToForget, reportForgotten } from "./consent.ts";
+
+interface ForgetOptions extends GlobalOptions {
+  readonly yes?: boolean;
+  readonly dryRun?: boolean;
+}
+
+export function register(program: Command, context: Context): void {
+  program
+    .command("forget <person>")
+    .summary("delete a person from all that is kept (offline)")
+    .description(
+      "Delete a person, named by profile address, its last part or id, from runs, the library and the files that were written from them, and leave the person out from now on. What was spent stays known. Lists what it finds, and asks first.",
+    )
+    .option("--dry-run", "only list what would be deleted")
+    .option("-y, --yes", "do not ask")
+    .examples(`
+  $ headcount forget "$(headcount -c sample sql 'select network_url from people limit 1' | tail -1)" --dry-run
+  $ headcount forget "$(headcount -c sample sql 'select id from people limit 1' | tail -1)" --yes
+
+Files that were changed since, tables and lists are named and left: exit 5 says that somebody has to look at them.
+See also: headcount suppress`)
+    .does(async (options: ForgetOptions, word: string) => {
+      await forget(word, options, context);
+    });
+}
+
+interface Found {
+  readonly person: Person;
+  readonly runs: readonly RunFound[];
+  readonly libraries: readonly string[];
+  /** People in the libraries. */
+  readonly owned: number;
+  readonly outputs: readonly OutputFound[];
+  readonly histories: readonly HistoryFound[];
+  /** In files of the user's own. */
+  readonly mentions: readonly MentionFound[];
+}
+
+async function forget(word: string, options: ForgetOptions, context: Context): Promise<void> {
+  const disk = new Disk(failpoint(context.env));
+  const store = new RunStore(stateDir(context), disk);
+  const name = suppressedName(word);
+  if (name === undefined) throw usageError(`"${echo(word)}" is no profile address or id`, undefined, "bad_name");
+  const found = await find(word, name, store, context);
+  const printer = new Printer(context, options);
+  if (options.dryRun === true) return report(found, "would_forget", printer);
+  if (options.yes !== true) await agreeToForget(linesOf(found), printer, context);
+  const { now, sleep, interrupted: signal } = context;
+  const list = new SuppressionList(suppressionFolder(stateDir(context)), disk, { now, sleep, signal });
+  const names = found.person.words.flatMap(({ word: one, kind }) => suppressedName(one, kind) ?? []);
+  // First: from here on nobody sees the person, whatever happens. Then the runs, and last the library, which knows every name.
+  await list.add([name, ...names], "forgotten");
+  for (const run of found.runs) await forgetRun(run, found, store, disk, context);
+  for (const { job } of found.histories) await forgetHistory(job, found.person, disk, context);
+  await forgetPlaces(context, (text) => found.person.isNamedIn(text));
+  // What a process had not deleted of a run that died while it removed it.
+  await store.sweep();
+  for (const path of found.libraries) await forgetIn(path, found.person, store);
+  report(found, "forgot", printer);
+  const left = found.outputs.filter(({ how }) => how === "left");
+  const lines = found.mentions.flatMap(mentionLines);
+  if (left.length === 0 && lines.length === 0) return;
+  const outputs = `${counted(left.length, "output")} may still have the person: changed since, a table, a list, or of a run that is gone`;
+  const mentions = `${counted(found.mentions.length, "file of yours names", "files of yours name")} the person: a log, jobs or a segment`;
+  throw new CliError({
+    code: "files_left",
+    category: "incomplete",
+    message: [...(left.length === 0 ? [] : [outputs]), ...(lines.length === 0 ? [] : [mentions])].join("; "),
+    details: [...left.map(({ path }) => path), ...lines],
+    hint:
+      left.length === 0
+        ? "delete or edit these lines by hand"
+        : "headcount refresh writes a list again without the person; delete or edit the others",
+  });
+}
+
+async function find(word: string, name: SuppressedName, store: RunStore, context: Context): Promise<Found> {
+  const kept = await keptOf(stateDir(context), store);
+  const person = new Person(word);
+  await learn(person, word, kept, store);
+  const all = await runsWith(person, kept.runs, store);
+  const outputs: OutputFound[] = [];
+  for (const run of all) outputs.push(...(await outputsOf(run, person)));
+  let owned = 0;
+  for (const path of kept.libraries) {
+    const library = await Library.open(path, await store.suppression());
+    try {
+      owned += new Set([...library.bodies()].filter(({ body }) => person.isOf(body, path)).map(({ n }) => n)).size;
+      for (const output of library.lists.outputs()) {
+        const files = [output, ...BESIDE.map((what) => besideName(output, what))];
+        outputs.push(...(await listFiles(files, person)));
+      }
+      const known = new Set(kept.runs.map(({ plan }) => plan.output));
+      const gone = library.outputsWith((body) => person.isOf(body, path)).filter((output) => !known.has(output));
+      outputs.push(...(await listFiles(gone, person)));
+    } finally {
+      library.close();
+    }
+  }
+  const touched = ({ plan, rows, named, receipt }: RunFound): boolean =>
+    rows > 0 || named || receipt?.forgetting !== undefined || outputs.some(({ run }) => run === plan.id);
+  const runs = all.filter(touched);
+  const once = [...new Map(outputs.toReversed().map((output) => [output.path, output])).values()];
+  // Somebody who is on the list may be there because an earlier attempt was cut short: what it deleted is wiped.
+  const histories = await historiesWith(person, context);
+  const mentions = await mentionsOf(person, context);
+  const nothing = runs.length === 0 && owned === 0 && histories.length === 0 && mentions.length === 0;
+  if (nothing && !(await store.suppression()).hidesName(name)) {
+    throw new CliError({
+      code: "nobody_kept",
+      category: "not_found",
+      message: `nobody who is kept is "${echo(word)}"`,
+      hint: "a person is named by profile address, its last part, or id; headcount suppress add leaves somebody out who is not here yet",
+    });
+  }
+  return { person, runs, libraries: kept.libraries, owned, outputs: once, histories, mentions };
+}
+
+async function forgetRun(
+  { plan, service, rows, named, receipt }: RunFound,
+  { person, outputs }: Found,
+  store: RunStore,
+  disk: Disk,
+  context: Context,
+): Promise<void> {
+  await removePart(plan);
+  if (named) return store.remove({ plan }, context);
+  // While it is under way the receipt says so: the output is then written again, however far an earlier attempt came.
+  const before = (receipt?.forgotten ?? 0) - (receipt?.forgetting ?? 0);
+  const forgotten = rows > 0 ? before + rows : (receipt?.forgotten ?? 0);
+  const change = (body: Buffer): Buffer | undefined => person.without(body, service);
+  if (rows > 0 || receipt?.forgetting !== undefined) {
+    const forgetting = rows > 0 ? rows : receipt?.forgetting;
+    await store.rewrite(plan.id, context, receipt && { ...receipt, forgotten, forgetting }, change);
+  }
+  if (receipt === undefined) return;
+  const { forgetting, replaces: _, ...rest } = receipt;
+  const again = outputs.some(({ run, how }) => run === plan.id && how === "again");
+  const output = again ? await writeAgain(plan, store, context) : undefined;
+  const after = { ...rest, forgotten, ...(output === undefined ? {} : { output }) };
+  if (output !== undefined) {
+    // Whichever of the two files a process leaves that dies here, the receipt knows it.
+    const replaces = (await sha256Of(output.file)) ?? null;
+    await store.rewrite(plan.id, context, { ...after, forgetting: rows > 0 ? rows : forgetting, replaces });
+    await replaceOutput(plan, disk);
+  }
+  await store.rewrite(plan.id, context, after);
+}
+
+async function forgetIn(path: string, person: Person, store: RunStore): Promise<void> {
+  const library = await Library.open(path, await store.suppression());
+  try {
+    library.forget(
+      (body) => person.isOf(body, path),
+      (target) => person.isNamedIn(target),
+    );
+  } finally {
+    library.close();
+  }
+}
+
+function linesOf({ runs, owned, outputs, histories, mentions }: Found): string[] {
+  return [
+    ...runs.map(({ plan, rows, named }) =>
+      named ? `run ${plan.id}: whole, it names the person` : `run ${plan.id}: ${counted(rows, "row")}`,
+    ),
+    `library: ${counted(owned, "person", "people")}`,
+    ...histories.map(({ job, lines }) => `history of job ${job}: ${counted(lines, "line")}`),
+    ...outputs.map(({ path, how }) => (how === "again" ? `written again: ${path}` : `left, look yourself: ${path}`)),
+    ...mentions.flatMap(mentionLines).map((place) => `left, by hand: ${place}`),
+  ];
+}
+
+function report(found: Found, verb: "forgot" | "would_forget", printer: Printer): void {
+  const { runs, owned, outputs, histories, mentions } = found;
+  const document = {
+    runs: runs.map(({ plan, rows, named }) => ({ run: plan.id, rows, removed: named })),
+    owned,
+    outputs: outputs.map(({ path, how }) => ({ path, how })),
+    histories: histories.map(({ job, lines }) => ({ job, lines })),
+    mentions: mentions.map(({ path, lines }) => ({ path, lines })),
+  };
+  reportForgotten(verb, linesOf(found), document, printer);
+}

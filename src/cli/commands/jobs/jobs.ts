@@ -1,0 +1,191 @@
+import { mkdir } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import { readBudget } from "../../../app/jobs/budget.ts";
+import { type JobsFile, jobsNamed, readJobs } from "../../../app/jobs/file.ts";
+import { type BuildProgram, type RunJobsOptions, runJobs } from "../../../app/jobs/run.ts";
+import { jobsSchema } from "../../../app/jobs/schema.ts";
+import { Disk } from "../../../engine/runs/disk.ts";
+import type { Context } from "../../../shared/context.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { addUnattendedOptions } from "../../arguments/export-options.ts";
+import { type Command, type GlobalOptions, Option, offering } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { type JobCommand, type JobKey, jobKeys } from "./keys.ts";
+import { listJobs, showJob, showStatus } from "./status.ts";
+import { cronLines, keyFile, systemdUnits, type Timed } from "./units.ts";
+
+interface JobsOptions extends GlobalOptions {
+  readonly file?: string;
+}
+
+interface UnitOptions extends JobsOptions {
+  readonly keys?: string;
+  readonly output?: string;
+}
+
+/** @param build the program that runs a job's command line; handed in, because the program itself loads this file */
+export function register(program: Command, context: Context, build: BuildProgram): void {
+  const jobs = program
+    .command("jobs")
+    .summary("run exports on a schedule, within a budget")
+    .description(
+      "Exports that run by themselves: one file says which, when, and what they may spend; systemd or cron starts them. Keys of a job are the flags of `headcount search`, or of `refresh`.",
+    )
+    .examples(EXAMPLE);
+  const keysOf = async (command: JobCommand): Promise<readonly JobKey[]> => {
+    const found = (await build(context, [command])).commands.find((one) => one.name() === command);
+    return found === undefined ? [] : jobKeys(found);
+  };
+  const read = ({ file }: JobsOptions): Promise<JobsFile> => readJobs(context, file, keysOf);
+  registerRun(jobs, context, read, build);
+  registerLooking(jobs, context, read);
+  registerUnits(jobs, context, read);
+  jobs
+    .command("schema")
+    .description("Print a JSON Schema for files of jobs: an editor completes and checks by it.")
+    .examples("\n  $ headcount jobs schema > jobs.schema.json")
+    .does(async (options: GlobalOptions) =>
+      new Printer(context, options).text(`${JSON.stringify(await jobsSchema(keysOf), undefined, 2)}\n`),
+    );
+}
+
+const EXAMPLE = `
+  $ headcount jobs schema > jobs.schema.json
+  $ headcount jobs list --file jobs.jsonc
+  $ headcount -c sample jobs run legal --file jobs.jsonc --if-older-than 6d
+  $ headcount jobs status --file jobs.jsonc
+
+A file of jobs is JSON; comments and trailing commas are allowed:
+
+  {
+    "$schema": "./jobs.schema.json",
+    "budget": "2000/month",            // of all jobs; a month of UTC
+    "log": "jobs.ndjson",              // one JSON line a run
+    "jobs": {
+      "legal": {
+        "schedule": "0 6 * * 1",       // Mondays at six, in this machine's zone
+        "connection": "sample",
+        "filters": { "department": "Legal", "country": ["germany", "france"] },
+        "max_credits": 100,            // each time; the consent to spend
+        "output": "legal.csv",         // beside this file
+        "max_shrink": "50%"            // else the old file stays, with exit 5
+      }                                // "command": "refresh" with a "list" keeps one
+    }
+  }`;
+
+type Read = (options: JobsOptions) => Promise<JobsFile>;
+
+const withFile = (command: Command): Command =>
+  command.option("--file <file>", "the file of jobs (default: jobs.jsonc in the config folder)");
+
+const jobArgument = "[job...]";
+
+const budgetOption = (): Option =>
+  new Option(
+    "--budget <credits/month>",
+    "instead of the file's: most credits of a month (UTC), over all jobs",
+  ).argParser((text) => {
+    const budget = readBudget(text);
+    if (typeof budget === "string") throw usageError(`--budget: ${budget}`, "for example --budget 2000/month");
+    return budget;
+  });
+
+function registerRun(jobs: Command, context: Context, read: Read, build: BuildProgram): void {
+  const command = withFile(jobs.command("run").argument(jobArgument, "names of jobs (default: all that are due)"))
+    .description(
+      "Run jobs one after another; the failure of one does not stop the others. The exit code is the first failure's. A job that is at work already ends with 9; under a budget jobs wait for each other.",
+    )
+    .option("--dry-run", "show the quotes and buy nothing")
+    .addOption(budgetOption());
+  addUnattendedOptions(command)
+    .examples(`
+  $ headcount -c sample jobs run --file jobs.jsonc --dry-run
+  $ headcount -c sample jobs run legal --file jobs.jsonc --budget 500/month --log runs.ndjson
+  $ headcount -c sample jobs run --file jobs.jsonc --notify 'cat > changed.json' --json
+
+Due is a job whose time has come since it was last done, and one that never was.
+An unfinished run of a job goes on where it stopped and buys nothing twice.`)
+    .does(async (options: RunJobsOptions, names: readonly string[]) => {
+      const log = options.log === undefined ? {} : { log: resolve(context.cwd, options.log) };
+      await runJobs(names, await read(options), { ...options, ...log }, context, build);
+    });
+}
+
+function registerLooking(jobs: Command, context: Context, read: Read): void {
+  withFile(jobs.command("status").argument(jobArgument, "names of jobs (default: all)"))
+    .description("How each job went, what it changed and cost, when it comes next, and what the month has cost.")
+    .addOption(budgetOption())
+    .examples(`
+  $ headcount jobs status --file jobs.jsonc
+  $ headcount jobs status --file jobs.jsonc --json | jq '.jobs[] | select(.status == "failed")'`)
+    .does(async (options: JobsOptions, names: readonly string[]) => {
+      const file = await read(options);
+      await showStatus(file, await jobsNamed(file, names), options, context);
+    });
+  withFile(jobs.command("list"))
+    .description("List the jobs of the file, and what is wrong with it.")
+    .examples("\n  $ headcount jobs list --file jobs.jsonc")
+    .does(async (options: JobsOptions) => listJobs(await read(options), options, context));
+  withFile(jobs.command("show").argument("<job>", "name of a job"))
+    .description("The command line that a job stands for, and its schedule.")
+    .examples("\n  $ headcount jobs show legal --file jobs.jsonc")
+    .does(async (options: JobsOptions, name: string) => {
+      const file = await read(options);
+      for (const job of await jobsNamed(file, [name])) await showJob(job, file, options, context);
+    });
+}
+
+const withKeys = (command: Command): Command =>
+  command.addOption(
+    offering(new Option("--keys <file>", "file with HEADCOUNT_API_KEY=... in it (default: ~/.headcount.env)"), {
+      kind: "file",
+    }),
+  );
+
+/** Jobs that have a time. @throws CliError exit 2 for one that breaks a rule, and where there is none */
+async function timedJobs(file: JobsFile, names: readonly string[]): Promise<readonly Timed[]> {
+  const timed: Timed[] = [];
+  for (const job of await jobsNamed(file, names)) {
+    if (job.problem !== undefined) throw job.problem;
+    if (job.schedule !== undefined) timed.push({ job, schedule: job.schedule });
+    else if (names.length > 0) throw usageError(`${job.name} has no "schedule"`, 'for example "schedule": "0 6 * * 1"');
+  }
+  if (timed.length > 0) return timed;
+  throw usageError(`no job of ${file.path} has a "schedule"`, 'for example "schedule": "0 6 * * 1"');
+}
+
+function registerUnits(jobs: Command, context: Context, read: Read): void {
+  const systemd = jobs.command("systemd").argument(jobArgument, "names of jobs (default: all with a schedule)");
+  withKeys(withFile(systemd))
+    .description("Print a service and a timer of systemd for each job: absolute paths, no key in them.")
+    .addOption(
+      offering(new Option("-o, --output <dir>", "write them as files, into ~/.config/systemd/user for one"), {
+        kind: "directory",
+      }),
+    )
+    .examples(`
+  $ headcount jobs systemd --file jobs.jsonc
+  $ headcount jobs systemd --file jobs.jsonc -o units`)
+    .does(async (options: UnitOptions, names: readonly string[]) => {
+      const file = await read(options);
+      const units = systemdUnits(await timedJobs(file, names), file, keyFile(options.keys, context), context);
+      const printer = new Printer(context, options);
+      if (options.output === undefined) {
+        return printer.text(units.map(({ name, text }) => `# ${name}\n${text}`).join("\n"));
+      }
+      const folder = resolve(context.cwd, options.output);
+      await mkdir(folder, { recursive: true });
+      for (const { name, text } of units) await new Disk().replaceFile(join(folder, name), text, "unit");
+      const timers = units.map(({ name }) => name).filter((name) => name.endsWith(".timer"));
+      printer.note(`systemctl --user daemon-reload && systemctl --user enable --now ${timers.join(" ")}`);
+    });
+  const cron = jobs.command("cron").argument(jobArgument, "names of jobs (default: all with a schedule)");
+  withKeys(withFile(cron))
+    .description("Print a line of a crontab for each job: absolute paths, no key in them.")
+    .examples("\n  $ headcount jobs cron --file jobs.jsonc")
+    .does(async (options: UnitOptions, names: readonly string[]) => {
+      const file = await read(options);
+      const timed = await timedJobs(file, names);
+      new Printer(context, options).text(cronLines(timed, file, keyFile(options.keys, context), context));
+    });
+}

@@ -1,0 +1,95 @@
+import { join, resolve } from "node:path";
+import type { Job, JobsFile } from "../../../app/jobs/file.ts";
+import type { Schedule } from "../../../app/jobs/schedule.ts";
+import { execWords, percent, program, quoted } from "../../../app/jobs/systemd.ts";
+import type { Context } from "../../../shared/context.ts";
+import { shellWord } from "../../../shared/contract/command-line.ts";
+
+/** A job with a time of its own. */
+export interface Timed {
+  readonly job: Job;
+  readonly schedule: Schedule;
+}
+
+export interface Unit {
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Variables that say where things are, and no secret: a job that systemd or cron starts has to find what this shell finds. */
+const HANDED_ON = [
+  "HEADCOUNT_CONFIG_DIR",
+  "HEADCOUNT_STATE_DIR",
+  "HEADCOUNT_CONNECTION",
+  "HEADCOUNT_BASE_URL",
+  "HEADCOUNT_PAGING",
+  "XDG_CONFIG_HOME",
+  "XDG_STATE_HOME",
+  "XDG_DATA_HOME",
+] as const;
+
+function handedOn({ env, cwd }: Context): readonly (readonly [string, string])[] {
+  return HANDED_ON.flatMap((name) => {
+    const value = env[name];
+    // An address with a password in it is a secret too.
+    if (value === undefined || value === "" || (name === "HEADCOUNT_BASE_URL" && value.includes("@"))) return [];
+    return [[name, /_(DIR|HOME)$/.test(name) ? resolve(cwd, value) : value] as const];
+  });
+}
+
+/** The file with the key, `HEADCOUNT_API_KEY=...` on a line; it need not be there. */
+export const keyFile = (given: string | undefined, { env, cwd }: Context): string =>
+  given === undefined ? join(env.HOME ?? cwd, ".headcount.env") : resolve(cwd, given);
+
+/** Units of systemd: a service and a timer for each job. */
+export function systemdUnits(timed: readonly Timed[], file: JobsFile, keys: string, context: Context): readonly Unit[] {
+  const environment = handedOn(context).map(([name, value]) => `Environment=${percent(quoted(`${name}=${value}`))}\n`);
+  return timed.flatMap(({ job, schedule }) => [
+    {
+      name: `headcount-${job.name}.service`,
+      text: `[Unit]
+Description=headcount job ${job.name}
+# 5, 7, 8 and 9 are tried again and go on where they stopped, eight times a day at most. A person has to look at the others.
+StartLimitIntervalSec=1d
+StartLimitBurst=8
+
+[Service]
+Type=oneshot
+WorkingDirectory=${percent(file.folder)}
+${environment.join("")}EnvironmentFile=-${percent(keys)}
+ExecStart=${execWords([...program(), "jobs", "run", job.name, "--file", file.path])}
+Restart=on-failure
+RestartSec=15min
+RestartPreventExitStatus=1 2 3 4 6 10
+# Pages in flight are settled before it ends.
+TimeoutStopSec=2min
+UMask=0077
+`,
+    },
+    {
+      name: `headcount-${job.name}.timer`,
+      text: `[Unit]
+Description=headcount job ${job.name}: ${percent(schedule.text)}
+
+[Timer]
+OnCalendar=${schedule.calendar}
+Persistent=true
+
+[Install]
+WantedBy=timers.target
+`,
+    },
+  ]);
+}
+
+/** Lines for a crontab. */
+export function cronLines(timed: readonly Timed[], file: JobsFile, keys: string, context: Context): string {
+  const set = handedOn(context).map(([name, value]) => `${name}=${shellWord(value)}; `);
+  const settings = `set -a; ${set.join("")}[ ! -r ${shellWord(keys)} ] || . ${shellWord(keys)}`;
+  const lines = timed.map(({ job, schedule }) => {
+    const run = [...program(), "jobs", "run", job.name, "--file", file.path].map(shellWord).join(" ");
+    // In a crontab a percent sign ends the line.
+    return `${schedule.cron}  ${`${settings}; cd ${shellWord(file.folder)} && ${run}`.replaceAll("%", "\\%")}\n`;
+  });
+  return `# headcount jobs of ${file.path}: paste into crontab -e\n${lines.join("")}`;
+}

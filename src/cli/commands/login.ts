@@ -1,0 +1,222 @@
+import { mapError } from "../../app/failures.ts";
+import { requestLog } from "../../app/session.ts";
+import { baseUrlText, parseBaseUrl } from "../../engine/client/addresses.ts";
+import { createClient } from "../../engine/client/http-client.ts";
+import { retryCall } from "../../engine/client/retry.ts";
+import { type AccountView, DEFAULT_DIALECT } from "../../engine/client/types.ts";
+import {
+  type Config,
+  type Connection,
+  checkName,
+  findConnection,
+  readConfig,
+  SAMPLE,
+  updateConfig,
+  withConnection,
+} from "../../engine/connections/config.ts";
+import { configDir } from "../../engine/connections/paths.ts";
+import { checkKey, ENVIRONMENT } from "../../engine/connections/resolve.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import { formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { harmless } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { type Command, type GlobalOptions, Option } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+
+interface LoginOptions extends GlobalOptions {
+  readonly keyStdin?: boolean;
+  readonly insecureStorage?: boolean;
+  readonly key?: string;
+  readonly apiKey?: string;
+}
+
+export function register(program: Command, context: Context): void {
+  program
+    .command("login")
+    .summary("store a key for a connection")
+    .description(
+      "Store a key for a connection, after checking it with a free call. The key goes to the system's keychain, the address to the config file.",
+    )
+    .argument("[name]", 'name of the connection (default: the one in use, else "default")')
+    .option("--key-stdin", "read the key from stdin instead of asking for it")
+    .option("--insecure-storage", "keep the key in a file (mode 0600) instead of the keychain")
+    .addOption(new Option("--key <key>").hideHelp())
+    .addOption(new Option("--api-key <key>").hideHelp())
+    .allowExcessArguments(true)
+    .examples(`
+  $ headcount login --base-url https://api.example.com
+  $ pass show headcount | headcount login work --key-stdin --base-url https://api.example.com
+  $ headcount login work --insecure-storage         where no keychain works
+
+In cron, containers and CI: set HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL instead; nothing is stored then.
+To try things without an account: headcount -c sample account`)
+    .action(async (name: string | undefined, _: unknown, command: Command) => {
+      const options = command.optsWithGlobals<LoginOptions>();
+      refuseKeyArgument([name, options.key, options.apiKey, ...command.args.slice(1)], options);
+      await run(name, options, context);
+    });
+}
+
+/** A key in an argument is in the shell's history and in the list of processes already: it is refused, not used. */
+function refuseKeyArgument(words: readonly (string | undefined)[], options: LoginOptions): void {
+  const [, , , ...excess] = words;
+  const given = words.some((word) => word !== undefined && /_(live|test)_|^.{65,}$/.test(word));
+  if (given || options.key !== undefined || options.apiKey !== undefined) {
+    throw usageError(
+      "a key is never taken from an argument: others can read it in the list of processes and in the shell's history",
+      "revoke that key, then run headcount login and paste the new one, or pipe it in: headcount login --key-stdin < FILE",
+      "key_in_argument",
+    );
+  }
+  if (excess.length > 0) throw usageError("login takes one name", "headcount help login");
+}
+
+async function run(nameGiven: string | undefined, options: LoginOptions, context: Context): Promise<void> {
+  if (context.env.HEADCOUNT_API_KEY?.trim()) {
+    throw usageError(
+      "HEADCOUNT_API_KEY is set: it is used in place of every stored key, so a login would change nothing",
+      "unset HEADCOUNT_API_KEY first, then run headcount login again",
+      "key_from_environment",
+    );
+  }
+  const dir = configDir(context);
+  const config = readConfig(dir);
+  const name = checkName(
+    nameGiven ?? (options.connection || context.env.HEADCOUNT_CONNECTION || config.default) ?? "default",
+  );
+  if (name === SAMPLE) {
+    throw usageError('"sample" is built in and needs no login', "headcount -c sample account", "reserved_name");
+  }
+  if (name === ENVIRONMENT) {
+    throw usageError(
+      `"${ENVIRONMENT}" is the name of what HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL make up`,
+      "choose another name, for example: work",
+      "reserved_name",
+    );
+  }
+  const before = findConnection(config, name);
+  const baseUrl = await baseUrlFor(before, options.baseUrl || context.env.HEADCOUNT_BASE_URL, options, context);
+  const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
+  const account = await checkWithService(baseUrl, key, name, options, context);
+
+  const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
+  await storeKey(name, key, keyStore, before, dir, context);
+  const next = await updateConfig(dir, (now) => {
+    const dialect = findConnection(now, name)?.baseUrl === baseUrl ? findConnection(now, name)?.dialect : undefined;
+    const { accountId } = account;
+    const connection = { baseUrl, keyStore, ...(accountId && { accountId }), ...(dialect && { dialect }) };
+    return withConnection({ ...now, default: now.default ?? name }, name, connection);
+  });
+  const print = new Printer(context, options);
+  if (!options.json) return printSummary(name, baseUrl, keyStore, account, next, print);
+  print.document({
+    connection: name,
+    base_url: baseUrl,
+    account_id: account.accountId ?? null,
+    key_store: keyStore,
+    default: next.default === name,
+  });
+}
+
+async function baseUrlFor(
+  before: Connection | undefined,
+  given: string | undefined,
+  options: LoginOptions,
+  context: Context,
+): Promise<string> {
+  if (given) return baseUrlText(parseBaseUrl(given));
+  if (before !== undefined && (options.keyStdin || !canPrompt(context))) return before.baseUrl;
+  if (!canPrompt(context) || options.keyStdin) {
+    throw usageError("the service's address is missing", "give it with --base-url https://...", "no_base_url");
+  }
+  const known = before === undefined ? "" : ` [${before.baseUrl}]`;
+  const answer = (await context.prompt(`Base URL${known}: `)).trim();
+  return baseUrlText(parseBaseUrl(answer === "" && before !== undefined ? before.baseUrl : answer));
+}
+
+async function readKey(options: LoginOptions, context: Context): Promise<string> {
+  if (!options.keyStdin) {
+    if (canPrompt(context)) return context.prompt("API key (not shown): ", { hidden: true });
+    throw usageError(
+      "the key cannot be asked for: this is no terminal",
+      "pipe it in: headcount login --key-stdin < FILE, or set HEADCOUNT_API_KEY instead of logging in",
+      "cannot_prompt",
+    );
+  }
+  let text = "";
+  for await (const chunk of context.stdin) {
+    text += String(chunk);
+    if (text.length > 4_096)
+      throw usageError("what came on stdin is too long for a key", "pipe the key in and nothing else");
+  }
+  return text;
+}
+
+/** A free call: a key that does not work is not stored. */
+async function checkWithService(
+  baseUrl: string,
+  apiKey: string,
+  name: string,
+  options: LoginOptions,
+  context: Context,
+): Promise<AccountView> {
+  const { now, env, sleep, random, interrupted: signal } = context;
+  const client = createClient({
+    baseUrl,
+    apiKey,
+    dialect: DEFAULT_DIALECT,
+    now,
+    env,
+    log: requestLog(options, context),
+  });
+  try {
+    const settings = { now, sleep, random, maxWaitMs: options.maxWait * 1000, attempts: 3, signal };
+    return await retryCall((inner) => client.account(inner), settings);
+  } catch (error) {
+    const mapped = mapError(error, { connectionName: name, baseUrl });
+    if (!(mapped instanceof CliError)) throw mapped;
+    const { message, status } = mapped;
+    throw mapped.with({
+      message: `${message}; the key was not stored`,
+      ...(status === 401 && { hint: "check that the whole key was pasted and that it is for this address" }),
+      // Doctor knows stored connections only.
+      ...(mapped.category === "network" && { hint: `check that ${baseUrl} is right and up, then log in again` }),
+    });
+  } finally {
+    await client.close();
+  }
+}
+
+async function storeKey(
+  name: string,
+  key: string,
+  keyStore: "keychain" | "file",
+  before: Connection | undefined,
+  dir: string,
+  context: Context,
+): Promise<void> {
+  const { keyFile, removeFromKeyFile, writeKeyFile } = await import("../../engine/connections/key-file.ts");
+  if (keyStore === "file") {
+    context.stderr.write(`warning: the key is about to be written unencrypted to ${keyFile(dir)} (mode 0600)\n`);
+    writeKeyFile(dir, name, key, context.platform);
+    return;
+  }
+  const { openKeychain } = await import("../../engine/connections/keychain.ts");
+  await openKeychain(context).set(name, key);
+  if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
+}
+
+function printSummary(
+  name: string,
+  baseUrl: string,
+  keyStore: "keychain" | "file",
+  { accountName, accountId, balance }: AccountView,
+  config: Config,
+  print: Printer,
+): void {
+  const who = accountName ?? accountId;
+  const left = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;
+  print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${left}`);
+  const where = keyStore === "file" ? "a credentials file (mode 0600)" : "the system's keychain";
+  print.note(`Connection "${name}"${config.default === name ? " (used by default)" : ""}; its key is in ${where}`);
+}

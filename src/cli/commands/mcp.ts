@@ -1,0 +1,175 @@
+import { stat } from "node:fs/promises";
+import { resolve } from "node:path";
+import { CLIENTS, type Client, configFor, skillText } from "../../app/agents/install.ts";
+import { QuoteBook } from "../../app/agents/quotes.ts";
+import { RowPositions } from "../../app/agents/rows.ts";
+import { type NamedBudget, PERIODS, type Period, type World } from "../../app/agents/world.ts";
+import { optional } from "../../engine/output/optional.ts";
+import type { Context } from "../../shared/context.ts";
+import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { echo } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { creditAmount } from "../arguments/export-options.ts";
+import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../options.ts";
+
+interface McpOptions extends GlobalOptions {
+  readonly maxCredits?: Credits;
+  readonly per?: Period;
+  readonly budget?: string;
+  readonly askOver?: Credits;
+  readonly out?: string;
+  readonly http?: number;
+}
+
+interface InstallOptions extends McpOptions {
+  readonly client?: Client;
+  readonly skill?: boolean;
+}
+
+const name = (text: string): string => {
+  if (/^[a-z0-9][a-z0-9._-]{0,63}$/i.test(text)) return text;
+  throw usageError(`--budget takes a name, not "${echo(text)}"`, "letters, digits, dots, hyphens and underscores");
+};
+
+const askOver = (text: string): Credits => {
+  const amount = parseCredits(text);
+  if (amount !== undefined && amount >= 0n) return amount;
+  throw usageError(`--ask-over takes an amount of credits, not "${echo(text)}"`, "for example --ask-over 5");
+};
+
+const addCapOptions = (command: Command): Command =>
+  command
+    .option("--max-credits <n>", "let it buy, at most for this; without it nothing can be bought", creditAmount)
+    .addOption(new Option("--per <period>", "what --max-credits is for (day; UTC)").choices([...PERIODS]))
+    .option("--budget <name>", "the budget's name: one name is one budget (mcp)", name)
+    .option("--ask-over <n>", "ask nobody for up to so many credits (0)", askOver)
+    .addOption(
+      offering(new Option("--out <folder>", "let it write runs as files into this folder"), { kind: "directory" }),
+    );
+
+/** @param run what serves: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = serve): void {
+  const command = program
+    .command("mcp")
+    .summary("let an agent count, quote and buy within a cap")
+    .description(
+      "Serve the tools of headcount to an agent by the Model Context Protocol, over stdin and stdout. It counts and quotes for free; it buys only where a cap is given here, and asks a person first. The cap holds whatever the agent does with these tools; against one that has a shell the wall is a key with a cap of its own.",
+    );
+  addCapOptions(command)
+    .option(
+      "--http <port>",
+      "serve on this machine's loopback instead (0 picks a port); prints URL and token",
+      wholeNumber("--http", 0, 65_535),
+    )
+    .examples(`
+  $ headcount -c sample mcp < /dev/null
+  $ headcount -c sample mcp --max-credits 500 --per day < /dev/null
+  $ headcount mcp install --client claude --max-credits 500
+
+See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend more.`)
+    .does((options: McpOptions) => run(options, context));
+  addCapOptions(
+    command
+      .command("install")
+      .description("Print the entry that a client's config needs, with the cap in it. Writes nothing."),
+  )
+    .addOption(new Option("--client <client>", "which client").choices([...CLIENTS]))
+    .option("--skill", "print a SKILL.md instead, for agents that use headcount from a shell")
+    .examples(`
+  $ headcount mcp install --client claude --max-credits 500
+  $ headcount -c sample mcp install --client codex
+  $ headcount mcp install --client vscode --max-credits 50 --per total --budget pilot
+  $ headcount mcp install --skill > SKILL.md`)
+    .does((options: InstallOptions) => install(options, context));
+}
+
+function install(options: InstallOptions, context: Context): void {
+  const { client, skill } = options;
+  if ((client === undefined) !== (skill === true)) {
+    throw usageError(
+      "give --client or --skill",
+      `--client is one of ${CLIENTS.join(", ")}; --skill is for agents that have a shell`,
+    );
+  }
+  budgetFrom(options);
+  context.stdout.write(client === undefined ? skillText() : configFor(client, options));
+}
+
+/** @throws CliError exit 2 where options say something about a cap that is not there */
+function budgetFrom({ maxCredits, per, budget, askOver: over }: McpOptions): NamedBudget | undefined {
+  if (maxCredits !== undefined) return { name: budget ?? "mcp", cap: maxCredits, per: per ?? "day" };
+  const given = Object.entries({ "--per": per, "--budget": budget, "--ask-over": over }).find(
+    ([, value]) => value !== undefined,
+  );
+  if (given === undefined) return undefined;
+  throw usageError(
+    `${given[0]} is about buying, and without --max-credits nothing can be bought`,
+    "add --max-credits N",
+  );
+}
+
+async function serve(options: McpOptions, context: Context): Promise<void> {
+  const budget = budgetFrom(options);
+  const out = options.out === undefined ? undefined : resolve(context.cwd, options.out);
+  if (out !== undefined && !(await stat(out).catch(() => undefined))?.isDirectory())
+    throw usageError(`--out ${echo(options.out)} is no folder`, "make it first");
+  const loading = Promise.all([
+    import("@modelcontextprotocol/server"),
+    import("@modelcontextprotocol/server/stdio"),
+    import("@modelcontextprotocol/server/validators/ajv"),
+  ]);
+  const without = "use headcount's other commands";
+  const [sdk, stdio, validators] = await optional("@modelcontextprotocol/server", "headcount mcp", loading, without);
+  const { AtWork, serverFactory } = await import("../../app/agents/server.ts");
+  const { UnpackedBatches } = await import("../../app/agents/batches.ts");
+  const closing = new AbortController();
+  const stop = (): void => closing.abort(Object.assign(new Error("closed"), { name: "AbortError", code: "SIGTERM" }));
+  context.interrupted.addEventListener("abort", stop, { once: true });
+  if (context.interrupted.aborted) stop();
+  const inner = Object.create(context, { interrupted: { value: closing.signal } }) as Context;
+  const { json: _, ...globals } = options;
+  const world: World = {
+    ...{ context: inner, budget, out, askOver: options.askOver ?? ZERO },
+    flags: { ...globalsOf(globals), quiet: true },
+    startedAt: context.now(),
+    quotes: new QuoteBook(context.now),
+    positions: new RowPositions(),
+  };
+  const work = new AtWork();
+  const factory = serverFactory(sdk, validators, world, work);
+  const lines = new UnpackedBatches((refusal) => context.stdout.write(`${JSON.stringify(refusal)}\n`));
+  const ended = new Promise<void>((done) => {
+    lines.once("end", done);
+    closing.signal.addEventListener("abort", () => done(), { once: true });
+    if (closing.signal.aborted) done();
+  });
+  if (options.http !== undefined) {
+    const { openHttp } = await import("../../app/agents/http.ts");
+    const door = await openHttp(sdk, factory, { port: options.http, token: context.env.HEADCOUNT_MCP_TOKEN });
+    context.stdout.write(`${JSON.stringify({ url: door.url, token: door.token })}\n`);
+    await ended;
+    await work.ended();
+    return await door.close();
+  }
+  context.stdin.once("close", () => lines.end()).pipe(lines);
+  const transport = new stdio.StdioServerTransport(lines, context.stdout);
+  const handle = stdio.serveStdio(factory, {
+    transport,
+    onerror: (error) => {
+      if (options.verbose === true) context.stderr.write(`mcp: ${error.name}\n`);
+    },
+  });
+  await ended;
+  stop();
+  await work.ended();
+  await handle.close();
+  context.stdin.unpipe(lines).pause();
+}
+
+const globalsOf = ({ connection, baseUrl, paging, verbose, maxWait }: GlobalOptions): GlobalOptions => ({
+  ...(connection === undefined ? {} : { connection }),
+  ...(baseUrl === undefined ? {} : { baseUrl }),
+  ...(paging === undefined ? {} : { paging }),
+  ...(verbose === undefined ? {} : { verbose }),
+  maxWait,
+});

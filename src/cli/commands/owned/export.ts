@@ -1,0 +1,71 @@
+import { writtenAs } from "../../../engine/output/sinks/sink.ts";
+import type { Context } from "../../../shared/context.ts";
+import type { CanonicalFilters } from "../../../shared/contract/filters.ts";
+import { PERSON_FIELDS } from "../../../shared/contract/records.ts";
+import { counted } from "../../../shared/contract/text.ts";
+import { Page } from "../../../shared/rows/page.ts";
+import {
+  addGuardOptions,
+  addViewOptions,
+  type GuardFlags,
+  readView,
+  type ViewFlags,
+} from "../../arguments/export-options.ts";
+import { addFilterOptions, type FilterOptions, readFilters } from "../../arguments/filter-options.ts";
+import type { Command } from "../../options.ts";
+import { renderingOf, writePages } from "../../purchase/write-pages.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { addShelfOption, type ShelfOptions, withLibrary } from "./shelf.ts";
+
+export type ExportOwnedOptions = ShelfOptions & ViewFlags & GuardFlags & { readonly limit?: number };
+
+/** @param run what is done with the command line: tests of parsing hand in another */
+export function register(owned: Command, context: Context, run = exportOwned): void {
+  const command = owned
+    .command("export")
+    .description("Write the newest record of everybody you own who matches, in any format. Offline, 0 credits.");
+  addShelfOption(addGuardOptions(addViewOptions(addFilterOptions(command), PERSON_FIELDS)))
+    .examples(`
+  $ headcount -c sample owned export --department Legal -o legal.parquet --overwrite
+  $ headcount -c sample owned export --fields name,title | head -3`)
+    .does(async (options: ExportOwnedOptions & FilterOptions) =>
+      run((await readFilters(context, options)).canonical, options, context),
+    );
+}
+
+const PAGE_ROWS = 1_000;
+
+/** The records as pages of a service, so that every format is made from them as from bought ones. */
+export async function* pagesOf(owned: Iterable<string>, limit = Number.POSITIVE_INFINITY): AsyncGenerator<Page> {
+  const records: string[] = [];
+  const page = (): Page => Page.read(Buffer.from(`{"result":[${records.splice(0).join(",")}]}`), "person");
+  let left = limit;
+  for (const record of owned) {
+    if (left-- <= 0) break;
+    records.push(record);
+    if (records.length === PAGE_ROWS) yield page();
+  }
+  if (records.length > 0) yield page();
+}
+
+/** Writes who is owned of a segment; what `search --owned` does too. */
+export async function exportOwned(
+  filters: CanonicalFilters,
+  options: ExportOwnedOptions,
+  context: Context,
+): Promise<void> {
+  const printer = new Printer(context, options);
+  await withLibrary(options, context, printer, async (library) => {
+    const limit = options.limit ?? Number.POSITIVE_INFINITY;
+    async function* pages(): AsyncGenerator<Page> {
+      if (library !== undefined) yield* pagesOf(library.records(filters), limit);
+    }
+    const view = readView(context, options);
+    const rendering = await renderingOf(pages, "person", view, options, printer);
+    const { rows, file, notices } = await writePages(pages, view.output, rendering, options, "owned", context);
+    for (const notice of notices) printer.note(notice);
+    if (file === undefined) return;
+    if (printer.json) printer.document({ rows, credits: 0, output: writtenAs(file, view) });
+    printer.note(`Wrote ${counted(rows, "profile")} that you own to ${options.output} at 0 credits`);
+  });
+}

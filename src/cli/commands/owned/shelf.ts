@@ -1,0 +1,87 @@
+import { openStore } from "../../../app/keep/store.ts";
+import { sampleDir, sampleId } from "../../../app/sample.ts";
+import { baseUrlText, parseBaseUrl } from "../../../engine/client/addresses.ts";
+import { existingConnection, readConfig, SAMPLE } from "../../../engine/connections/config.ts";
+import { findFolder, stateDir } from "../../../engine/connections/paths.ts";
+import { keyModeOf, selectionOf } from "../../../engine/connections/resolve.ts";
+import { Library, libraryPath } from "../../../engine/library/library.ts";
+import { openLibrary, type Shelf } from "../../../engine/library/take-in.ts";
+import type { RunStore } from "../../../engine/runs/run-store.ts";
+import type { Context } from "../../../shared/context.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import type { Printer } from "../../terminal/printer.ts";
+
+/** The options that say whose people are meant. */
+export interface ShelfOptions extends GlobalOptions {
+  readonly test?: boolean;
+}
+
+/** Every command over what is owned has it. */
+export const addShelfOption = (command: Command): Command =>
+  command.addOption(new Option("--test", "what was bought with test keys instead"));
+
+/** The service whose people are meant, as runs name it. Asks nobody and needs no key. */
+function serviceIdOf(options: GlobalOptions, context: Context): string {
+  const { connection, baseUrl } = selectionOf(options, context);
+  if (connection === SAMPLE) return sampleId(sampleDir(context));
+  if (baseUrl !== undefined) return baseUrlText(parseBaseUrl(baseUrl));
+  const config = readConfig(findFolder("config", context));
+  const name = connection ?? config.default;
+  if (name !== undefined) return baseUrlText(parseBaseUrl(existingConnection(config, name).baseUrl));
+  throw usageError(
+    "no connection is named, so nobody knows whose people are meant",
+    "name one with -c, or an address with --base-url; headcount connections lists them",
+    "no_connection",
+  );
+}
+
+/** The library that is meant. */
+export function shelfOf(options: ShelfOptions, context: Context): Shelf {
+  const serviceId = serviceIdOf(options, context);
+  const mode = options.test === true || keyModeOf(context.env.HEADCOUNT_API_KEY ?? "") === "test" ? "test" : "live";
+  return { path: libraryPath(stateDir(context), serviceId, mode), serviceId, mode };
+}
+
+type Work<L, T> = (library: L, store: RunStore) => Promise<T>;
+
+/**
+ * Works with the library of the service that is meant, after it has taken in what was bought meanwhile.
+ * @param work gets undefined where nothing was ever bought there; with `"make"` an empty library
+ */
+export async function withLibrary<T>(
+  options: ShelfOptions,
+  context: Context,
+  printer: Printer,
+  work: Work<Library, T>,
+  absent: "make",
+): Promise<T>;
+export async function withLibrary<T>(
+  options: ShelfOptions,
+  context: Context,
+  printer: Printer,
+  work: Work<Library | undefined, T>,
+): Promise<T>;
+export async function withLibrary<T>(
+  options: ShelfOptions,
+  context: Context,
+  printer: Printer,
+  work: Work<Library, T>,
+  absent?: "make",
+): Promise<T> {
+  const shelf = shelfOf(options, context);
+  const store = openStore(context);
+  const opened = await openLibrary(shelf, store);
+  for (const { run, why } of opened?.taken.unread ?? []) printer.say(`warning: run ${run} is not counted: ${why}`);
+  const library =
+    opened?.library ?? (absent === "make" ? await Library.open(shelf.path, await store.suppression()) : undefined);
+  if (library === undefined) {
+    printer.note(`nothing was bought from ${shelf.serviceId}${shelf.mode === "test" ? " with a test key" : ""} yet`);
+    return (work as Work<Library | undefined, T>)(undefined, store);
+  }
+  try {
+    return await work(library, store);
+  } finally {
+    library.close();
+  }
+}

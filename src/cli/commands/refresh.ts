@@ -1,0 +1,96 @@
+import { bringUpToDate } from "../../app/own/refresh/bring.ts";
+import { readVerified, VERIFIABLE } from "../../app/own/refresh/verify.ts";
+import type { RefreshFlags, RefreshOrder } from "../../app/own/refresh/work.ts";
+import { engineOf } from "../../engine/output/tables/target.ts";
+import type { Context } from "../../shared/context.ts";
+import { isUnfiltered } from "../../shared/contract/filters.ts";
+import { PERSON_FIELDS } from "../../shared/contract/records.ts";
+import { usageError } from "../../shared/errors.ts";
+import { checkFields } from "../../shared/rows/columns.ts";
+import { addGuardOptions, addJobOptions, addViewOptions, creditAmount, readView } from "../arguments/export-options.ts";
+import { addFilterOptions, type FilterOptions, readFilters } from "../arguments/filter-options.ts";
+import { Argument, type Command, Option, offering, wholeNumber } from "../options.ts";
+
+/** @param run what is done with the command line: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = bringUpToDate): void {
+  const command = program
+    .command("refresh")
+    .addArgument(offering(new Argument("[list]", "a file that headcount wrote, or a run"), { kind: "file" }))
+    .summary("bring a list up to date: pay for who is new")
+    .description(
+      "Bring a list of people up to date: who is gone and who is new is found by free counts, and only parts with somebody new are bought. Writes the list, and beside it who was added, removed and changed.",
+    );
+  addFilterOptions(command);
+  addGuardOptions(addViewOptions(command, PERSON_FIELDS, "write the list there (default: to the file that is named)"))
+    .option("--max-credits <n>", "spend at most this (decimals allowed)", creditAmount)
+    .option("--max-calls <n>", "make at most so many free calls", wholeNumber("--max-calls", 1, 1e9), 5_000)
+    .option(
+      "--calls-per-credit <n>",
+      "free calls that saving a credit may take; 0 buys all again",
+      wholeNumber("--calls-per-credit", 0, 1_000),
+      5,
+    )
+    .addOption(
+      offering(new Option("--verify-fields <a,b,c>", "find who no longer has these values, by free counts"), {
+        kind: "commas",
+        values: VERIFIABLE,
+      }),
+    )
+    .option("--buy-changed", "buy those again whose verified fields changed")
+    .option("--per-page <n>", "rows a request", wholeNumber("--per-page", 1, 100_000))
+    .option("-y, --yes", "buy without asking")
+    .option("--dry-run", "show what there is to do and buy nothing")
+    .option("--wait", "wait for another command at the same list instead of ending with exit 9");
+  addJobOptions(command)
+    .examples(`
+  $ headcount -c sample search --department Legal --country germany --yes -o legal.csv --overwrite
+  $ headcount -c sample refresh legal.csv --max-credits 10
+  $ headcount -c sample refresh legal.csv --verify-fields title,seniority_level --max-credits 10 --json
+  $ headcount -c sample refresh --department Legal --country france --dry-run
+
+A file knows its segment from the run that wrote it. legal.csv is written anew, and beside it legal.added.csv,
+legal.removed.csv and legal.changed.csv: all of them or none.`)
+    .does(async (options: RefreshFlags & FilterOptions, word: string | undefined) =>
+      run(await parse(word, options, context), context),
+    );
+}
+
+async function parse(
+  word: string | undefined,
+  flags: RefreshFlags & FilterOptions,
+  context: Context,
+): Promise<RefreshOrder> {
+  const { filters, canonical } = await readFilters(context, flags);
+  const given = isUnfiltered(canonical) ? undefined : { filters, canonical };
+  const verify = flags.verifyFields === undefined ? [] : readVerified(flags.verifyFields);
+  if (flags.buyChanged === true && verify.length === 0) {
+    throw usageError(
+      "--buy-changed goes with --verify-fields",
+      "for example --verify-fields title,company --buy-changed",
+    );
+  }
+  if (flags.buyChanged === true && flags.maxCredits === undefined) {
+    throw usageError("--buy-changed needs --max-credits: how many have changed is not known beforehand");
+  }
+  // The list is written to where it was read from, unless another name is given.
+  const named = flags.output ?? (word === undefined || !/\.\w+$/.test(word) ? undefined : word);
+  if (named === undefined && flags.dryRun !== true) {
+    throw usageError("refresh writes files", "name the list with -o, for example -o people.csv", "no_output");
+  }
+  if (named === "-") {
+    throw usageError("refresh writes four files, which stdout cannot hold", "for example -o people.csv", "no_output");
+  }
+  if (named !== undefined && engineOf(named) !== undefined) {
+    throw usageError(
+      "refresh writes four files, and -o names a table",
+      "-o people.csv; headcount owned export -o fills a table",
+    );
+  }
+  const quoting = { ...flags, format: flags.format ?? "csv" };
+  const view = readView(context, named === undefined ? quoting : { ...flags, output: named });
+  if (view.format === "table" || view.format === "template") {
+    throw usageError(`a list is kept as rows (csv, ndjson, json, xlsx, parquet and so on), not as a ${view.format}`);
+  }
+  if (view.fields !== undefined) checkFields(view.fields, "person");
+  return { word, given, output: view.output, view, verify, flags };
+}

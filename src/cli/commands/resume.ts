@@ -1,0 +1,103 @@
+import { readKept } from "../../app/buy/input-table.ts";
+import { openStore } from "../../app/keep/store.ts";
+import type { CompanyQuery } from "../../engine/client/types.ts";
+import { savedForm } from "../../engine/output/formats.ts";
+import { resumeExport } from "../../engine/purchase/purchase.ts";
+import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
+import type { RunStore } from "../../engine/runs/run-store.ts";
+import type { Context } from "../../shared/context.ts";
+import { shellWord } from "../../shared/contract/command-line.ts";
+import { counted } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
+import type { Command } from "../options.ts";
+import { buy, type Purchase } from "../purchase/buy.ts";
+
+export type ResumeOptions = ExportFlags;
+
+/** @param run what is done with a purchase: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = buy): void {
+  const command = program
+    .command("resume")
+    .argument("[run]", "id of a run, or part of it (default: the one that is unfinished)")
+    .summary("continue an unfinished export")
+    .description(
+      "Continue an export where it stopped. What it bought is read from its run and not bought again; the output is written as if nothing had happened. --limit and --max-credits count from the run's beginning.",
+    );
+  addBuyingOptions(command, "rows")
+    .examples(`
+  $ headcount -c sample resume
+  $ headcount -c sample resume --max-credits 50 --yes
+
+Where several runs are unfinished, name one: headcount runs lists them.`)
+    .does(async (options: ResumeOptions, named: string | undefined) => {
+      const purchase = await parse(named, options, context);
+      if (purchase !== undefined) await run(purchase, context);
+    });
+}
+
+async function parse(named: string | undefined, given: ResumeOptions, context: Context): Promise<Purchase | undefined> {
+  const store = openStore(context);
+  const id = named === undefined ? await theUnfinished(store) : await store.resolve(named);
+  if (id === undefined) {
+    context.stderr.write("Nothing to resume: no run is unfinished\n");
+    return undefined;
+  }
+  const { connection: saved, target, output, view } = await store.readPlan(id);
+  if (target.kind === "search" && target.list !== undefined) {
+    throw usageError(
+      `run ${id} buys for the list ${target.list}, which is more than its rows`,
+      `headcount refresh ${shellWord(target.list)} goes on with it`,
+      "run_of_list",
+    );
+  }
+  const keep = target.kind === "enrich" ? target.keep : undefined;
+  // Who was left out when it began is asked for by no later session either.
+  const asked = new Set(target.kind === "search" ? [] : target.companies.map(companyKey));
+  const isLeftOut = (company: CompanyQuery): boolean => !asked.has(companyKey(company));
+  const join =
+    keep === undefined ? undefined : (await readKept(await keptInput(store, id), "the table", keep, isLeftOut)).join;
+  // "environment" is what a connection is called that variables alone make up.
+  const connection = given.connection ?? (saved === "environment" ? undefined : saved);
+  const flags = connection === undefined ? given : { ...given, connection };
+  return {
+    target,
+    flags,
+    view: {
+      output: output ?? undefined,
+      ...savedForm(view.format),
+      fields: view.fields ?? undefined,
+    },
+    buy: async (deps) => resumeExport(id, { ...readBuyingOptions(flags), join }, deps),
+  };
+}
+
+/** The table that a run keeps. @throws CliError exit 5 where a crash came before it was kept: nothing was bought by then */
+async function keptInput(store: RunStore, id: string): Promise<string> {
+  return store.input(id).catch((cause: unknown) => {
+    throw new CliError({
+      code: "no_input",
+      category: "incomplete",
+      message: `run ${id} has no copy of the table that it was to be put to`,
+      hint: `the same command begins with it again; headcount runs export ${id} writes the companies that it holds`,
+      cause,
+    });
+  });
+}
+
+/** The one unfinished run. @throws CliError exit 2 where there are several */
+async function theUnfinished(store: RunStore): Promise<string | undefined> {
+  const open = (await store.list()).filter(({ status }) => status === "unfinished");
+  if (open.length <= 1) return open[0]?.id;
+  const lines = open
+    .slice(0, 10)
+    .map(
+      ({ id, rows, plan }) =>
+        `${id}  ${counted(rows, "row")}  ${plan.output ?? "stdout"}  ${spokenTarget(plan.target)}`,
+    );
+  if (open.length > lines.length) lines.push(`and ${open.length - lines.length} more`);
+  throw usageError(
+    `${open.length} runs are unfinished: ${lines.join("; ")}`,
+    `name one: headcount resume ${open[0]?.id}`,
+  );
+}

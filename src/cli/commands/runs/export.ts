@@ -1,0 +1,99 @@
+import { openStore } from "../../../app/keep/store.ts";
+import { distinctPages, kindOf } from "../../../engine/output/distinct.ts";
+import { writtenAs } from "../../../engine/output/sinks/sink.ts";
+import type { RunReader } from "../../../engine/runs/run.ts";
+import type { Context } from "../../../shared/context.ts";
+import { COMPANY_FIELDS, PERSON_FIELDS } from "../../../shared/contract/records.ts";
+import { counted } from "../../../shared/contract/text.ts";
+import { CliError } from "../../../shared/errors.ts";
+import type { Page } from "../../../shared/rows/page.ts";
+import {
+  addGuardOptions,
+  addViewOptions,
+  type GuardFlags,
+  readView,
+  type ViewFlags,
+} from "../../arguments/export-options.ts";
+import type { Command } from "../../options.ts";
+import { renderingOf, writePages } from "../../purchase/write-pages.ts";
+import { Printer } from "../../terminal/printer.ts";
+
+interface ExportRunOptions extends ViewFlags, GuardFlags {
+  readonly requireComplete?: boolean;
+  readonly salvage?: boolean;
+}
+
+export function register(runs: Command, context: Context): void {
+  const command = runs
+    .command("export <run>")
+    .description("Write a run again, in another format or with other fields. Offline, 0 credits.");
+  addGuardOptions(addViewOptions(command, [...new Set([...PERSON_FIELDS, ...COMPANY_FIELDS])]))
+    .option("--require-complete", "exit 5 and write nothing where the run is not finished")
+    .option("--salvage", "leave out what was damaged on the disk, and say how much")
+    .examples(`
+  $ headcount runs export last --format csv --fields id,name,location | head -3
+  $ headcount runs export last -o again.xlsx --overwrite
+  $ headcount runs export last --format csv.gz > again.csv.gz
+  $ headcount runs export last -o duckdb:crm.duckdb#people
+  $ headcount runs export last --template '{{name}}, {{title}}' | head -3
+  $ headcount runs export last --json | jq length
+
+A run that is not finished gives what it has so far, and says so.`)
+    .does((options: ExportRunOptions, run: string) => exportRun(run, options, context));
+}
+
+/** The run's rows, every one once, in another form. Reads what was kept; asks no service. */
+async function exportRun(name: string, options: ExportRunOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const view = readView(context, options);
+  const store = openStore(context);
+  const id = await store.resolve(name);
+  const run = options.salvage === true ? await store.salvage(id) : await store.open(id).catch(orSalvage(id));
+  const finished = run.state.done !== undefined;
+  if (!finished && options.requireComplete === true) throw notFinished(run);
+  const kind = kindOf(run);
+  const pages = (): AsyncIterable<Page> => distinctPages(run);
+  const rendering = await renderingOf(pages, kind, view, options, printer);
+  const written = await writePages(pages, view.output, rendering, options, `${id}-export`, context).catch(
+    orSalvage(id),
+  );
+  const { rows, file, notices } = written;
+  for (const what of run.lost ?? []) printer.say(`warning: ${what}`);
+  for (const notice of notices) printer.note(notice);
+  if (!finished) {
+    const { ended } = run.state;
+    printer.say(
+      ended?.how === "stale"
+        ? `run ${run.id} is stale: this is all that it has; ${ended.why}`
+        : `run ${run.id} is unfinished: this is what it has so far; headcount resume ${run.id} goes on`,
+    );
+  }
+  if (file === undefined) return;
+  if (printer.json) {
+    printer.document({
+      run: run.id,
+      finished,
+      rows,
+      credits: 0,
+      output: writtenAs(file, view),
+    });
+  }
+  const what = kind === "person" ? counted(rows, "profile") : counted(rows, "company", "companies");
+  printer.note(`Wrote ${what} of run ${run.id} to ${options.output} at 0 credits`);
+}
+
+/** What is wrong with a page or a line says nothing of the others. */
+const orSalvage =
+  (id: string) =>
+  (error: unknown): never => {
+    const damaged = error instanceof CliError && error.code.startsWith("damaged_");
+    throw damaged ? error.with({ hint: `headcount runs export ${id} --salvage writes what can still be read` }) : error;
+  };
+
+const notFinished = ({ id, state }: RunReader): CliError =>
+  new CliError({
+    code: "incomplete",
+    category: "incomplete",
+    message: `run ${id} is not finished: it has ${counted(state.rows, "row")}${state.ended === undefined ? "" : `; ${state.ended.why}`}`,
+    hint: state.ended?.how === "stale" ? "the same command again begins anew" : `headcount resume ${id} goes on`,
+  });

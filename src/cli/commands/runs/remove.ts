@@ -1,0 +1,156 @@
+import { keptRuns, runsOlderThan } from "../../../app/keep/retention.ts";
+import { openStore } from "../../../app/keep/store.ts";
+import { stateDir } from "../../../engine/connections/paths.ts";
+import { openLibrary, shelfOfPlan } from "../../../engine/library/take-in.ts";
+import type { RunStore, RunSummary } from "../../../engine/runs/run-store.ts";
+import { type Context, canPrompt } from "../../../shared/context.ts";
+import { counted, echo, spanMs } from "../../../shared/contract/text.ts";
+import { CliError, declined, usageError } from "../../../shared/errors.ts";
+import { sameCommand } from "../../arguments/export-options.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+
+interface RemoveOptions extends GlobalOptions {
+  readonly force?: boolean;
+  readonly yes?: boolean;
+}
+
+interface PruneOptions extends RemoveOptions {
+  readonly olderThan?: string;
+  readonly dryRun?: boolean;
+}
+
+const addRemoving = (command: Command): Command =>
+  command.option("--force", "also unfinished ones").option("-y, --yes", "do not ask");
+
+export function registerRemove(runs: Command, context: Context): void {
+  addRemoving(runs.command("remove <run...>"))
+    .description(
+      "Remove runs with everything that they keep. Files that were written from them stay, and their people stay owned.",
+    )
+    .examples(`
+  $ headcount runs remove last --yes
+  $ headcount runs remove last --force --yes --json`)
+    .does(async (options: RemoveOptions, names: readonly string[]) => {
+      const store = openStore(context);
+      const found = new Map<string, RunSummary>();
+      for (const name of names) {
+        const run = await store.find(name);
+        found.set(run.id, run);
+      }
+      await removeAll(store, [...found.values()], options, context);
+    });
+}
+
+export function registerPrune(runs: Command, context: Context): void {
+  addRemoving(
+    runs
+      .command("prune")
+      .description("Remove runs that are over and that nothing happened to for a while.")
+      .option("--older-than <span>", "such as 90d, 12h, 8w (default: what headcount data set runs=90d says)")
+      .option("--dry-run", "only say which"),
+  )
+    .examples(`
+  $ headcount runs prune --older-than 90d --dry-run
+  $ headcount runs prune --older-than 26w --yes
+  $ headcount data set runs=90d && headcount runs prune --yes    by policy
+
+What was spent stays known, and the people stay owned. See also: headcount data`)
+    .does((options: PruneOptions) => prune(options, context));
+}
+
+async function prune(options: PruneOptions, context: Context): Promise<void> {
+  const span = options.olderThan ?? keptRuns(context);
+  if (span === undefined) {
+    throw usageError(
+      "nobody says how old runs have to be: there is no --older-than, and no policy",
+      "headcount runs prune --older-than 90d, or once headcount data set runs=90d",
+    );
+  }
+  if (spanMs(span) === undefined) {
+    throw usageError(`--older-than takes a span such as 90d, 12h or 8w, not "${echo(span)}"`);
+  }
+  const store = openStore(context);
+  const old = await runsOlderThan(span, store, context, options.force);
+  if (options.dryRun === true) report("would remove", old, options, context);
+  else await removeAll(store, old, options, context);
+}
+
+/** What the policy says, where there is one: after jobs, which nobody looks at. Never asks; what cannot go now goes another time, and is said. */
+export async function applyRetention(context: Context, printer: Printer): Promise<void> {
+  const span = keptRuns(context);
+  if (span === undefined) return;
+  try {
+    const store = openStore(context);
+    const old = await runsOlderThan(span, store, context);
+    await keepPeople(store, old, {}, context);
+    for (const run of old) await store.remove(run, context);
+    await store.sweep();
+    if (old.length > 0)
+      printer.note(`removed ${counted(old.length, "run")} older than ${span}, as headcount data says`);
+  } catch (error) {
+    printer.say(`warning: runs older than ${span} stay for now: ${(error as Error).message}`);
+  }
+}
+
+async function removeAll(
+  store: RunStore,
+  runs: readonly RunSummary[],
+  options: RemoveOptions,
+  context: Context,
+): Promise<void> {
+  for (const run of runs) store.requireRemovable(run, options.force === true);
+  if (runs.length > 0 && options.yes !== true) await agree(runs, context);
+  await keepPeople(store, runs, options, context);
+  for (const run of runs) await store.remove(run, context);
+  await store.sweep();
+  report("removed", runs, options, context);
+}
+
+/**
+ * Who was bought stays owned: the library takes it in while it is there.
+ * @throws CliError where that cannot be done and `--force` is not given
+ */
+async function keepPeople(
+  store: RunStore,
+  runs: readonly RunSummary[],
+  options: Pick<RemoveOptions, "force">,
+  context: Context,
+): Promise<void> {
+  const ids = new Set(runs.map(({ id }) => id));
+  const shelves = runs.map(({ plan }) => shelfOfPlan(stateDir(context), plan)).filter((shelf) => shelf !== undefined);
+  try {
+    for (const shelf of new Map(shelves.map((one) => [one.path, one])).values()) {
+      const opened = await openLibrary(shelf, store);
+      opened?.library.close();
+      const lost = opened?.taken.unread.find(({ run }) => ids.has(run));
+      if (lost !== undefined) throw usageError(`the people of run ${lost.run} cannot be kept: ${lost.why}`);
+    }
+  } catch (error) {
+    if (options.force === true) return;
+    const failure = error instanceof CliError ? error : usageError((error as Error).message);
+    throw failure.with({ hint: "with --force they go with the run; nothing was removed yet" });
+  }
+}
+
+/** Paid rows go with a run: a person is asked, a script has to say that it means it. */
+async function agree(runs: readonly RunSummary[], context: Context): Promise<void> {
+  const rows = runs.reduce((sum, run) => sum + run.rows, 0);
+  const what = `${runs.length === 1 ? `run ${runs[0]?.id}` : counted(runs.length, "run")} with ${counted(rows, "paid row")}`;
+  if (!canPrompt(context)) {
+    throw usageError(`removing ${what} needs --yes where nobody can be asked`, sameCommand(context, "--yes"));
+  }
+  if (await context.confirm(`Remove ${what}? [y/N]`)) return;
+  throw declined("nothing was removed");
+}
+
+function report(verb: string, runs: readonly RunSummary[], options: GlobalOptions, context: Context): void {
+  const printer = new Printer(context, options);
+  const ids = runs.map(({ id }) => id);
+  if (printer.json) {
+    printer.document({ [verb.replaceAll(" ", "_")]: ids });
+    return;
+  }
+  printer.text(ids.map((id) => `${id}\n`).join(""));
+  printer.note(`${verb} ${counted(ids.length, "run")}`);
+}

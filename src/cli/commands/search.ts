@@ -1,0 +1,115 @@
+import { searchTarget } from "../../engine/purchase/joined.ts";
+import { runExport } from "../../engine/purchase/purchase.ts";
+import type { Context } from "../../shared/context.ts";
+import { isUnfiltered } from "../../shared/contract/filters.ts";
+import { usageError } from "../../shared/errors.ts";
+import { addExportOptions, type ExportFlags, readExportOptions, sameCommand } from "../arguments/export-options.ts";
+import {
+  addExceptOption,
+  addFilterOptions,
+  type FilterOptions,
+  readFilters,
+  readSegmentSet,
+  valuesGiven,
+} from "../arguments/filter-options.ts";
+import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
+import {
+  addSamplingOptions,
+  readSampling,
+  type SamplingFlags,
+  withListedValues,
+} from "../arguments/sampling-options.ts";
+import { type Command, Option } from "../options.ts";
+import { buy, type Purchase } from "../purchase/buy.ts";
+import { buyParsed } from "../purchase/unattended.ts";
+
+/** The options of `search`, filters aside. */
+export interface SearchOptions extends ExportFlags, NewOnlyFlags, Omit<SamplingFlags, "limit" | "perPage"> {
+  /** Consent to a purchase without any filter. */
+  readonly all?: boolean;
+  readonly owned?: boolean;
+  readonly test?: boolean;
+}
+
+/** @param run what is done with a purchase: tests of parsing hand in another */
+export function register(program: Command, context: Context, run: typeof buy = buy): void {
+  const command = program
+    .command("search")
+    .summary("export the people of a segment")
+    .description(
+      "Count a segment, price it, ask, then buy and write exactly that. Every paid page is kept in a run: the same command again goes on where this one stopped, and buys nothing twice.",
+    );
+  addExceptOption(addFilterOptions(command));
+  addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
+    .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
+    .option("--owned", "write who you own of the segment instead: offline, 0 credits")
+    .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }))
+    .examples(`
+  $ headcount -c sample search --department Legal --limit 20 --yes -o legal.csv --overwrite
+  $ headcount -c sample search --department Legal --limit 20 --yes -o duckdb:crm.duckdb#people
+  $ headcount -c sample search --department Sales --seniority-level vp --dry-run
+  $ headcount -c sample search --department Sales --sample 25 --seed 7 --max-credits 25 --fields name,title
+  $ headcount -c sample search --country france --spread seniority_level:2 --dry-run
+  $ headcount -c sample search --department Sales --country france --new-only --dry-run
+  $ headcount -c sample search --title-prefix "chief" --max-credits 10 --fields name,title,company_name | head -3
+  $ headcount -c sample search --department Sales --country france --max-credits 25 --json --receipt receipt.json
+  $ echo '{"country": "france"}' > fr.json
+  $ echo '{"department": "Legal"}' > legal.json
+  $ headcount -c sample search -f fr.json --except legal.json --dry-run
+
+Of several segments (-s, -f) everybody is bought once.`)
+    .does(async (flags: SearchOptions & FilterOptions) => {
+      if (flags.owned === true) await searchOwned(flags, context);
+      else await buyParsed("search", flags, context, () => parse(flags, context), run);
+    });
+}
+
+/** Flags that say how to buy, where nothing is bought. */
+const OF_BUYING = [
+  "sample",
+  "spread",
+  "seed",
+  "maxCredits",
+  "yes",
+  "dryRun",
+  "fresh",
+  "receipt",
+  "requireComplete",
+  "newOnly",
+  "withOwned",
+] as const;
+
+async function searchOwned(flags: SearchOptions & FilterOptions, context: Context): Promise<void> {
+  const wrong = OF_BUYING.find((name) => flags[name as keyof typeof flags] !== undefined);
+  if (wrong !== undefined) {
+    const flag = `--${wrong.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    throw usageError(`${flag} is about buying, and --owned buys nothing`, `leave one of them out`);
+  }
+  if (flags.except !== undefined)
+    throw usageError("--except goes with buying, not with --owned", "leave one of them out");
+  const { exportOwned } = await import("./owned/export.ts");
+  await exportOwned((await readFilters(context, flags)).canonical, flags, context);
+}
+
+async function parse(flags: SearchOptions & FilterOptions, context: Context): Promise<Purchase> {
+  const { segments, except } = await readSegmentSet(context, flags);
+  const values = flags.values === undefined ? {} : { values: await valuesGiven(context, "--values", flags.values) };
+  const sample = readSampling({ ...flags, ...values }, segments, except);
+  const everybody = segments.some(({ canonical }) => isUnfiltered(canonical));
+  if (everybody && flags.all !== true && sample === undefined) {
+    throw usageError(
+      "no filter is given, so this would buy the whole dataset",
+      `give a filter (headcount filters lists them), or agree with: ${sameCommand(context, "--all")}`,
+      "unfiltered",
+    );
+  }
+  const view = readExportOptions(context, flags, "person");
+  const segment = searchTarget(segments, except);
+  const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags);
+  return {
+    target,
+    flags,
+    view,
+    buy: async (deps) => runExport("search", await withListedValues(target, deps), view, deps),
+  };
+}

@@ -1,0 +1,116 @@
+import {
+  checkSegmentName,
+  removeSegments,
+  type SavedSegment,
+  savedSegments,
+  saveSegment,
+} from "../../app/segments/segment-store.ts";
+import { spokenFilters } from "../../engine/runs/plan.ts";
+import type { Context } from "../../shared/context.ts";
+import { isUnfiltered } from "../../shared/contract/filters.ts";
+import { usageError } from "../../shared/errors.ts";
+import { addFilterOptions, type FilterOptions, readFilterSets, readFilters } from "../arguments/filter-options.ts";
+import { Argument, type Command, type GlobalOptions, offering } from "../options.ts";
+import { timeText } from "../terminal/numbers.ts";
+import { Printer } from "../terminal/printer.ts";
+
+interface SaveOptions extends GlobalOptions {
+  readonly overwrite?: boolean;
+}
+
+export function register(program: Command, context: Context): void {
+  const segment = program
+    .command("segment")
+    .summary("save a segment under a name, list, show, remove")
+    .description(
+      "Keep filters under a name, and use them with -s NAME wherever filters go. Each is a filter file of its own in the config folder. Offline and free.",
+    )
+    .examples(`
+  $ headcount segment save eu-legal --department Legal --country france --country germany --overwrite
+  $ headcount segment list
+  $ headcount segment show eu-legal
+  $ headcount -c sample count -s eu-legal --seniority-level vp
+  $ headcount segment remove eu-legal
+
+See also: headcount help filters`);
+  const named = (label: string): Argument =>
+    offering(new Argument(label, "name of the segment (or a pattern: 'eu-*')"), { kind: "segments" });
+  segment
+    .command("list", { isDefault: true })
+    .description("list the saved segments")
+    .does((options: GlobalOptions) => list(options, context));
+  addFilterOptions(
+    segment
+      .command("save")
+      .description("keep filters under a name")
+      .addArgument(new Argument("<name>", "lower-case letters, digits, - and _"))
+      .option("--overwrite", "replace the segment of this name"),
+  ).does((options: SaveOptions & FilterOptions, name: string) => save(name, options, context));
+  segment
+    .command("show")
+    .description("print a segment's filters, as -f reads them")
+    .addArgument(named("<name>"))
+    .does((options: GlobalOptions, name: string) => show(name, options, context));
+  segment
+    .command("remove")
+    .description("forget segments")
+    .addArgument(named("<name...>"))
+    .does((options: GlobalOptions, names: readonly string[]) => remove(names, options, context));
+}
+
+async function save(name: string, options: SaveOptions & FilterOptions, context: Context): Promise<void> {
+  checkSegmentName(name);
+  const { filters, canonical } = await readFilters(context, options);
+  if (isUnfiltered(canonical)) {
+    throw usageError("a segment without any filter would be everybody", "give a filter (headcount filters lists them)");
+  }
+  const saved = await saveSegment(context, name, filters, options.overwrite === true);
+  const printer = new Printer(context, options);
+  if (printer.json) printer.document({ name, file: saved.file, filters });
+  printer.note(`saved as ${name}: headcount count -s ${name}`);
+}
+
+async function list(options: GlobalOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const rows = await Promise.all((await savedSegments(context)).map((segment) => described(segment, context)));
+  if (printer.json) return printer.document({ segments: rows });
+  if (rows.length === 0 && printer.terminal) {
+    return printer.note("no segment is saved yet; for example: headcount segment save legal --department Legal");
+  }
+  await printer.rows(
+    [
+      { title: "name", fixed: true },
+      { title: "filters" },
+      { title: "saved", fixed: true, show: (at) => timeText(Date.parse(String(at))) },
+    ],
+    rows.map(({ name, filters, problem, saved_at }) => [
+      name,
+      filters === null ? `unusable: ${problem}` : spokenFilters(filters),
+      saved_at,
+    ]),
+  );
+}
+
+/** A segment as `--json` lists it; one that somebody's editor broke is listed with what is wrong. */
+async function described({ name, file, savedAt }: SavedSegment, context: Context) {
+  const saved_at = new Date(savedAt).toISOString();
+  try {
+    const [read] = await readFilterSets(context, { segment: [name] });
+    return { name, file, saved_at, filters: read?.filters ?? null, problem: null };
+  } catch (error) {
+    return { name, file, saved_at, filters: null, problem: (error as Error).message };
+  }
+}
+
+async function show(name: string, options: GlobalOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const { filters } = await readFilters(context, { segment: [name] });
+  printer.document(filters);
+}
+
+async function remove(names: readonly string[], options: GlobalOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const removed = await removeSegments(context, names);
+  if (printer.json) printer.document({ removed: removed.map(({ name }) => name) });
+  printer.note(`removed ${removed.map(({ name }) => name).join(", ")}`);
+}

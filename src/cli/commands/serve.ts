@@ -1,0 +1,313 @@
+import type { DataFolder } from "../../service/admin/data-folder.ts";
+import type { Fault } from "../../service/http/faults.ts";
+import type { RunningService, ServiceOptions } from "../../service/http/server.ts";
+import type { Store } from "../../service/ledger/ledger.ts";
+import { type Context, written } from "../../shared/context.ts";
+import { echo, withoutPassword } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { type Command, wholeNumber } from "../options.ts";
+import { addFolderOptions, type FolderOptions, folderOf, placeFlags, serviceError, storeOf } from "./service/folder.ts";
+import { addTurnOptions, type TurnFlags, turnSettings } from "./service/turns.ts";
+
+interface ServeOptions extends FolderOptions, TurnFlags {
+  readonly host: string;
+  readonly port: string;
+  readonly dataset?: string;
+  readonly maxDepth?: string;
+  readonly metricsPort?: string;
+  readonly metricsHost: string;
+  readonly corsOrigin?: readonly string[];
+  readonly console: boolean;
+  readonly consoleLink?: boolean;
+  readonly consoleInsecure?: boolean;
+  readonly publicUrl?: string;
+  readonly tlsCert?: string;
+  readonly tlsKey?: string;
+  readonly otel?: boolean;
+  readonly printUnit?: boolean;
+  readonly log?: boolean;
+  readonly fault?: readonly string[];
+  readonly latency?: string;
+}
+
+export function register(program: Command, context: Context): void {
+  const command = addFolderOptions(program.command("serve"))
+    .summary("run the API over a dataset of your own")
+    .description(
+      "Run the API. A new data folder starts with a synthetic sample of 50,000 people, and its first key is printed once. SIGTERM or Ctrl-C lets calls in flight finish and exits 0.",
+    )
+    .option("--host <address>", "address to listen on; anything but loopback needs TLS", "127.0.0.1")
+    .option("--port <n>", "0 picks a free one", "8787")
+    .option("--tls-cert <file>", "serve HTTPS with this certificate and its chain (PEM); renewed files are taken over")
+    .option("--tls-key <file>", "the key of --tls-cert (PEM, without a passphrase)")
+    .option("--dataset <place>", "a dataset elsewhere: a folder or clickhouse://... (default: in the data folder)")
+    .option("--max-depth <rows>", "deepest row that paging reaches (default: no bound)");
+  addTurnOptions(command)
+    .option("--metrics-port <n>", "serve Prometheus metrics on this port (default: off)")
+    .option("--metrics-host <address>", "address for --metrics-port", "127.0.0.1")
+    .option(
+      "--cors-origin <origin...>",
+      "pages of these origins may call the API in a browser; * for any (default: none)",
+    )
+    .option("--public-url <url>", "address that browsers reach the service by, where a proxy stands in front")
+    .option("--no-console", "leave the console at /console out")
+    .option("--console-link", "print a link that signs in to the console also where stdout is no terminal")
+    .option("--console-insecure", "serve the console without TLS also beyond loopback")
+    .option("--otel", "traces and metrics over OTLP, set by OpenTelemetry's variables (OTEL_EXPORTER_OTLP_ENDPOINT)")
+    .option("--log", "one JSON line per request on stderr: no key, filter value or record")
+    .option(
+      "--fault <fault...>",
+      "for tests of clients: search:p=0.1:500, search:drop, all:n=3:slow=2000, enrich:cut=40",
+    )
+    .option("--print-unit", "print a unit of systemd that runs this command line, and end")
+    .option("--latency <ms>", "for tests of clients: delay every call")
+    .examples(`
+  $ headcount serve
+  $ headcount serve --port 0 --json                       {"url":"http://127.0.0.1:40123","key":"hc_live_..."}
+  $ headcount serve --data ./data --metrics-port 9090 --log
+  $ headcount serve --host 0.0.0.0 --public-url https://people.example
+  $ headcount serve --host 0.0.0.0 --tls-cert people.pem --tls-key people.key
+  $ headcount serve --port 8787 --log --print-unit        for systemd, hardened
+  $ headcount serve --fault search:p=0.1:drop             one search in ten is charged and its reply lost`)
+    .does((options: ServeOptions) => run(options, context));
+}
+
+async function run(options: ServeOptions, context: Context): Promise<void> {
+  const dir = await folderOf(options, context);
+  const port = wholeNumber("--port", 0, 65_535)(options.port);
+  const settings = await readSettings(options, context);
+  if (options.printUnit === true) {
+    const { serveUnit } = await import("./service/unit.ts");
+    context.stdout.write(serveUnit({ dir, port, data: options.data, store: options.store }, context));
+    return;
+  }
+  let folder: DataFolder | undefined;
+  let service: RunningService | undefined;
+  try {
+    const { createFirstKey, openDataFolder } = await import("../../service/admin/data-folder.ts");
+    const { startService } = await import("../../service/http/server.ts");
+    const store = await storeOf(options, context);
+    folder = await openDataFolder(dir, {
+      now: context.now,
+      ...(store === undefined ? {} : { store }),
+      ...(await datasetOf(options, context)),
+      signal: context.interrupted,
+      onSample: () => say(options, context, "Making the sample dataset of 50,000 people (once, a few seconds) ..."),
+      onReload: (version) => say(options, context, `Serving dataset ${version} now.`),
+      onReloadError: (error) =>
+        warn(options, context, `a new dataset cannot be opened, the old one goes on: ${error.message}`),
+    });
+    // Ctrl-C while the sample was made: nobody is waiting for an address any more.
+    context.interrupted.throwIfAborted();
+    service = await startService({ ...settings, ...folder, host: options.host, port, now: context.now });
+    const first = await createFirstKey(folder.store, context.now);
+    try {
+      const link = await consoleLink(service, folder.store, options, context);
+      announce(service, first?.key, link, options, context);
+      await written(context.stdout);
+    } catch (error) {
+      // Nobody has seen it, and nobody ever will.
+      if (first !== undefined) await folder.store.revokeKey(first.id);
+      throw error;
+    }
+    await interrupted(context.interrupted);
+    say(options, context, "Finishing the calls in flight ...");
+  } catch (error) {
+    throw listenError(error, options) ?? serviceError(error, dir);
+  } finally {
+    await stop(service, folder, dir);
+  }
+}
+
+async function stop(service: RunningService | undefined, folder: DataFolder | undefined, dir: string): Promise<void> {
+  try {
+    await (service?.close() ?? Promise.resolve()).finally(() => folder?.close());
+  } catch (error) {
+    throw serviceError(error, dir);
+  }
+}
+
+async function datasetOf({ dataset }: ServeOptions, context: Context) {
+  if (dataset === undefined) return {};
+  if (dataset.startsWith("clickhouse://")) {
+    const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD;
+    return { dataset, ...(password === undefined ? {} : { clickHousePassword: password }) };
+  }
+  if (dataset === "" || /^[a-z][a-z0-9+.-]*:\/\//i.test(dataset)) {
+    throw usageError(`--dataset takes a folder or clickhouse://..., not "${withoutPassword(dataset)}"`);
+  }
+  const { resolve } = await import("node:path");
+  return { dataset: resolve(context.cwd, dataset) };
+}
+
+async function readSettings(options: ServeOptions, context: Context): Promise<Partial<ServiceOptions>> {
+  const { latency, maxDepth, metricsPort } = options;
+  return {
+    faults: options.fault === undefined ? [] : await readFaults(options.fault),
+    sleep: (ms) => context.sleep(ms),
+    random: context.random,
+    ...(options.log ? { log: context.stderr } : {}),
+    ...(options.otel ? { telemetry: context.env } : {}),
+    ...(await tlsSetting(options, context)),
+    ...(await turnSettings(options)),
+    metricsHost: options.metricsHost,
+    ...consoleSetting(options, context),
+    ...(options.corsOrigin === undefined ? {} : { corsOrigins: options.corsOrigin.map(originOf) }),
+    ...(latency === undefined ? {} : { latencyMs: wholeNumber("--latency", 0, 600_000)(latency) }),
+    ...(maxDepth === undefined ? {} : { maxDepth: wholeNumber("--max-depth", 1, 1e12)(maxDepth) }),
+    ...(metricsPort === undefined ? {} : { metricsPort: wholeNumber("--metrics-port", 0, 65_535)(metricsPort) }),
+  };
+}
+
+/** The files of --tls-cert and --tls-key, looked at before anything is made or listens. */
+async function tlsSetting(options: ServeOptions, context: Context): Promise<Pick<ServiceOptions, "tls">> {
+  const { tlsCert, tlsKey } = options;
+  if (tlsCert === undefined && tlsKey === undefined) return {};
+  if (!tlsCert || !tlsKey) throw usageError("--tls-cert and --tls-key go together: each takes a file");
+  const { resolve } = await import("node:path");
+  const tls = { cert: resolve(context.cwd, tlsCert), key: resolve(context.cwd, tlsKey) };
+  const { readTls } = await import("../../service/http/tls.ts");
+  await readTls(tls, context.now()).catch((error: Error) => {
+    throw new CliError({
+      code: "tls_files",
+      category: "filesystem",
+      message: error.message,
+      hint: "--tls-cert takes the certificate followed by its chain, --tls-key its private key, both PEM",
+      cause: error,
+    });
+  });
+  const failed = (error: Error) =>
+    warn(options, context, `the renewed certificate cannot be used, the old one goes on: ${error.message}`);
+  return { tls: { ...tls, failed } };
+}
+
+/** `https://app.example` as a browser sends it, or `*`. */
+function originOf(text: string): string {
+  if (text === "*" || (URL.canParse(text) && new URL(text).origin === text.toLowerCase())) return text.toLowerCase();
+  throw usageError(`--cors-origin takes an origin such as https://app.example, or *, not "${text}"`);
+}
+
+/** Whether the console is served: not where its cookies would travel in clear, unless that is asked for. */
+function consoleSetting(options: ServeOptions, context: Context): Pick<ServiceOptions, "console"> {
+  const { publicUrl } = options;
+  if (publicUrl !== undefined && !(URL.canParse(publicUrl) && /^https?:$/.test(new URL(publicUrl).protocol))) {
+    throw usageError(`--public-url takes an address such as https://people.example, not "${echo(publicUrl)}"`);
+  }
+  if (publicUrl !== undefined && !/^https?:\/\/[^/?#@]+\/?$/i.test(publicUrl)) {
+    throw usageError(
+      `--public-url takes scheme, host and port alone, not "${echo(publicUrl)}"`,
+      "the console is at /console right below it: give the service a name of its own in the proxy",
+    );
+  }
+  if (!options.console) return {};
+  const isSafe = isLoopback(options.host) || options.tlsCert !== undefined || publicUrl?.startsWith("https:") === true;
+  if (!isSafe && options.consoleInsecure !== true) {
+    warn(
+      options,
+      context,
+      "no console: without TLS its sessions could be read on the way; give --tls-cert and --tls-key, or --public-url https://...",
+    );
+    return {};
+  }
+  return { console: { publicUrl } };
+}
+
+/** A link that signs in once. Not for a log, which others may read, unless it is asked for. */
+async function consoleLink(
+  service: RunningService,
+  store: Store,
+  options: ServeOptions,
+  context: Context,
+): Promise<string | undefined> {
+  if (service.consoleUrl === undefined) return undefined;
+  await store.console.served(new URL(service.consoleUrl).origin);
+  if (context.stdout.isTTY !== true && options.consoleLink !== true) return undefined;
+  const { makeLink } = await import("../../service/console/sessions.ts");
+  const { DEFAULT_ACCOUNT } = await import("../../service/admin/data-folder.ts");
+  const token = await makeLink(store, {
+    accountId: DEFAULT_ACCOUNT,
+    role: "operator",
+    now: context.now(),
+    by: "serve",
+  });
+  return `${service.consoleUrl}/enter#t=${token}`;
+}
+
+async function readFaults(texts: readonly string[]): Promise<readonly Fault[]> {
+  const { FAULT_SYNTAX, parseFault } = await import("../../service/http/faults.ts");
+  return texts.map((text) => {
+    const fault = parseFault(text);
+    if (fault === undefined) throw usageError(`--fault cannot read "${text}"`, FAULT_SYNTAX);
+    return fault;
+  });
+}
+
+const isLoopback = (host: string): boolean => host === "localhost" || host === "::1" || /^127\./.test(host);
+
+function announce(
+  service: RunningService,
+  key: string | undefined,
+  link: string | undefined,
+  options: ServeOptions,
+  context: Context,
+): void {
+  if (!isLoopback(options.host) && options.tlsCert === undefined) {
+    const fix = "give --tls-cert and --tls-key, or put a proxy with TLS in front";
+    warn(options, context, `keys and records travel in clear on ${options.host}; ${fix}`);
+  }
+  if (options.json) {
+    const { url } = service;
+    const told = { url, ...(key === undefined ? {} : { key }), ...(link === undefined ? {} : { console: link }) };
+    context.stdout.write(`${JSON.stringify(told)}\n`);
+    return;
+  }
+  context.stdout.write(`Serving ${service.url}\n`);
+  if (service.metricsUrl !== undefined) say(options, context, `Metrics ${service.metricsUrl}`);
+  if (link !== undefined) context.stdout.write(`Console ${link} (signs in once, within ten minutes)\n`);
+  else if (service.consoleUrl !== undefined) {
+    say(
+      options,
+      context,
+      `Console ${service.consoleUrl}; a link to sign in: headcount service link${placeFlags(options)}`,
+    );
+  }
+  if (key !== undefined) context.stdout.write(`Key ${key} (shown this once)\n`);
+  else say(options, context, `Another key: headcount service keys create${placeFlags(options)}`);
+}
+
+function say(options: ServeOptions, context: Context, text: string): void {
+  if (!options.quiet) context.stderr.write(`${text}\n`);
+}
+
+function warn(_: ServeOptions, context: Context, text: string): void {
+  context.stderr.write(`warning: ${text}\n`);
+}
+
+const interrupted = (signal: AbortSignal): Promise<void> =>
+  new Promise((resolve) => {
+    if (signal.aborted) resolve();
+    else signal.addEventListener("abort", () => resolve(), { once: true });
+  });
+
+function listenError(error: unknown, options: ServeOptions): CliError | undefined {
+  const { code } = error as NodeJS.ErrnoException;
+  const why =
+    code === "EADDRINUSE"
+      ? "the port is in use"
+      : code === "EACCES"
+        ? "the port is not allowed to this user"
+        : code === "EADDRNOTAVAIL" || code === "ENOTFOUND"
+          ? "this machine has no such address"
+          : undefined;
+  const { address, port, syscall } = error as { address?: string; port?: number; syscall?: string };
+  if (why === undefined || syscall === "open") return undefined;
+  const isMetrics = port !== undefined && String(port) === options.metricsPort && options.metricsPort !== options.port;
+  const flags = isMetrics ? ["--metrics-host", "--metrics-port"] : ["--host", "--port"];
+  return new CliError({
+    code: "cannot_listen",
+    category: "network",
+    message: `cannot listen on ${address ?? options.host} port ${port ?? options.port}: ${why}`,
+    hint: `choose another ${flags.join(" or ")}; ${flags[1]} 0 picks a free one`,
+    cause: error,
+  });
+}

@@ -1,0 +1,102 @@
+import type { AccountSummary } from "../../../service/ledger/ledger.ts";
+import type { Context } from "../../../shared/context.ts";
+import { creditsOrNull, formatCreditsGrouped, parseCredits, ZERO } from "../../../shared/contract/money.ts";
+import { echo } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import type { Command } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { addFolderOptions, type FolderOptions, nameOf, placeFlags, requireAccount, withStore } from "./folder.ts";
+import { countColumn, creditsColumn, iso, List, type Listed, timeColumn } from "./list.ts";
+
+interface CreateOptions extends FolderOptions {
+  readonly name?: string;
+  readonly credits?: string;
+}
+
+export function register(service: Command, context: Context): void {
+  const accounts = service
+    .command("accounts")
+    .summary("make, list, suspend and resume accounts")
+    .description(
+      "Make, list, suspend and resume accounts. Each has its own balance, plan and keys; the other commands name one with --account.",
+    );
+  addFolderOptions(accounts.command("create").argument("<id>", "letters, digits, dots and dashes; it never changes"))
+    .summary("make an account")
+    .description("Make an account with the standard plan, no live credits, and 10,000 simulated ones for test keys.")
+    .option("--name <name>", "what it is called (default: its id)")
+    .option("--credits <n>", "live credits to begin with")
+    .examples(`
+  $ headcount service accounts create acme --name "Acme Ltd" --credits 5000
+  $ headcount service keys create --account acme --name first`)
+    .does((options: CreateOptions, id: string) => create(id, options, context));
+  addFolderOptions(accounts.command("list", { isDefault: true }))
+    .summary("list the accounts")
+    .description("List the accounts with their balances and keys. A pipe gets CSV.")
+    .examples("\n  $ headcount service accounts\n  $ headcount service accounts list --json")
+    .does((options: FolderOptions) => list(options, context));
+  for (const [verb, suspended, what] of [
+    [
+      "suspend",
+      true,
+      "Refuse all keys of an account until it is resumed. Nothing is lost: balance, keys and holds stay.",
+    ],
+    ["resume", false, "Let the keys of a suspended account work again."],
+  ] as const) {
+    addFolderOptions(accounts.command(verb).argument("<id>", "as `service accounts list` shows it"))
+      .summary(suspended ? "refuse the keys of an account" : "take the keys of an account again")
+      .description(what)
+      .examples(`\n  $ headcount service accounts ${verb} acme`)
+      .does((options: FolderOptions, id: string) => suspend(id, suspended, options, context));
+  }
+}
+
+async function create(id: string, options: CreateOptions, context: Context): Promise<void> {
+  const { ACCOUNT_ID, ACCOUNT_ID_RULE, newAccount } = await import("../../../service/admin/new-account.ts");
+  if (!ACCOUNT_ID.test(id))
+    throw usageError(`${ACCOUNT_ID_RULE}, not "${echo(id)}"`, "for example acme; --name takes any name");
+  const name = options.name === undefined ? id : nameOf(options.name);
+  const given = options.credits === undefined ? ZERO : parseCredits(options.credits);
+  if (given === undefined || given < 0n) {
+    throw usageError(`--credits takes 0 or more with at most six decimals, not "${echo(options.credits)}"`);
+  }
+  const printer = new Printer(context, options);
+  await withStore(options, context, async (store) => {
+    await newAccount(store, { id, name, live: given });
+    if (printer.json) printer.document({ id, name, credits: creditsOrNull(given) });
+    else
+      printer.note(
+        `Account ${id} has ${formatCreditsGrouped(given)} credits. headcount service keys create --account ${id}${placeFlags(options)} makes a key.`,
+      );
+  });
+}
+
+async function list(options: FolderOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  await withStore(options, context, async (store) => {
+    await new List(COLUMNS, printer).print(await store.listAccounts(), context, "No accounts yet.");
+  });
+}
+
+async function suspend(id: string, suspended: boolean, options: FolderOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  await withStore(options, context, async (store) => {
+    await requireAccount(store, id, options);
+    const changed = await store.suspendAccount(id, suspended);
+    const state = suspended ? "suspended" : "active";
+    if (printer.json) printer.document({ id, state });
+    else printer.note(changed ? `Account ${id} is ${state} now.` : `Account ${id} was ${state} before.`);
+  });
+}
+
+const COLUMNS: readonly Listed<AccountSummary>[] = [
+  { name: "id", title: "account", value: ({ id }) => id },
+  { name: "name", title: "name", long: true, value: ({ name }) => name },
+  { name: "state", title: "state", value: ({ suspendedAt }) => (suspendedAt === null ? "active" : "suspended") },
+  { name: "plan", title: "plan", long: true, value: ({ plan }) => plan.name },
+  creditsColumn("balance", "balance", ({ live }) => live.balance),
+  creditsColumn("held", "held", ({ live }) => live.held),
+  { name: "test_balance", value: ({ test }) => creditsOrNull(test.balance) },
+  countColumn("keys", ({ keys }) => keys),
+  timeColumn("created_at", "made", ({ createdAt }) => createdAt),
+  { name: "suspended_at", value: ({ suspendedAt }) => iso(suspendedAt) },
+];

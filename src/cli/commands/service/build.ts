@@ -1,0 +1,154 @@
+import type { Context } from "../../../shared/context.ts";
+import { grouped } from "../../../shared/contract/text.ts";
+import { CliError, usageError } from "../../../shared/errors.ts";
+import { type Command, type GlobalOptions, wholeNumber } from "../../options.ts";
+import { type FolderOptions, folderOf, serviceError } from "./folder.ts";
+
+interface Progress {
+  readonly phase: "read" | "sort" | "records" | "lookups" | "copy";
+  readonly done: number;
+  readonly total: number;
+}
+
+/** How text files are to be read. */
+export interface TextFlags {
+  readonly encoding?: string;
+  readonly skipLines?: string;
+}
+
+export const addTextFlags = (command: Command): Command =>
+  command
+    .option("--encoding <name>", "what CSV and NDJSON are written in, such as windows-1252 (default: told by the file)")
+    .option("--skip-lines <n>", "lines of CSV before the header (default: told by the file)");
+
+/** @throws CliError where they are none */
+export function textOptions({ encoding, skipLines }: TextFlags): { encoding?: string; skipLines?: number } {
+  let label: string | undefined;
+  try {
+    label = encoding === undefined ? undefined : new TextDecoder(encoding).encoding;
+  } catch {
+    throw usageError(`--encoding "${encoding}" is not known`, "for example --encoding windows-1252, or utf-16le");
+  }
+  return {
+    ...(label !== undefined && { encoding: label }),
+    ...(skipLines !== undefined && { skipLines: wholeNumber("--skip-lines", 0, 1_000)(skipLines) }),
+  };
+}
+
+/** What a command hands to a build of a dataset. */
+export interface BuildSetup {
+  readonly datasetDir: string;
+  readonly now: () => number;
+  readonly sleep: (ms: number) => Promise<void>;
+  readonly signal: AbortSignal;
+  readonly onProgress: (progress: Progress) => void;
+}
+
+/** Runs a build in the data folder of the options, with progress on stderr. Errors become those of the command line. */
+export async function withBuild<Result>(
+  options: FolderOptions,
+  context: Context,
+  work: (setup: BuildSetup) => Promise<Result>,
+  /** What somebody who interrupts it may want to know. */
+  whenInterrupted?: string,
+): Promise<Result> {
+  const dir = await folderOf(options, context);
+  const progress = progressLine(options, context);
+  try {
+    const { datasetDir } = await import("../../../service/admin/data-folder.ts");
+    const setup = {
+      datasetDir: datasetDir(dir),
+      now: context.now,
+      sleep: context.sleep,
+      signal: context.interrupted,
+      onProgress: progress.show,
+    };
+    return await work(setup);
+  } catch (error) {
+    progress.clear();
+    throw context.interrupted.aborted ? interrupted(whenInterrupted) : inputError(serviceError(error, dir));
+  } finally {
+    progress.clear();
+  }
+}
+
+const interrupted = (hint: string | undefined): CliError =>
+  new CliError({
+    code: "interrupted",
+    category: "interrupted",
+    message: "interrupted; the dataset is as it was before",
+    ...(hint !== undefined && { hint }),
+  });
+
+/** A mistake in a file or a map is the user's to mend: exit 2. So is a machine that is too small. */
+export function inputError(error: unknown): unknown {
+  if (!(error instanceof Error)) return error;
+  if (/no space left|disk is full/i.test(error.message)) {
+    return new CliError({
+      code: "disk_full",
+      category: "filesystem",
+      message: "the disk is full; the dataset is as it was before",
+      hint: "a build needs about 2 KB of disk for each person, and 0.3 KB when it is done; choose another --data",
+      cause: error,
+    });
+  }
+  if (error.name === "TooManyRefusedError") {
+    return new CliError({
+      code: "too_many_refused",
+      category: "incomplete",
+      message: error.message,
+      hint: "mend the rows, or raise --max-refused",
+      cause: error,
+    });
+  }
+  if (error.name !== "InputError") return error;
+  const hint = "hint" in error && typeof error.hint === "string" ? { hint: error.hint } : {};
+  return new CliError({
+    code: "bad_input",
+    category: "usage",
+    message: error.message,
+    cause: error,
+    ...hint,
+  });
+}
+
+const DOING = {
+  read: "Reading",
+  sort: "Sorting",
+  records: "Writing records",
+  lookups: "Writing indexes",
+  copy: "Copying",
+} as const;
+
+/** One line on stderr that is written over, on a terminal only. */
+function progressLine(options: GlobalOptions, context: Context): { show(progress: Progress): void; clear(): void } {
+  const live = context.stderr.isTTY === true && options.quiet !== true;
+  let shown = false;
+  let last = 0;
+  let phase = "";
+  let began = 0;
+  return {
+    show({ phase: now, done, total }) {
+      const time = context.now();
+      if (now !== phase) began = time;
+      if (!live || (now === phase && time - last < 200)) return;
+      phase = now;
+      last = time;
+      const seconds = (time - began) / 1_000;
+      let text: string = DOING[now];
+      if (total > 0 && done > 0) text += ` ${Math.floor((100 * done) / total)}%`;
+      if (done > 0 && seconds >= 2) {
+        const rate = done / seconds;
+        if (now === "read") text += `  ${(rate / 1e6).toFixed(1)} MB/s,`;
+        else text += `  ${grouped(Math.round(rate))} rows/s,`;
+        text += ` ${grouped(Math.ceil((total - done) / rate))} s left`;
+      }
+      context.stderr.write(`\r\x1b[K${text}`);
+      shown = true;
+    },
+    clear() {
+      if (shown) context.stderr.write("\r\x1b[K");
+      shown = false;
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import type { Adjusted, Adjustment, Balance } from "../../../service/ledger/ledger.ts";
+import type { Context } from "../../../shared/context.ts";
+import {
+  type Credits,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+  parseCredits,
+} from "../../../shared/contract/money.ts";
+import { echo, harmless } from "../../../shared/contract/text.ts";
+import { CliError, usageError } from "../../../shared/errors.ts";
+import { type Command, Option, wholeNumber } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+import { type AccountOptions, addAccountOptions, placeFlags, requireAccount, withStore } from "./folder.ts";
+
+interface CreditsOptions extends AccountOptions {
+  readonly mode: "live" | "test";
+}
+
+interface AdjustOptions extends CreditsOptions {
+  readonly note?: string;
+  readonly reference?: string;
+}
+
+export const addMode = (command: Command): Command =>
+  addAccountOptions(command).addOption(
+    new Option("--mode <mode>", "live credits, or the simulated ones of test keys")
+      .choices(["live", "test"])
+      .default("live"),
+  );
+
+const addAdjust = (command: Command): Command =>
+  command
+    .option("--note <text>", "why; kept with the entry and in the audit")
+    .option(
+      "--reference <text>",
+      "names it once and for all, such as an invoice: asked for again it does nothing and says so",
+    );
+
+type Kind = "add" | "remove";
+
+export function register(service: Command, context: Context): void {
+  const credits = service
+    .command("credits")
+    .summary("add, remove or refund credits, or show them")
+    .description("Add credits to an account, take them away, refund a charge, or show what an account has.");
+  addAdjust(addMode(credits.command("add").argument("<amount>", "credits, with up to six decimals")))
+    .summary("add credits")
+    .description(
+      "Add credits to the balance of an account. With --reference it can be repeated after a doubt: it adds once.",
+    )
+    .examples(`
+  $ headcount service credits add 10000
+  $ headcount service credits add 250.5 --reference invoice-2026-17 --note "paid by transfer" --json`)
+    .does((options: AdjustOptions, text: string) => adjust("add", text, options, context));
+  addAdjust(addMode(credits.command("remove").argument("<amount>", "credits, with up to six decimals")))
+    .summary("take credits away")
+    .description("Take credits away from an account, as an entry of its own: never what calls in flight hold.")
+    .examples(`\n  $ headcount service credits remove 10 --note "added twice" --reference fix-17`)
+    .does((options: AdjustOptions, text: string) => adjust("remove", text, options, context));
+  registerRefund(credits, context);
+  addMode(credits.command("show", { isDefault: true }))
+    .summary("show the balance")
+    .description("Show the balance of an account, what calls in flight hold of it, and what was used today (UTC).")
+    .examples("\n  $ headcount service credits\n  $ headcount service credits show --json")
+    .does((options: CreditsOptions) => show(options, context));
+}
+
+function registerRefund(credits: Command, context: Context): void {
+  const refunding = credits
+    .command("refund")
+    .argument("<entry-id>", "the charge, as `service entries` shows it")
+    .argument("[amount]", "credits, with up to six decimals; all that is left of it by default");
+  addAdjust(addAccountOptions(refunding))
+    .summary("give a charge back, or a part of it")
+    .description("Give a charge back, or a part of it: to the balance, and to the cap of the key that was charged.")
+    .examples(`
+  $ headcount service credits refund 17 --note "stale records"
+  $ headcount service credits refund 17 2.5 --reference ticket-88`)
+    .does((options: AccountOptions & AdjustOptions, id: string, text: string | undefined) =>
+      refund(id, text, options, context),
+    );
+}
+
+function amountOf(command: string, text: string): Credits {
+  const amount = parseCredits(text);
+  if (amount !== undefined && amount > 0n) return amount;
+  throw usageError(
+    `credits ${command} takes an amount above 0 with at most six decimals, not "${echo(text)}"`,
+    "for example 250.5",
+  );
+}
+
+/** @throws CliError exit 2 for a text that could not be shown in a list */
+function adjustmentOf({ note, reference }: AdjustOptions, otherwise: string): Adjustment {
+  for (const [flag, text, most] of [["--note", note, 500] as const, ["--reference", reference, 200] as const]) {
+    if (text === undefined || (text.trim() !== "" && text.length <= most && harmless(text) === text)) continue;
+    throw usageError(`${flag} takes 1 to ${most} characters on one line, not "${echo(text)}"`);
+  }
+  return { note: note ?? otherwise, ...(reference === undefined ? {} : { reference }) };
+}
+
+async function adjust(kind: Kind, text: string, options: AdjustOptions, context: Context): Promise<void> {
+  const amount = amountOf(kind, text);
+  const adjustment = adjustmentOf(options, `service credits ${kind}`);
+  await withStore(options, context, async (store) => {
+    await requireAccount(store, options.account, options);
+    const adjusted = await (kind === "add"
+      ? store.grant(options.account, options.mode, amount, adjustment)
+      : store.deduct(options.account, options.mode, amount, adjustment));
+    const printer = new Printer(context, options);
+    const credits = `${formatCreditsGrouped(amount)} credits`;
+    tell(adjusted, adjustment, printer, kind === "add" ? `Added ${credits}.` : `Removed ${credits}.`);
+    print(adjusted, options, printer);
+  });
+}
+
+async function refund(
+  id: string,
+  text: string | undefined,
+  options: AccountOptions & AdjustOptions,
+  context: Context,
+): Promise<void> {
+  const amount = text === undefined ? undefined : amountOf("refund", text);
+  const entryId = BigInt(wholeNumber("credits refund", 1, Number.MAX_SAFE_INTEGER)(id));
+  const adjustment = adjustmentOf(options, "service credits refund");
+  await withStore(options, context, async (store) => {
+    const { account } = options;
+    await requireAccount(store, account, options);
+    const [entry] = await store.entries({ accountId: account, before: entryId + 1n, limit: 1 });
+    if (entry?.id !== entryId || entry.kind !== "charge") {
+      throw new CliError({
+        code: "unknown_entry",
+        category: "not_found",
+        message: `entry ${id} is no charge of account "${echo(account)}"`,
+        hint: `headcount service entries --kind charge${placeFlags(options)}`,
+      });
+    }
+    const adjusted = await store.refund(entryId, amount, adjustment);
+    const printer = new Printer(context, options);
+    tell(
+      adjusted,
+      adjustment,
+      printer,
+      `Refunded entry ${id}${amount === undefined ? "" : ` by ${formatCreditsGrouped(amount)} credits`}.`,
+    );
+    print(adjusted, { ...options, mode: entry.mode }, printer);
+  });
+}
+
+function tell({ repeated }: Adjusted, { reference }: Adjustment, printer: Printer, done: string): void {
+  if (!printer.json) printer.note(repeated ? `"${reference}" was done before: nothing was done now.` : done);
+}
+
+async function show(options: CreditsOptions, context: Context): Promise<void> {
+  await withStore(options, context, async (store) => {
+    await requireAccount(store, options.account, options);
+    print(await store.balance(options.account, options.mode), options, new Printer(context, options));
+  });
+}
+
+function print(
+  { balance, held, usedToday, repeated }: Balance & { readonly repeated?: boolean },
+  { account, mode }: CreditsOptions,
+  printer: Printer,
+): void {
+  if (printer.json) {
+    const [free, kept, used] = [balance, held, usedToday].map(creditsToNumber);
+    const done = repeated === undefined ? {} : { repeated };
+    printer.document({ account, mode, balance: free, held: kept, used_today: used, ...done });
+  } else {
+    const amount = printer.terminal ? formatCreditsGrouped : formatCredits;
+    printer.lines([
+      ["balance", amount(balance)],
+      ["held", amount(held)],
+      ["used today", amount(usedToday)],
+    ]);
+  }
+}

@@ -1,0 +1,165 @@
+import { existsSync } from "node:fs";
+import { userInfo } from "node:os";
+import { join, resolve } from "node:path";
+import { dataDir } from "../../../engine/connections/paths.ts";
+import type { Store } from "../../../service/ledger/ledger.ts";
+import type { Context } from "../../../shared/context.ts";
+import { shellWord } from "../../../shared/contract/command-line.ts";
+import { echo, harmless, withoutPassword } from "../../../shared/contract/text.ts";
+import { CliError, type ErrorCategory, missingPackage, usageError } from "../../../shared/errors.ts";
+import type { Command, GlobalOptions } from "../../options.ts";
+
+/** Options of every command that works on a data folder. */
+export interface FolderOptions extends GlobalOptions {
+  readonly data?: string;
+  readonly store?: string;
+}
+
+export interface AccountOptions extends FolderOptions {
+  readonly account: string;
+}
+
+export const addFolderOptions = (command: Command): Command =>
+  command
+    .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
+    .option(
+      "--store <place>",
+      "accounts elsewhere: a SQLite file or postgres://..., the password in PGPASSWORD (default: in the data folder)",
+    );
+
+export const addAccountOptions = (command: Command): Command =>
+  addFolderOptions(command).option("--account <id>", "which account", "default");
+
+/** The options again, for a command that is named to somebody: without them it would mean another folder. */
+export const placeFlags = ({ data, store }: FolderOptions): string =>
+  `${data === undefined ? "" : ` --data ${shellWord(data)}`}${store === undefined ? "" : ` --store ${shellWord(withoutPassword(store))}`}`;
+
+/** The data folder that the options name. @throws CliError where there is no home to find the default in */
+export async function folderOf(options: FolderOptions, context: Context): Promise<string> {
+  if (options.data === "") throw usageError("--data takes a folder, not an empty text");
+  return options.data === undefined ? join(dataDir(context), "default") : resolve(context.cwd, options.data);
+}
+
+/**
+ * Opens the accounts of the options' data folder, does the work, and closes them. Only in a folder with a dataset are accounts
+ * made, so that a mistyped folder is not a new one. Errors become those of the command line.
+ */
+export async function withStore<Result>(
+  options: FolderOptions,
+  context: Context,
+  work: (store: Store) => Promise<Result>,
+): Promise<Result> {
+  const dir = await folderOf(options, context);
+  try {
+    const { datasetDir, openStore } = await import("../../../service/admin/data-folder.ts");
+    const place = await storeOf(options, context);
+    const create = place === undefined && existsSync(join(datasetDir(dir), "CURRENT"));
+    const shared = { now: context.now, create, actor: actor(context) };
+    const store = await openStore(dir, { ...shared, ...(place === undefined ? {} : { store: place }) });
+    try {
+      return await work(store);
+    } finally {
+      await store.close();
+    }
+  } catch (error) {
+    throw serviceError(error, dir);
+  }
+}
+
+/** Who runs this, for the audit. */
+export function actor({ env }: Context): string {
+  try {
+    return `cli:${userInfo().username}`;
+  } catch {
+    // A user without an entry in the system's list.
+    return `cli:${env.USER ?? "unknown"}`;
+  }
+}
+
+/** `--store` as a URL or an absolute path. */
+export const storeOf = async ({ store }: FolderOptions, context: Context): Promise<string | undefined> =>
+  store === undefined ? undefined : placeOf("--store", store, "a SQLite file", context);
+
+/** What an option names, as a URL or an absolute path. @param files what it takes besides addresses */
+export function placeOf(option: string, store: string, files: string, context: Context): string {
+  if (/^postgres(ql)?:\/\//i.test(store)) {
+    // An unescaped # or / ends the part with the password, and what follows would pass for a path.
+    const url = URL.canParse(store) ? new URL(store) : undefined;
+    const hosted = url !== undefined && (url.host !== "" || !store.includes("@"));
+    if (hosted && url.hash === "" && !url.pathname.includes("@")) return store;
+    throw usageError(
+      `${option} cannot be read as an address: "${echo(withoutPassword(store))}"`,
+      "in a password write / as %2F, # as %23, ? as %3F, @ as %40; or leave it out and set PGPASSWORD",
+    );
+  }
+  // One letter and a colon begin a path on Windows.
+  if (store === "" || /^[a-z][a-z0-9+.-]+:/i.test(store)) {
+    throw usageError(
+      `${option} takes ${files} or postgres://..., not "${echo(withoutPassword(store))}"`,
+      `for example ${option} postgres://localhost/headcount; a file whose name has a colon as ./NAME`,
+    );
+  }
+  return resolve(context.cwd, store);
+}
+
+/** What went wrong below, as an error of the command line. Faults that nobody can act on stay what they are. */
+export function serviceError(error: unknown, dir: string): unknown {
+  if (error instanceof CliError || !(error instanceof Error)) return error;
+  const { code, remedy } = error as NodeJS.ErrnoException & { readonly remedy?: string };
+  const failure = (code: string, category: ErrorCategory, hint?: string): CliError =>
+    new CliError({ code, category, message: error.message, hint, cause: error });
+  const missing = missingPackage(error);
+  if (missing !== undefined) return remedy === undefined ? missing : missing.with({ hint: remedy });
+  const data = `--data ${shellWord(dir)}`;
+  const importing = `headcount service import --people FILE ${data}`;
+  switch (error.name) {
+    case "StoreUnavailableError":
+      return failure("store_unavailable", "service");
+    case "DatasetUnavailableError": {
+      const hint = "check that every server of the address runs and lets you in, then try again";
+      return failure("dataset_unavailable", "service", hint);
+    }
+    case "DatasetDamagedError":
+      return failure("dataset_damaged", "filesystem", `${importing} replaces it`);
+    case "StoreConflictError":
+    case "RangeError":
+      return failure("usage", "usage");
+    case "UnknownAccountError":
+      return failure("unknown_account", "not_found");
+    case "LedgerFormatError":
+      return failure("ledger_format", "filesystem");
+    case "NoLedgerError": {
+      const hint = `name another place with --data or --store; ${importing} or headcount serve ${data} begins one`;
+      return failure("no_accounts", "usage", hint);
+    }
+    case "NoDatasetError":
+      return failure("no_dataset", "usage", importing);
+  }
+  if (code === "EACCES" || code === "EROFS" || code === "ENOTDIR" || code === "EEXIST") {
+    return failure("data_folder", "filesystem", `choose another --data than ${dir}`);
+  }
+  return error;
+}
+
+/** A name that an account, a key or a plan is given. @throws CliError where it cannot be shown in a list as it is */
+export function nameOf(text: string): string {
+  const name = text.trim();
+  if (name === "" || name.length > 100) throw usageError("--name takes 1 to 100 characters");
+  if (harmless(name) === name) return name;
+  throw usageError(
+    `--name takes no tabs, line breaks or control characters: "${echo(name)}"`,
+    "a name is shown in lists, one line each",
+  );
+}
+
+/** The account, or the error that names it. */
+export async function requireAccount(store: Store, id: string, options: FolderOptions) {
+  const account = await store.account(id);
+  if (account !== undefined) return account;
+  throw new CliError({
+    code: "unknown_account",
+    category: "not_found",
+    message: `there is no account "${echo(id)}" in this data folder`,
+    hint: `headcount service accounts list${placeFlags(options)}`,
+  });
+}

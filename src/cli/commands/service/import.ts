@@ -1,0 +1,161 @@
+import type { ImportReport } from "../../../dataset/build/import.ts";
+import type { FileReport, TableReport } from "../../../dataset/build/import-stage.ts";
+import type { Context } from "../../../shared/context.ts";
+import { counted, grouped, harmless, harmlessLine } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { type Command, wholeNumber } from "../../options.ts";
+import { addTextFlags, type BuildSetup, type TextFlags, textOptions, withBuild } from "./build.ts";
+import { type FolderOptions, folderOf } from "./folder.ts";
+
+interface ImportOptions extends FolderOptions, TextFlags {
+  readonly people?: string[];
+  readonly companies?: string[];
+  readonly map?: string;
+  readonly rejects?: string;
+  readonly overwrite?: boolean;
+  readonly maxRefused?: string;
+  readonly keep?: number;
+  readonly dryRun?: boolean;
+  readonly dataset?: string;
+}
+
+export function register(service: Command, context: Context): void {
+  const command = service
+    .command("import")
+    .summary("load people and companies from Parquet, CSV or NDJSON")
+    .description(
+      "Replace the dataset of a data folder by the rows of files: Parquet, CSV (with a header) or NDJSON, the last two also as .gz and .zst. Columns are named as the fields of the records, or mapped. Rows that cannot be taken go to a reject file with the reason, values that cannot be used are left out and counted. A running service takes the new dataset over by itself. Into ClickHouse the files go one by one, and the same command goes on with a load that was cut off.",
+    )
+    .option("--people <file...>", "files or patterns with people")
+    .option("--companies <file...>", "files or patterns with companies (default: derived from people)")
+    .option("--map <file>", 'column map: {"people": {"title": "Job Title"}}')
+    .option("--rejects <file>", "where refused rows go (default: import-rejects.ndjson in the data folder)")
+    .option("--overwrite", "replace the file of --rejects where it is there")
+    .option("--max-refused <n>", "keep the old dataset (exit 5) where more rows are refused: 100, or 1%")
+    .option(
+      "--keep <n>",
+      "how many versions that were served before stay to go back to (default: 1)",
+      wholeNumber("--keep", 0, 100),
+    )
+    .option("--dry-run", "read and check the files, and leave the dataset as it is");
+  addTextFlags(command)
+    .option("--dataset <url>", "load into clickhouse://... instead of the data folder")
+    .option("--data <dir>", "data folder with the dataset and the accounts (default: the XDG data folder)")
+    .examples(`
+  $ headcount -c sample search --all --limit 1000 --yes -o people.csv --overwrite
+  $ headcount service import --people people.csv --data ./demo
+  $ headcount service import --people 'people-*.parquet' --companies companies.csv.gz --map map.json --data ./demo
+  $ headcount service import --people people.csv --max-refused 1% --data ./demo
+  $ headcount service import --people people.ndjson --data ./demo --json | jq .people.reasons
+
+"headcount service map --suggest FILE" proposes a map; "headcount service dataset rollback" takes an import back.`)
+    .does((options: ImportOptions) => run(options, context));
+}
+
+/** `1%` as a share, `100` as rows. */
+function refusedLimit(text: string): { readonly rows: number } | { readonly share: number } {
+  const percent = /^(\d{1,3}(?:\.\d{1,6})?)%$/.exec(text)?.[1];
+  if (percent !== undefined && Number(percent) <= 100) return { share: Number(percent) / 100 };
+  if (/^\d{1,15}$/.test(text)) return { rows: Number(text) };
+  throw usageError(
+    `--max-refused takes a number of rows or a percentage, not "${text}"`,
+    "for example --max-refused 1%",
+  );
+}
+
+const GOES_ON = "the same command goes on where this one stopped";
+
+async function run(options: ImportOptions, context: Context): Promise<void> {
+  const { people, companies = [], map } = options;
+  if (people === undefined) throw usageError("--people is missing", "for example --people people.csv");
+  if (options.dataset !== undefined && options.keep !== undefined) {
+    throw usageError("--keep is for a data folder; servers keep one version before", "leave --keep or --dataset out");
+  }
+  const { join, resolve } = await import("node:path");
+  const maxRefused = options.maxRefused === undefined ? undefined : refusedLimit(options.maxRefused);
+  const keep = options.keep === undefined ? {} : { keep: options.keep };
+  const text = textOptions(options);
+  const folder = await folderOf(options, context);
+  const rejects =
+    options.rejects === undefined ? join(folder, "import-rejects.ndjson") : resolve(context.cwd, options.rejects);
+  const began = context.now();
+  const load = async (setup: BuildSetup): Promise<ImportReport> => {
+    const input = {
+      ...{ people, companies, cwd: context.cwd, rejects, dryRun: options.dryRun === true, ...text },
+      // The default place is ours.
+      overwrite: options.overwrite === true || options.rejects === undefined,
+      ...(map !== undefined && { map }),
+      ...(maxRefused && { maxRefused }),
+    };
+    if (options.dataset === undefined) {
+      const { importDataset } = await import("../../../dataset/build/import.ts");
+      return importDataset(input, { ...setup, ...keep });
+    }
+    const { suppressionDir } = await import("../../../dataset/suppression.ts");
+    const { importIntoClickHouse } = await import("../../../dataset/clickhouse/load/import.ts");
+    const password = context.env.HEADCOUNT_CLICKHOUSE_PASSWORD ?? "";
+    // What is known of a load that is under way; the dataset that the data folder serves stays.
+    const datasetDir = join(folder, "clickhouse-import");
+    const suppression = suppressionDir(setup.datasetDir);
+    return importIntoClickHouse(options.dataset, password, input, { ...setup, datasetDir, suppression });
+  };
+  const report = await withBuild(options, context, load, options.dataset === undefined ? undefined : GOES_ON);
+  const seconds = (context.now() - began) / 1_000;
+  if (options.json) context.stdout.write(`${JSON.stringify({ ...report, seconds })}\n`);
+  else if (!options.quiet) context.stderr.write(summary(report, seconds, options.dryRun === true));
+}
+
+function summary(report: ImportReport, seconds: number, isDryRun: boolean): string {
+  const { people, companies, departments } = report;
+  const rate = grouped(Math.round(people.rows / Math.max(seconds, 0.001)));
+  const done = isDryRun ? "Would import" : "Imported";
+  const version = isDryRun ? "the dataset is as it was" : `dataset ${report.version}`;
+  const lines = [
+    `${done} ${grouped(people.taken)} people in ${seconds.toFixed(1)} s, ${rate} rows/s (${version}).`,
+    companies.files === 0
+      ? `Companies: ${grouped(companies.derived)} derived from people.`
+      : `Companies: ${grouped(companies.taken)}.`,
+    ...[...people.read, ...companies.read].flatMap(assumptions),
+    ...refusals("people", people),
+    ...refusals("companies", companies),
+  ];
+  if (report.rejects !== null) lines.push(`Refused rows, with reasons: ${harmless(report.rejects)}`);
+  const such = (examples: readonly { readonly value: string; readonly count: number }[]): string =>
+    examples.map(({ value, count }) => `${harmlessLine(value, 40)} (${grouped(count)})`).join(", ");
+  if (departments.unknown > 0) {
+    const examples = departments.examples.slice(0, 5).map(({ value, people: count }) => ({ value, count }));
+    lines.push(`Departments read as Other: ${grouped(departments.unknown)}, such as ${such(examples)}`);
+    lines.push('  "values" in the map says what they are; "headcount service map --suggest FILE" proposes it');
+  }
+  if (departments.missing > 0) lines.push(`People without a department, now Other: ${grouped(departments.missing)}`);
+  for (const [field, { values, examples }] of Object.entries(report.cleared)) {
+    const found = examples.slice(0, 3).map(({ value, rows }) => ({ value, count: rows }));
+    lines.push(`Unusable values left out of ${field}: ${grouped(values)}, such as ${such(found)}`);
+    if (examples.some(({ value }) => /^\d{1,3}[.,]\d{3}$/.test(value))) {
+      lines.push('  "numbers": "en" in the map reads 1,234 as 1234, "numbers": "de" reads 1.234 so');
+    }
+  }
+  return `${lines.join("\n")}\n`;
+}
+
+const DELIMITERS: Readonly<Record<string, string>> = { "\t": "tabs", ";": "semicolons", "|": "bars" };
+
+/** What a file was read as, where that is not plain. */
+function assumptions({ file, encoding, delimiter, skipped_lines, repaired }: FileReport): string[] {
+  const found: string[] = [];
+  if (encoding !== undefined && encoding !== "utf-8") found.push(encoding);
+  if (delimiter !== undefined && delimiter !== ",") found.push(`${DELIMITERS[delimiter] ?? delimiter} between cells`);
+  if (skipped_lines) found.push(`${counted(skipped_lines, "line")} before the header left out`);
+  if (repaired) found.push(`half characters in ${counted(repaired, "line")} replaced by U+FFFD`);
+  return found.length === 0 ? [] : [`${harmless(file)} was read as: ${found.join(", ")}`];
+}
+
+function refusals(what: string, { refused, reasons, examples }: TableReport): string[] {
+  if (refused === 0) return [];
+  const parts = Object.entries(reasons).map(([reason, count]) => `${reason} ${grouped(count)}`);
+  const shown = examples.slice(0, 3).map(({ file, line, row_number, detail }) => {
+    const place = line === undefined ? `row ${row_number}` : `line ${line}`;
+    return `  ${harmless(file)}, ${place}: ${harmlessLine(detail, 100)}`;
+  });
+  return [`Refused ${grouped(refused)} rows of ${what}: ${parts.join(", ")}`, ...shown];
+}

@@ -1,0 +1,164 @@
+import { openStore } from "../../app/keep/store.ts";
+import { creditsOf, type DaySpend } from "../../engine/runs/journal.ts";
+import { type RunSpend, readSpend } from "../../engine/runs/spend.ts";
+import type { Context } from "../../shared/context.ts";
+import {
+  addCredits,
+  type Credits,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+  ZERO,
+} from "../../shared/contract/money.ts";
+import { grouped, spanMs } from "../../shared/contract/text.ts";
+import { csvDocument } from "../../shared/rows/csv.ts";
+import { sinceMs } from "../arguments/since.ts";
+import { type Command, type GlobalOptions, Option } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+
+const GROUPINGS = ["day", "run", "connection", "job"] as const;
+type Grouping = (typeof GROUPINGS)[number];
+
+interface SpendOptions extends GlobalOptions {
+  readonly since: string;
+  readonly by: Grouping;
+  readonly test?: boolean;
+  readonly format?: "table" | "csv" | "json";
+}
+
+export function register(program: Command, context: Context): void {
+  program
+    .command("spend")
+    .summary("show what was spent, from the runs that are kept")
+    .description("Show what exports on this machine spent: added up from its runs, removed ones too; offline and free.")
+    .option("--since <when>", "how far back: 12h, 30d, 8w, a date such as 2026-01-31, or all", "30d")
+    .addOption(new Option("--by <what>", "one line for each").choices(GROUPINGS).default("day"))
+    .option("--test", "the simulated credits of test keys instead")
+    .addOption(new Option("--format <format>", "table, csv or json").choices(["table", "csv", "json"]))
+    .examples(`
+  $ headcount spend                                  30 days, a line a day (UTC)
+  $ headcount -c sample spend --by run --since all   of one connection
+  $ headcount spend --by connection --format csv
+  $ headcount spend --since 7d --json | jq .total.settled
+
+settled:   charged, and the rows are kept.
+uncertain: a lost reply may have cost this.
+refunded:  uncertain credits that turned out not to be lost.
+foreign:   others spent them from the same balance while an export ran.
+A pipe gets CSV.`)
+    .does((options: SpendOptions) => spend(options, context));
+}
+
+interface Sums {
+  settled: Credits;
+  uncertain: Credits;
+  refunded: Credits;
+  foreign: Credits;
+  rows: number;
+}
+
+/** One line: what it is of, in the columns of its grouping, and its sums. */
+interface Group {
+  readonly of: readonly string[];
+  readonly sums: Sums;
+}
+
+const AMOUNTS = ["settled", "uncertain", "refunded", "foreign"] as const;
+/** A connection has a name, and an address: "environment" is what all of those are called that variables make up. */
+const KEYS: Readonly<Record<Grouping, readonly string[]>> = {
+  day: ["day"],
+  run: ["run"],
+  connection: ["connection", "service"],
+  job: ["job"],
+};
+const noSums = (): Sums => ({ settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO, rows: 0 });
+
+async function spend(options: SpendOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  const since = sinceMs(options.since, context.now());
+  const { runs, damaged } = await readSpend(openStore(context).folder, since);
+  const { groups, total } = fold(runs, options);
+  for (const id of damaged) {
+    printer.say(`warning: run ${id} is damaged: what it spent counts only as far as it can be read`);
+  }
+  const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
+  if (format === "table") return await printTable(options, groups, total, printer);
+  if (format === "csv") {
+    // Amounts are decimals without an exponent, so that they stay exact and stay numbers.
+    const rows = groups.map(({ of, sums }) => [...of, sums.rows, ...AMOUNTS.map((name) => formatCredits(sums[name]))]);
+    return printer.text(csvDocument([...KEYS[options.by], "profiles", ...AMOUNTS], rows));
+  }
+  const named = (of: readonly string[]) => Object.fromEntries(KEYS[options.by].map((key, index) => [key, of[index]]));
+  printer.document({
+    since: new Date(since).toISOString(),
+    by: options.by,
+    key_mode: options.test === true ? "test" : "live",
+    groups: groups.map(({ of, sums }) => ({ ...named(of), ...numbers(sums) })),
+    total: numbers(total),
+    damaged,
+  });
+}
+
+function fold(runs: readonly RunSpend[], options: SpendOptions): { groups: readonly Group[]; total: Sums } {
+  const total = noSums();
+  const groups = new Map<string, Group>();
+  for (const run of runs) {
+    if (options.connection !== undefined && run.connection !== options.connection) continue;
+    if ((run.key_mode === "test") !== (options.test === true)) continue;
+    for (const day of run.days) {
+      const of = keyOf(run, day, options.by);
+      const group = groups.get(of.join("\n")) ?? { of, sums: noSums() };
+      groups.set(of.join("\n"), group);
+      for (const sums of [group.sums, total]) {
+        sums.rows += day.rows;
+        for (const name of AMOUNTS) sums[name] = addCredits(sums[name], creditsOf(day[name]));
+      }
+    }
+  }
+  return { groups: [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).map(([, group]) => group), total };
+}
+
+function keyOf(run: RunSpend, { from }: DaySpend, by: Grouping): readonly string[] {
+  if (by === "day") return [new Date(from).toISOString().slice(0, 10)];
+  if (by === "job") return [run.job ?? "(by hand)"];
+  return by === "run" ? [run.run] : [run.connection, run.base_url];
+}
+
+/** Credits as JSON numbers. */
+const numbers = (sums: Sums) => ({
+  profiles: sums.rows,
+  settled: creditsToNumber(sums.settled),
+  uncertain: creditsToNumber(sums.uncertain),
+  refunded: creditsToNumber(sums.refunded),
+  foreign: creditsToNumber(sums.foreign),
+});
+
+async function printTable(
+  options: SpendOptions,
+  groups: readonly Group[],
+  total: Sums,
+  printer: Printer,
+): Promise<void> {
+  if (groups.length === 0) {
+    const kind = options.test === true ? "simulated credits" : "credits";
+    const span = `${spanMs(options.since) === undefined ? " since" : " in the last"} ${options.since}`;
+    printer.note(`No ${kind} spent from this machine${options.since === "all" ? "" : span}.`);
+    return;
+  }
+  // Columns that hold nothing are left out for a person; CSV and JSON always have them.
+  const shown = AMOUNTS.filter((name) => name === "settled" || total[name] !== ZERO);
+  const line = ({ of, sums }: Group): string[] => [
+    ...of,
+    grouped(sums.rows),
+    ...shown.map((name) => (sums[name] === ZERO && name !== "settled" ? "" : formatCreditsGrouped(sums[name]))),
+  ];
+  const keys = KEYS[options.by];
+  await printer.table(
+    [
+      ...keys.map((title) => ({ title })),
+      { title: "profiles", align: "right", fixed: true },
+      ...shown.map((name) => ({ title: name, align: "right" as const, fixed: true })),
+    ],
+    [...groups.map(line), line({ of: keys.map((_, index) => (index === 0 ? "total" : "")), sums: total })],
+  );
+}

@@ -1,0 +1,70 @@
+import type { Context } from "../../shared/context.ts";
+import { usageError } from "../../shared/errors.ts";
+import { type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
+import { readInput } from "../arguments/input.ts";
+import type { Command } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import { addShelfOption, type ShelfOptions, withLibrary } from "./owned/shelf.ts";
+
+export interface SqlOptions extends ShelfOptions {
+  readonly file?: string;
+  readonly format?: "table" | "csv" | "json";
+}
+
+const MAX_QUERY_BYTES = 1 << 20;
+
+/** @param run what is done with a query: tests of parsing hand in another */
+export function register(program: Command, context: Context, run = query): void {
+  addShelfOption(
+    program
+      .command("sql [query]")
+      .summary("ask the people you own with SQL (offline)")
+      .description("Ask everybody you own with one SQL query (SQLite's), read-only: offline, at 0 credits.")
+      .option("-f, --file <file>", "read the query from a file, or from stdin (-)")
+      .option("--format <format>", "table, csv or json"),
+  )
+    .examples(`
+  $ headcount -c sample sql "select country, count(*) from people group by 1"
+  $ headcount -c sample sql "select sum(credits) from purchases" --json
+
+people: a row each, with the fields of the record, record (JSON), bought_at, first_bought_at, times_bought, credits.
+purchases: a row for each paid row: id, name, at, run, credits. runs: id, command, target, dataset_version, output, created_at.
+What headcount refresh follows: lists: list (the file), filters, at, people. refreshes: list, refresh, at, dataset_version, count, added,
+removed, changed, calls, credits, run. list_people: list, id, since and until (refreshes).`)
+    .does(async (options: SqlOptions, text: string | undefined) => {
+      if ((text === undefined) === (options.file === undefined)) {
+        throw usageError(
+          "give one query, as an argument or with --file",
+          'for example headcount sql "select count(*) from people"',
+        );
+      }
+      const statement = text ?? (await readInput(context, options.file ?? "-", "sql", MAX_QUERY_BYTES));
+      await run(statement, options, context);
+    });
+}
+
+async function query(text: string, options: SqlOptions, context: Context): Promise<void> {
+  const printer = new Printer(context, options);
+  await withLibrary(options, context, printer, async (library) => {
+    if (library === undefined) throw usageError("there is nobody to ask about", "headcount search buys people");
+    const { columns, rows } = await library.ask(text);
+    const format = printer.json ? "json" : (options.format ?? (printer.terminal ? "table" : "csv"));
+    if (format === "json") {
+      const documents = rows.map((row) =>
+        Object.fromEntries(columns.map((name, index) => [name, row[index] as JsonValue])),
+      );
+      printer.text(`${stringifyExact(documents)}\n`);
+    } else if (format === "csv") {
+      const { csvDocument } = await import("../../shared/rows/csv.ts");
+      printer.text(csvDocument(columns, rows));
+    } else {
+      await printer.table(
+        columns.map((title, index) => ({
+          title,
+          ...(typeof rows[0]?.[index] === "string" ? {} : { align: "right" as const }),
+        })),
+        rows.map((row) => row.map((cell) => (cell === null ? "" : String(cell)))),
+      );
+    }
+  });
+}

@@ -1,0 +1,178 @@
+import { Disk } from "../../../engine/runs/disk.ts";
+import { failpoint } from "../../../engine/runs/failpoint.ts";
+import { SuppressionList } from "../../../engine/runs/suppression.ts";
+import type { Context } from "../../../shared/context.ts";
+import {
+  SUPPRESSED_KINDS,
+  type SuppressedEntry,
+  type SuppressedKind,
+  type SuppressedName,
+  suppressedName,
+} from "../../../shared/contract/suppression.ts";
+import { counted, echo } from "../../../shared/contract/text.ts";
+import { usageError } from "../../../shared/errors.ts";
+import { inputName, readInput } from "../../arguments/input.ts";
+import { type Command, type GlobalOptions, Option } from "../../options.ts";
+import { Printer } from "../../terminal/printer.ts";
+
+export interface SuppressOptions extends GlobalOptions {
+  readonly kind?: SuppressedKind;
+  readonly note?: string;
+}
+
+/** A list that the four commands work on. */
+export interface ListPlace<Options extends SuppressOptions> {
+  /** `headcount suppress`. */
+  readonly name: string;
+  readonly folder: (options: Options, context: Context) => Promise<string>;
+  /** What is done for those who were added before it is reported. */
+  readonly added?: (names: readonly SuppressedName[], options: Options, context: Context) => Promise<void>;
+  readonly options?: (command: Command) => Command;
+  /** More of `add` and `import`. */
+  readonly addOptions?: (command: Command) => Command;
+}
+
+const MAX_BYTES = 1 << 26;
+const NOTE_LENGTH = 200;
+/** Digits of a mark that are shown, and the fewest that name an entry. */
+const MARK_DIGITS = 12;
+
+/** `add`, `import`, `list` and `remove`, below a command that says which list it is. */
+export function addListCommands<Options extends SuppressOptions>(
+  parent: Command,
+  context: Context,
+  place: ListPlace<Options>,
+): void {
+  const own = place.options ?? ((command: Command) => command);
+  const kind = (command: Command): Command =>
+    command.addOption(
+      new Option("--kind <kind>", "what the words are (default: as they look)").choices([...SUPPRESSED_KINDS]),
+    );
+  const note = (command: Command): Command =>
+    command.option("--note <text>", "why, kept with each entry as it is: name nobody in it");
+  const adding = (command: Command): Command => (place.addOptions ?? ((it) => it))(own(note(kind(command))));
+  adding(parent.command("add <who...>"))
+    .description("leave people out: by profile address, id or domain")
+    .does((options: Options, words: readonly string[]) =>
+      add(
+        words.map((word) => nameOf(word, options.kind)),
+        options,
+        context,
+        place,
+      ),
+    );
+  adding(parent.command("import <file>"))
+    .description("leave out everybody in a file (- for stdin): an address, id or domain a line")
+    .does(async (options: Options, file: string) => {
+      const text = await readInput(context, file, "suppression", MAX_BYTES);
+      await add(namesIn(text, file, options.kind), options, context, place);
+    });
+  own(parent.command("list", { isDefault: true }))
+    .description("show when, as what and why; nobody's name is kept")
+    .does((options: Options) => list(options, context, place));
+  own(kind(parent.command("remove <who...>")))
+    .description("take people off the list: as they were added, or by a mark of the list")
+    .does((options: Options, words: readonly string[]) => remove(words, options, context, place));
+}
+
+function nameOf(word: string, kind: SuppressedKind | undefined): SuppressedName {
+  const name = suppressedName(word, kind);
+  if (name !== undefined) return name;
+  throw usageError(
+    `"${echo(word)}" is ${kind === undefined ? "no profile address, id or domain" : `no ${kind}`}`,
+    "for example network.example/in/ada-lovelace, p_0000000042 or northwind.example",
+    "bad_name",
+  );
+}
+
+/** One a line; empty lines and those that begin with # are left out. */
+function namesIn(text: string, file: string, kind: SuppressedKind | undefined): SuppressedName[] {
+  const names = text.split(/\r\n|\n|\r/).flatMap((line, index) => {
+    const word = line.trim().replace(/^\ufeff/, "");
+    if (word === "" || word.startsWith("#")) return [];
+    const name = suppressedName(word, kind);
+    // A row of several columns would be taken for an id that nobody has.
+    if (name !== undefined && !/[\s,;"]/.test(word)) return [name];
+    throw usageError(
+      `line ${index + 1} of ${inputName(file)} is "${echo(word)}": no profile address, id or domain; nobody was added`,
+      "the file has one of them a line and nothing else",
+      "bad_name",
+    );
+  });
+  if (names.length > 0) return names;
+  throw usageError(`${inputName(file)} names nobody`, "the file has an address, id or domain a line", "bad_name");
+}
+
+const open = async <Options extends SuppressOptions>(
+  options: Options,
+  context: Context,
+  place: ListPlace<Options>,
+): Promise<SuppressionList> => {
+  const { now, sleep, interrupted: signal } = context;
+  const disk = new Disk(failpoint(context.env));
+  return new SuppressionList(await place.folder(options, context), disk, { now, sleep, signal });
+};
+
+async function add<Options extends SuppressOptions>(
+  names: readonly SuppressedName[],
+  options: Options,
+  context: Context,
+  place: ListPlace<Options>,
+): Promise<void> {
+  const { note } = options;
+  if (note !== undefined && (note.length > NOTE_LENGTH || /\p{Cc}/u.test(note))) {
+    throw usageError(`--note takes at most ${NOTE_LENGTH} characters on one line`);
+  }
+  const suppression = await open(options, context, place);
+  const added = await suppression.add(names, note ?? null);
+  // Also where all were there before: the process that added them may have died here.
+  await place.added?.(names, options, context);
+  const { length: entries } = await suppression.entries();
+  const printer = new Printer(context, options);
+  if (printer.json) printer.document({ added, known: names.length - added, entries });
+  const again = added === names.length ? "" : `, ${names.length - added} there already`;
+  printer.note(`added ${counted(added, "entry", "entries")}${again}; the list has ${entries}`);
+}
+
+async function remove<Options extends SuppressOptions>(
+  words: readonly string[],
+  options: Options,
+  context: Context,
+  place: ListPlace<Options>,
+): Promise<void> {
+  const suppression = await open(options, context, place);
+  const isMark = (word: string): boolean => options.kind === undefined && /^[0-9a-f]{12,32}$/.test(word);
+  const names = words.map((word) => nameOf(word, options.kind));
+  const removed = await suppression.remove(names, words.filter(isMark));
+  const { length: entries } = await suppression.entries();
+  if (removed === 0) {
+    throw usageError(
+      `nobody who is named so is on the list of ${counted(entries, "entry", "entries")}`,
+      `name them as they were added, or by the mark that ${place.name} list shows`,
+      "not_suppressed",
+    );
+  }
+  const printer = new Printer(context, options);
+  if (printer.json) printer.document({ removed, entries });
+  printer.note(`removed ${counted(removed, "entry", "entries")}; the list has ${entries}`);
+}
+
+async function list<Options extends SuppressOptions>(
+  options: Options,
+  context: Context,
+  place: ListPlace<Options>,
+): Promise<void> {
+  const entries = await (await open(options, context, place)).entries();
+  const printer = new Printer(context, options);
+  const mark = ({ marks: [first = ""] }: SuppressedEntry): string => first.slice(0, MARK_DIGITS);
+  if (printer.json) {
+    return printer.document({
+      entries: entries.map((entry) => ({ mark: mark(entry), kind: entry.kind, at: entry.at, note: entry.note })),
+    });
+  }
+  if (entries.length === 0 && printer.terminal) return printer.note("nobody is suppressed");
+  await printer.rows(
+    [{ title: "mark", fixed: true }, { title: "kind", fixed: true }, { title: "at", fixed: true }, { title: "note" }],
+    entries.map((entry) => [mark(entry), entry.kind, entry.at, entry.note ?? ""]),
+  );
+}

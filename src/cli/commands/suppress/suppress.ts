@@ -1,0 +1,28 @@
+import { stateDir } from "../../../engine/connections/paths.ts";
+import { suppressionFolder } from "../../../engine/runs/suppression.ts";
+import type { Context } from "../../../shared/context.ts";
+import type { Command } from "../../options.ts";
+import { addListCommands } from "./list-commands.ts";
+
+export function register(program: Command, context: Context): void {
+  const suppress = program
+    .command("suppress")
+    .summary("leave people out of every output from now on (offline)")
+    .description(
+      "Leave people out of everything that headcount writes, counts and shows of what you own, from now on. The list holds keyed hashes and names nobody. Offline and free.",
+    )
+    .examples(`
+  $ headcount suppress add network.example/in/ada-lovelace p_0000000042 --note "objected, ticket 118"
+  $ headcount suppress add northwind.example
+  $ printf 'network.example/in/ada-lovelace\\n' | headcount suppress import -
+  $ headcount suppress list
+  $ headcount suppress remove northwind.example
+
+An address has a slash, a domain a dot and no slash; any other word is an id or the last part of an address. A domain stands for
+everybody who works there. People who are named in a search are not bought; people who merely match are paid for, and left out.
+See also: headcount forget`);
+  addListCommands(suppress, context, {
+    name: "headcount suppress",
+    folder: async () => suppressionFolder(stateDir(context)),
+  });
+}

@@ -1,0 +1,23 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import type { Context } from "../../shared/context.ts";
+import { packageRoot } from "../../shared/paths.ts";
+import { generatedFiles } from "./files.ts";
+
+// npm run completions: writes the completion scripts and the man page into the package. No command is run, so that a context
+// that can do nothing is enough.
+const context = {
+  stdout: process.stdout,
+  stderr: process.stderr,
+  stdin: process.stdin,
+  env: {},
+  cwd: process.cwd(),
+  platform: process.platform,
+  argv: [],
+} as unknown as Context;
+
+const root = packageRoot();
+for (const [path, text] of await generatedFiles(context)) {
+  const file = new URL(path, root);
+  mkdirSync(new URL("./", file), { recursive: true });
+  writeFileSync(file, text);
+}

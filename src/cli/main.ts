@@ -1,0 +1,153 @@
+import { type Context, type InputStream, type OutputStream, written } from "../shared/context.ts";
+
+// Nothing is imported here before it is known to be needed: `--version` must cost no more than Node itself.
+
+/** Commands that settle what they paid for at the first signal, or drain; every other ends at once. */
+const GRACEFUL = new Set(["search", "employees", "enrich", "refresh", "resume", "runs", "jobs", "serve", "mcp"]);
+/** Subcommands of `service` that build a dataset: what DuckDB runs has to end before the process can. */
+const BUILDS = new Set(["import", "generate"]);
+const isBuild = (argv: readonly string[]): boolean => argv.includes("service") && argv.some((word) => BUILDS.has(word));
+const VERSION = new Set(["--version", "-V", "version"]);
+
+/** Runs one command line and returns its exit code (docs/output.md, "Exit codes"); never throws, and leaves the ending to `run`. */
+export async function main(argv: readonly string[], outside: Context): Promise<number> {
+  const context = await behindJq(argv, outside);
+  const stopped = stopSignal(argv, context);
+  // Whoever writes learns of it from `written`; without a listener it would end the process as a bug.
+  context.stdout.on("error", () => undefined);
+  try {
+    await Promise.race([execute(argv, context, stopped.watch), stopped.signal]);
+    // One place for all: what a command printed and nobody got is no success.
+    await written(context.stdout);
+    return 0;
+  } catch (error) {
+    // What was printed before the failure is still on its way through jq.
+    if (context !== outside) await written(context.stdout).catch(() => undefined);
+    const { report } = await import("./report.ts");
+    return report(error, argv, context);
+  } finally {
+    stopped.release();
+  }
+}
+
+/** The same world; with `--jq` among the words its stdout waits for the expression (src/cli/program.ts). */
+async function behindJq(argv: readonly string[], context: Context): Promise<Context> {
+  if (!argv.some((word) => /^--jq(=|$)/.test(word))) return context;
+  context.stdout.on("error", () => undefined);
+  const { JqOutput } = await import("./jq.ts");
+  return Object.create(context, { stdout: { value: new JqOutput(context.stdout, context.stderr) } }) as Context;
+}
+
+async function execute(argv: readonly string[], context: Context, watch: (name: string) => void): Promise<void> {
+  if (argv.length === 1 && VERSION.has(argv[0] ?? "")) {
+    const { packageVersion } = await import("../shared/version.ts");
+    return void context.stdout.write(`${packageVersion()}\n`);
+  }
+  const { buildProgram, commandName, printHelp } = await import("./program.ts");
+  const name = commandName(argv) ?? "";
+  watch(name);
+  if (name === "help") return printHelp(argv, context);
+  const program = await buildProgram(context, argv);
+  if (argv.length === 0) return program.outputHelp();
+  try {
+    await program.parseAsync(argv, { from: "user" });
+  } catch (error) {
+    // Commander ends help and version with an exception of exit code 0.
+    if (!(error instanceof Error && "exitCode" in error && error.exitCode === 0 && "code" in error)) throw error;
+  }
+}
+
+function stopSignal(argv: readonly string[], context: Context) {
+  let reject: (reason: unknown) => void = () => undefined;
+  const signal = new Promise<never>((_, refuse) => {
+    reject = refuse;
+  });
+  signal.catch(() => undefined);
+  let command = "";
+  const onSignal = (): void => {
+    if (!GRACEFUL.has(command) && !isBuild(argv)) reject(context.interrupted.reason);
+  };
+  context.interrupted.addEventListener("abort", onSignal, { once: true });
+  return {
+    signal,
+    watch: (name: string): void => {
+      command = name;
+    },
+    release: () => context.interrupted.removeEventListener("abort", onSignal),
+  };
+}
+
+/** The real process as a context. @param onStderr called when stderr is wanted */
+function processContext(argv: readonly string[], interrupted: AbortSignal, onStderr: () => void): Context {
+  // Opening a stream costs one or two milliseconds, and most commands need neither of these.
+  const stdin = (): InputStream => process.stdin;
+  const stderr = (): OutputStream => {
+    onStderr();
+    return process.stderr;
+  };
+  return {
+    get stdin() {
+      return stdin();
+    },
+    get stderr() {
+      return stderr();
+    },
+    stdout: process.stdout as OutputStream,
+    env: process.env,
+    // Asked for where a path is: the folder may be gone, and most commands need none.
+    get cwd() {
+      return process.cwd();
+    },
+    platform: process.platform,
+    pid: process.pid,
+    now: () => Date.now(),
+    sleep: async (ms, signal) => {
+      const { setTimeout: sleep } = await import("node:timers/promises");
+      // Node's own AbortError does not say what ended the wait.
+      await sleep(ms, undefined, signal === undefined ? {} : { signal }).catch(() => signal?.throwIfAborted());
+    },
+    random: () => Math.random(),
+    confirm: async (question) =>
+      (await import("./terminal/prompt.ts")).confirmOn(stdin(), stderr(), question, interrupted),
+    prompt: async (question, options) =>
+      (await import("./terminal/prompt.ts")).promptOn(stdin(), stderr(), question, {
+        ...options,
+        signal: interrupted,
+      }),
+    interrupted,
+    argv,
+  };
+}
+
+/** Runs this process's own command line and ends it: flushes stderr, then stdout, then exits with the code. */
+export async function run(): Promise<void> {
+  const argv = process.argv.slice(2);
+  const interruption = new AbortController();
+  let signals = 0;
+  const onSignal = (signal: NodeJS.Signals): void => {
+    signals++;
+    // Where DuckDB is at work an exit would wait for it, for ever where it waits for us.
+    if (signals > 2 && isBuild(argv)) process.kill(process.pid, "SIGKILL");
+    if (signals > 1 && !isBuild(argv)) process.exit(130);
+    interruption.abort(Object.assign(new Error(signal), { name: "AbortError", code: signal }));
+  };
+  process.on("SIGINT", onSignal);
+  process.on("SIGTERM", onSignal);
+  let stderrOpened = false;
+  const context = processContext(argv, interruption.signal, () => {
+    // What nobody reads any more (`2>&1 | head`, a full disk under a log) is no reason to end in the middle of a purchase.
+    if (!stderrOpened) process.stderr.on("error", () => undefined);
+    stderrOpened = true;
+  });
+  let settled = false;
+  process.on("exit", () => {
+    if (!settled && process.exitCode === undefined) {
+      process.exitCode = 1;
+      process.stderr.write("error: the command ended before it was finished; this is a bug in headcount\n");
+    }
+  });
+  const code = await main(argv, context);
+  settled = true;
+  if (stderrOpened) await written(process.stderr).catch(() => undefined);
+  process.exit(code);
+}

@@ -1,0 +1,84 @@
+import { type Argument, Command as Commander, type Option } from "commander";
+import type { Context } from "../shared/context.ts";
+import { echo, whole } from "../shared/contract/text.ts";
+import { usageError } from "../shared/errors.ts";
+
+export { Argument, Option } from "commander";
+
+/** A command as every one of them is declared: examples and what it does are said in one way. */
+export class Command extends Commander {
+  declare readonly commands: readonly Command[];
+
+  override createCommand(name?: string): Command {
+    return new Command(name);
+  }
+
+  /** @param text a line each, begun with two spaces and `$`; paragraphs after an empty line are notes */
+  examples(text: string): this {
+    return this.addHelpText("after", `\nExamples:${text}`);
+  }
+
+  /** What it does: gets its own options with the program's, then its arguments. */
+  does<Options extends object, Args extends unknown[]>(
+    work: (options: Options, ...args: Args) => void | Promise<void>,
+  ): this {
+    return this.action((...all: unknown[]) => work(this.optsWithGlobals<Options>(), ...(all.slice(0, -2) as Args)));
+  }
+}
+
+export interface CommandModule {
+  register(program: Command, context: Context): void;
+}
+
+export interface GlobalOptions {
+  readonly connection?: string;
+  readonly baseUrl?: string;
+  readonly paging?: string;
+  readonly json?: boolean;
+  /** A jq expression for what `--json` prints. */
+  readonly jq?: string;
+  readonly quiet?: boolean;
+  readonly verbose?: boolean;
+  readonly color?: boolean;
+  /** Longest single wait for a rate limit, in seconds. */
+  readonly maxWait: number;
+}
+
+/** Where the values of an option or an argument come from, for those who complete a word of it. */
+export type Values =
+  | { readonly kind: "list"; readonly values: readonly string[] }
+  /** Several values of the list in one word, parted by commas. */
+  | { readonly kind: "commas"; readonly values: readonly string[] }
+  | { readonly kind: "connections" | "runs" | "segments" }
+  /** Values that people have of one filter key, as the service or what is owned tells. */
+  | { readonly kind: "listed"; readonly values: readonly [key: string] }
+  | { readonly kind: "file" | "directory" }
+  | { readonly kind: "text" };
+
+const offers = new WeakMap<Option | Argument, Values>();
+
+/** Declares what is offered for an option or argument that takes other values too: choices say it themselves. */
+export function offering<T extends Option | Argument>(declared: T, values: Values): T {
+  offers.set(declared, values);
+  return declared;
+}
+
+export const offersOf = (declared: Option | Argument): Values | undefined =>
+  declared.argChoices === undefined ? offers.get(declared) : { kind: "list", values: declared.argChoices };
+
+export function wholeNumber(flag: string, least: number, most: number): (text: string) => number {
+  return (text) => {
+    const value = whole(text, least, most);
+    if (value !== undefined) return value;
+    throw usageError(
+      `${flag} takes a whole number from ${least} to ${most}, not "${echo(text)}"`,
+      `for example ${flag} ${Math.max(least, Math.min(most, 100))}`,
+    );
+  };
+}
+
+/** For an option that may be given again: one value each time, in the order given. */
+export const collect = (value: string, before: readonly string[] | undefined): readonly string[] => [
+  ...(before ?? []),
+  value,
+];

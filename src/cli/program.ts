@@ -1,0 +1,199 @@
+import type { Context } from "../shared/context.ts";
+import { usageError } from "../shared/errors.ts";
+import { packageVersion } from "../shared/version.ts";
+import { examplesFirst } from "./help.ts";
+import { Command, type CommandModule, type GlobalOptions, Option, offering } from "./options.ts";
+
+interface CommandEntry {
+  readonly name: string;
+  readonly group: string;
+  readonly summary: string;
+  readonly load: () => Promise<CommandModule>;
+}
+
+/** Every command in the order of the help. A command's file is loaded only where it is the one that runs. */
+export const COMMANDS: readonly CommandEntry[] = [
+  entry("Look", "count", "count the people in a segment (free)", () => import("./commands/count/count.ts")),
+  entry("Look", "account", "show balance, plan, limits and prices (free)", () => import("./commands/account.ts")),
+  entry("Look", "whoami", "show the key in use and what it may do (free)", () => import("./commands/whoami.ts")),
+  entry("Look", "filters", "list filter keys and their values (offline)", () => import("./commands/filters.ts")),
+  entry("Look", "segment", "save a segment under a name, list, show, remove", () => import("./commands/segment.ts")),
+  entry("Buy", "search", "export the people of a segment", () => import("./commands/search.ts")),
+  entry("Buy", "enrich", "look companies up", () => import("./commands/enrich.ts")),
+  entry("Buy", "employees", "export the people of a company", () => import("./commands/employees.ts")),
+  entry("Buy", "refresh", "bring a list up to date: pay for who is new", () => import("./commands/refresh.ts")),
+  entry("Buy", "mcp", "let an agent count, quote and buy within a cap", () => import("./commands/mcp.ts")),
+  entry("Keep", "runs", "list, show, resume, export or remove paid exports", () => import("./commands/runs/runs.ts")),
+  entry("Keep", "resume", "continue an unfinished export", () => import("./commands/resume.ts")),
+  entry("Keep", "spend", "show what was spent, from the runs that are kept", () => import("./commands/spend.ts")),
+  entry(
+    "Keep",
+    "owned",
+    "what you own: everybody ever bought, once (offline)",
+    () => import("./commands/owned/owned.ts"),
+  ),
+  entry("Keep", "sql", "ask the people you own with SQL (offline)", () => import("./commands/sql.ts")),
+  entry(
+    "Keep",
+    "suppress",
+    "leave people out of every output (offline)",
+    () => import("./commands/suppress/suppress.ts"),
+  ),
+  entry(
+    "Keep",
+    "forget",
+    "delete a person from all that is kept (offline)",
+    () => import("./commands/forget/forget.ts"),
+  ),
+  entry("Keep", "data", "what is kept of people, and for how long (offline)", () => import("./commands/data.ts")),
+  entry("Keep", "jobs", "run exports on a schedule, within a budget", async () => {
+    const { register } = await import("./commands/jobs/jobs.ts");
+    return { register: (program, context) => register(program, context, buildProgram) };
+  }),
+  entry("Connect", "login", "store a key for a connection", () => import("./commands/login.ts")),
+  entry("Connect", "logout", "remove a connection's key", () => import("./commands/logout.ts")),
+  entry("Connect", "connections", "list, use or remove connections", () => import("./commands/connections.ts")),
+  entry("Connect", "doctor", "check this machine and a connection (free)", () => import("./commands/doctor.ts")),
+  entry("Serve", "serve", "run the API over a dataset of your own", () => import("./commands/serve.ts")),
+  entry(
+    "Serve",
+    "service",
+    "import data, make accounts and keys, add credits, verify",
+    () => import("./commands/service/service.ts"),
+  ),
+  entry("Shell", "schema", "print what a command's --json looks like", () => import("./commands/schema.ts")),
+  entry("Shell", "completion", "print a completion script", () => import("./commands/completion.ts")),
+];
+
+function entry(group: string, name: string, summary: string, load: () => Promise<CommandModule>): CommandEntry {
+  return { group, name, summary, load };
+}
+
+const OPTIONS_WITH_VALUE = new Set(["-c", "--connection", "--base-url", "--paging", "--max-wait", "--jq"]);
+
+/** The first word of the arguments that is no option and no option's value: the command's name. */
+export function commandName(argv: readonly string[]): string | undefined {
+  for (let index = 0; index < argv.length; index++) {
+    const word = argv[index] ?? "";
+    if (word === "--") return undefined;
+    if (OPTIONS_WITH_VALUE.has(word)) index++;
+    else if (!word.startsWith("-")) return word;
+  }
+  return undefined;
+}
+
+function seconds(text: string): number {
+  const value = Number(text);
+  if (!/^\d+(\.\d+)?$/.test(text) || value > 86_400 * 7) {
+    throw usageError(`--max-wait takes seconds between 0 and 604800, not "${text}"`, "for example --max-wait 600");
+  }
+  return value;
+}
+
+/** `help WORDS`: a topic, a command, or a command of a command. @throws CliError exit 2 for what is none of them */
+export async function printHelp(argv: readonly string[], context: Context): Promise<void> {
+  const words = argv.slice(argv.indexOf("help") + 1).filter((word) => !word.startsWith("-"));
+  const { TOPICS, topicText } = await import("./topics.ts");
+  const topic = words.length === 1 ? topicText(words[0] ?? "") : undefined;
+  if (topic !== undefined) return void context.stdout.write(topic);
+  const found = find(await buildProgram(context, argv), words);
+  if (found !== undefined) return found.outputHelp();
+  const [{ nearest }, { pathOf }] = await Promise.all([import("../shared/contract/suggest.ts"), import("./usage.ts")]);
+  const asked = words.join(" ");
+  const paths = every(await buildProgram(context, [], "all")).map(pathOf);
+  const topics = TOPICS.map(({ name }) => name);
+  const beside = words.length > 1 ? paths.filter((path) => path.startsWith(`${words[0]} `)) : [...paths, ...topics];
+  const near = paths.find((path) => path.endsWith(` ${asked}`)) ?? nearest(asked, beside);
+  const hint = near === undefined ? "headcount --help lists the commands" : `did you mean headcount help ${near}?`;
+  throw usageError(`no command or help topic "${asked}"; topics: ${topics.join(", ")}`, hint);
+}
+
+const find = (command: Command, words: readonly string[]): Command | undefined =>
+  words.reduce<Command | undefined>((at, word) => at?.commands.find((child) => child.name() === word), command);
+
+const every = (command: Command): Command[] => [...command.commands, ...command.commands.flatMap(every)];
+
+/**
+ * The program for these arguments. Only the named command is loaded whole; the others are there as names and summaries, for
+ * help and suggestions. `"all"` loads every command (completions, man page, tests).
+ */
+export async function buildProgram(
+  context: Context,
+  argv: readonly string[],
+  load: "named" | "all" = "named",
+): Promise<Command> {
+  const program = new Command("headcount");
+  const connection = new Option(
+    "-c, --connection <name>",
+    'which connection to use; "sample" is built in (env: HEADCOUNT_CONNECTION)',
+  );
+  program
+    .description("Count a segment of people for free, see what it costs, buy exactly that, keep every paid profile.")
+    // Read from the context's environment where they are used (connections/resolve.ts), not by commander from the process's.
+    .addOption(offering(connection, { kind: "connections" }))
+    .option("--base-url <url>", "overrides the connection's address (env: HEADCOUNT_BASE_URL)")
+    .addOption(
+      new Option("--paging <how>", "how the service pages, where it is not known (env: HEADCOUNT_PAGING)").choices([
+        "page",
+        "page0",
+        "offset",
+        "cursor",
+      ]),
+    )
+    .option("--json", "one JSON document on stdout; errors as JSON on stderr")
+    .option("--jq <expr>", "with --json: print what a jq expression finds in it")
+    .option("-q, --quiet", "no notices and no progress")
+    .option("-v, --verbose", "one line per request on stderr")
+    .option("--no-color", "no colour (also NO_COLOR, TERM=dumb)")
+    .addOption(
+      new Option("--max-wait <seconds>", "longest wait of one call for a rate limit").argParser(seconds).default(300),
+    )
+    .version(packageVersion(), "-V, --version", "print the version")
+    .helpOption("-h, --help", "show help")
+    .helpCommand("help [command...]", "help for a command, or on exit-codes, environment, filters, cron")
+    .examples(EXAMPLES)
+    .showSuggestionAfterError(true);
+  const wanted = commandName(argv);
+  const helpFor = wanted === "help" ? commandName(argv.slice(argv.indexOf("help") + 1)) : undefined;
+  for (const { name, group, summary, load: loadCommand } of COMMANDS) {
+    program.commandsGroup(`${group}:`);
+    if (load === "all" || name === wanted || name === helpFor) (await loadCommand()).register(program, context);
+    else program.command(name).summary(summary);
+  }
+  settle(program, context);
+  program.hook("preAction", async (_, command) => {
+    const most = command.registeredArguments.some(({ variadic }) => variadic)
+      ? Number.POSITIVE_INFINITY
+      : command.registeredArguments.length;
+    // login looks at its words by itself: one of them may be a key.
+    if (command.args.length > most && command.name() !== "login")
+      throw (await import("./usage.ts")).excessWord(command, argv);
+    const options = command.optsWithGlobals<GlobalOptions>();
+    if (options.jq !== undefined) await (await import("./jq.ts")).beginJq(command, options, context);
+  });
+  return program;
+}
+
+const EXAMPLES = `
+  $ headcount -c sample count --department Sales --country "united states"
+  $ headcount -c sample search --department Sales --max-credits 25 -o people.csv --overwrite
+  $ headcount serve                                          the API itself, on a synthetic sample
+
+headcount help COMMAND: options and examples of a command. headcount help exit-codes: what the codes mean.`;
+
+/** What every command has in common, also where it was added before the program was set up: see the calls. */
+function settle(command: Command, context: Context): void {
+  examplesFirst(command);
+  command
+    // Refused in words of our own: see the hook.
+    .allowExcessArguments()
+    .exitOverride((error) => {
+      throw Object.assign(error, { command });
+    })
+    .configureOutput({
+      writeOut: (text) => context.stdout.write(text),
+      writeErr: () => undefined,
+      getOutHelpWidth: () => context.stdout.columns ?? 80,
+    });
+  for (const child of command.commands) settle(child, context);
+}

@@ -1,0 +1,95 @@
+import { isNarrowed } from "../../engine/purchase/owned.ts";
+import { type Quote, rowsToBuy, type SampleQuote } from "../../engine/purchase/quote.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import { creditsText, formatCreditsGrouped, priceOf } from "../../shared/contract/money.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import { duration } from "../terminal/numbers.ts";
+
+export interface Wording {
+  readonly one: string;
+  readonly many: string;
+}
+
+export const wordingOf = ({ kind }: Target): Wording =>
+  kind === "enrich" ? { one: "company", many: "companies" } : { one: "profile", many: "profiles" };
+
+const BOUNDS: Readonly<Record<Quote["bound"], string>> = {
+  matches: "",
+  companies: "",
+  limit: " (--limit)",
+  cap: " (--max-credits)",
+  sample: "",
+};
+
+type Entries = readonly (readonly [string, string | undefined])[];
+
+/** @param whole with what only `--dry-run` is asked for */
+export function quoteEntries(quote: Quote, target: Target, whole: boolean): Entries {
+  const { one, many } = wordingOf(target);
+  const most = target.kind === "search" && !isNarrowed(target) ? "" : "at most ";
+  const matches = isNarrowed(target) ? (quote.known?.total ?? quote.matches) : quote.matches;
+  const found = matches === null ? "not known beforehand" : grouped(matches);
+  const wait = quote.durationMs === 0 ? "no wait for" : `about ${duration(quote.durationMs)} at`;
+  return [
+    target.kind === "search" ? ["matches", found] : [many, target.kind === "enrich" ? found : `${most}${found}`],
+    ...ownedEntries(quote, target),
+    ["kept already", quote.kept === 0 ? undefined : grouped(quote.kept)],
+    ["to buy", `${most}${grouped(rowsToBuy(quote))}${BOUNDS[quote.bound]}${againText(quote, target)}`],
+    ["kept in a run", whole ? quote.reuse?.text : undefined],
+    ["drawn", quote.sample === undefined ? undefined : drawnText(quote.sample)],
+    ["in parts", quote.depth === undefined ? undefined : `of at most ${grouped(quote.depth)}, found by free counts`],
+    ["price", `${creditsText(quote.unitPrice)} a ${one}`],
+    [
+      "paid twice",
+      quote.overlap === undefined || quote.overlap === 0
+        ? undefined
+        : `up to ${grouped(quote.overlap)}, in more than one segment`,
+    ],
+    ["cost", `${most}${creditsText(quote.credits)}`],
+    ["balance", quote.balance === undefined ? "not told" : creditsText(quote.balance)],
+    ["after", quote.balanceAfter === undefined ? undefined : creditsText(quote.balanceAfter)],
+    ["requests", whole || quote.sample !== undefined ? grouped(quote.requests) : undefined],
+    ["time", whole || quote.durationMs > 0 ? `${wait} the rate limit` : undefined],
+  ];
+}
+
+/** How many of those to buy may be owned already. */
+function againText({ known, bound }: Quote, target: Target): string {
+  if (!isNarrowed(target) || bound !== "matches" || known?.estimate === undefined) return "";
+  const again = known.estimate.rows - (known.total - known.owned);
+  return again <= 0 ? "" : `, up to ${grouped(again)} of them owned already`;
+}
+
+function drawnText({ seed, together }: SampleQuote): string {
+  return `by chance, ${together === 1 ? "each row alone" : `up to ${grouped(together)} neighbours together`}, seed ${seed}`;
+}
+
+/** What is owned already of the segment, and what it takes to buy only the others. */
+function ownedEntries({ known, unitPrice }: Quote, target: Target): Entries {
+  if (known === undefined) return [];
+  const { owned, exact, calls, total, estimate, durationMs } = known;
+  const checked = calls === 0 ? "" : ` (${counted(calls, "free count")})`;
+  if (!exact) {
+    const rough = calls === 0 ? grouped(owned) : `about ${grouped(owned)}`;
+    return [["owned already", `${rough} by your records${calls === 0 ? "" : `; --new-only counts them${checked}`}`]];
+  }
+  const lines: [string, string | undefined][] = [["owned already", `${grouped(owned)}${checked}`]];
+  if (estimate === undefined || owned === 0) return lines;
+  const wait = durationMs === 0 ? "" : `, about ${duration(durationMs)}`;
+  const finding = `about ${counted(estimate.calls, "free count")}${wait}`;
+  const isWhole = estimate.calls === 0 && estimate.rows > 0;
+  if (isNarrowed(target)) {
+    lines.push(["new", grouped(total - owned)]);
+    const how = isWhole ? "costs more than buying all of it" : `${finding}, at ${estimate.callsPerCredit} a credit`;
+    lines.push(["finding them", estimate.rows === 0 ? undefined : how]);
+    lines.push(["all of it", `${creditsText(priceOf(total, unitPrice))} without --new-only`]);
+    return lines;
+  }
+  const cost = upTo(total - owned, estimate.rows, (rows) => formatCreditsGrouped(priceOf(rows, unitPrice)));
+  const only = estimate.rows === 0 ? "nobody is new" : `${cost} credits with --new-only, ${finding}`;
+  lines.push(["only the new", isWhole ? "finding them costs more than buying all of it" : only]);
+  return lines;
+}
+
+const upTo = (least: number, most: number, text: (rows: number) => string): string =>
+  most > least ? `${text(least)} to ${text(most)}` : text(least);

@@ -1,0 +1,46 @@
+import { resolve } from "node:path";
+import { resolveOutput } from "../../engine/output/tables/target.ts";
+import type { RunCommand } from "../../engine/runs/plan.ts";
+import type { RunSpend } from "../../engine/runs/spend.ts";
+import type { Context } from "../../shared/context.ts";
+import type { ExportFlags } from "../arguments/export-options.ts";
+import type { buy, Purchase } from "./buy.ts";
+
+/** Parses a command and buys what it says; with --log or --notify how it went is told, also where the parsing failed. */
+export async function buyParsed(
+  command: RunCommand,
+  flags: ExportFlags,
+  context: Context,
+  parse: () => Promise<Purchase>,
+  run: typeof buy,
+): Promise<void> {
+  const { log, notify } = flags;
+  if (log === undefined && notify === undefined) return void (await run(await parse(), context));
+  const { endedWith, told } = await import("../../app/jobs/outcome.ts");
+  const file = (name: string | undefined): string | undefined =>
+    name === undefined ? undefined : resolve(context.cwd, name);
+  let id: string | undefined;
+  const onRun = (started: string): void => {
+    id = started;
+  };
+  // A name that is none is refused where the command is read.
+  const output =
+    flags.output === undefined || flags.output === "-"
+      ? undefined
+      : tried(() => resolveOutput(flags.output ?? "", context.cwd));
+  const telling = { command, output, log: file(log), notify, isMine: (spend: RunSpend) => spend.run === id };
+  const { failure } = await told(telling, context, async () => {
+    const result = await run({ ...(await parse()), onRun }, context);
+    if (result === undefined) return { skipped: true };
+    return result.kind === "quoted" ? {} : endedWith(result.receipt);
+  });
+  if (failure !== undefined) throw failure;
+}
+
+function tried<T>(work: () => T): T | undefined {
+  try {
+    return work();
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,37 @@
+import { failureOf } from "../app/failures.ts";
+import type { Context } from "../shared/context.ts";
+import { harmless, harmlessJson } from "../shared/contract/text.ts";
+import { type CliError, EXIT } from "../shared/errors.ts";
+
+/** Turns whatever a command threw into one message on stderr and an exit code. Nothing else maps errors to codes. */
+export function report(error: unknown, argv: readonly string[], context: Context): number {
+  const failure = failureOf(error);
+  if (failure.exitCode === EXIT.pipeClosed) return EXIT.pipeClosed;
+  const json = `${JSON.stringify({ error: errorObject(failure) })}\n`;
+  const wanted = argv.includes("--json") || context.env.HEADCOUNT_JSON === "1";
+  if (wanted) context.stderr.write(context.stderr.isTTY === true ? harmlessJson(json) : json);
+  else context.stderr.write(errorText(failure));
+  if (failure.exitCode === EXIT.bug && context.env.HEADCOUNT_DEBUG && error instanceof Error) {
+    context.stderr.write(`${error.stack ?? ""}\n`);
+  }
+  return failure.exitCode;
+}
+
+/** The documented shape of an error under `--json`; absent values are null so that every key is always there. */
+function errorObject(error: CliError): Record<string, unknown> {
+  return {
+    code: error.code,
+    message: [error.message, ...error.details].join("\n"),
+    exit_code: error.exitCode,
+    status: error.status ?? null,
+    request_id: error.requestId ?? null,
+    hint: error.hint ?? null,
+  };
+}
+
+function errorText(error: CliError): string {
+  const lines = [`error: ${harmless(error.message)}`, ...error.details.map((line) => `  ${harmless(line)}`)];
+  if (error.requestId !== undefined) lines.push(`  request id: ${harmless(error.requestId)}`);
+  if (error.hint !== undefined) lines.push(`hint: ${harmless(error.hint)}`);
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,241 @@
+import type { Outcome } from "../../app/jobs/outcome.ts";
+import { quote, receipt, refreshed, skipped } from "./buying.ts";
+import {
+  anything,
+  credits,
+  type Described,
+  filters,
+  flag,
+  integer,
+  type JsonSchema,
+  list,
+  map,
+  maybe,
+  object,
+  one,
+  person,
+  said,
+  some,
+  text,
+  time,
+  titled,
+  whole,
+} from "./json.ts";
+
+const run = {
+  id: text,
+  status: one("finished", "running", "unfinished", "closed", "stale", "damaged"),
+  command: one("search", "employees", "enrich"),
+  connection: text,
+  base_url: text,
+  account_id: maybe(text),
+  key_mode: maybe(one("live", "test")),
+  target: some(filters, list(object({ by: text, value: text }))),
+  sample: maybe(object({ rows: whole, seed: maybe(whole), spread: maybe(object({ key: text, values: list(text) })) })),
+  matches: maybe(whole),
+  expected: said(maybe(whole), "rows that its last session meant to have"),
+  rows: whole,
+  misses: whole,
+  settled: credits,
+  uncertain: credits,
+  foreign: credits,
+  pending: said(whole, "requests whose reply is not known"),
+  output: said(maybe(text), "null: stdout"),
+  format: text,
+  created_at: time,
+  last_at: time,
+  problem: maybe(text),
+};
+
+const sums = { profiles: whole, settled: credits, uncertain: credits, refunded: credits, foreign: credits };
+const group = (...keys: readonly string[]): JsonSchema =>
+  object({ ...Object.fromEntries(keys.map((name) => [name, text])), ...sums });
+
+const spend: Described = {
+  document: object({
+    since: time,
+    by: one("day", "run", "connection", "job"),
+    key_mode: one("live", "test"),
+    groups: list(some(group("day"), group("run"), group("connection", "service"), group("job"))),
+    total: object(sums),
+    damaged: said(list(text), "runs that count only as far as they can be read"),
+  }),
+};
+
+const owned = object({
+  record: person,
+  states: list(object({ valid_from: time, last_confirmed: time, changed: list(text) })),
+  purchases: list(object({ at: time, run: text, credits })),
+});
+
+const outcome = object<Outcome>({
+  job: maybe(text),
+  command: text,
+  status: one("done", "skipped", "failed"),
+  exit_code: whole,
+  started: time,
+  finished: time,
+  rows: maybe(whole),
+  rows_before: maybe(whole),
+  changed: maybe(flag),
+  credits,
+  output: maybe(text),
+  run: maybe(text),
+  error: maybe(object({ code: text, message: text, hint: maybe(text) })),
+  receipt: maybe(some(receipt, refreshed, quote, skipped)),
+});
+
+const jobs: Readonly<Record<string, Described>> = {
+  "jobs list": {
+    document: list(
+      object({
+        job: text,
+        schedule: maybe(text),
+        max_credits: maybe(credits),
+        output: maybe(text),
+        problem: maybe(text),
+      }),
+    ),
+  },
+  "jobs run": {
+    document: some(
+      titled("a line of the log for each", list(outcome)),
+      titled(
+        "--dry-run",
+        list(object({ job: text, quote: said(maybe(anything), "as `headcount schema search` describes it") })),
+      ),
+    ),
+    line: titled("a line of the log", outcome),
+  },
+  "jobs schema": { document: { type: "object", properties: { $schema: text }, required: ["$schema"] } },
+  "jobs show": {
+    document: object({
+      job: text,
+      command: text,
+      folder: text,
+      schedule: maybe(text),
+      cron: maybe(text),
+      on_calendar: maybe(text),
+      next: maybe(time),
+      max_credits: maybe(credits),
+      output: maybe(text),
+      log: maybe(text),
+      notify: maybe(text),
+    }),
+  },
+  "jobs status": {
+    document: object({
+      file: text,
+      month: text,
+      spent: credits,
+      budget: maybe(credits),
+      jobs: list(
+        object({
+          job: text,
+          status: one("never", "done", "skipped", "failed", "running", "killed", "invalid"),
+          exit_code: maybe(whole),
+          last: maybe(time),
+          rows: maybe(whole),
+          rows_before: maybe(whole),
+          credits: maybe(credits),
+          next: maybe(time),
+          due: flag,
+          output: maybe(text),
+          message: maybe(text),
+        }),
+      ),
+    }),
+  },
+};
+
+/** Of both lists, the client's and the service's. */
+export const suppression = (command: string): Readonly<Record<string, Described>> => {
+  const added: Described = {
+    document: object({ added: whole, known: said(whole, "that were there already"), entries: whole }),
+  };
+  const entry = object({ mark: text, kind: text, at: text, note: maybe(text) });
+  return {
+    [`${command} add`]: added,
+    [`${command} import`]: added,
+    [`${command} list`]: { document: object({ entries: list(entry) }) },
+    [`${command} remove`]: { document: object({ removed: whole, entries: whole }) },
+  };
+};
+
+const found = object({
+  runs: list(object({ run: text, rows: whole, removed: flag })),
+  owned: whole,
+  outputs: list(object({ path: text, how: text })),
+  histories: list(object({ job: text, lines: whole })),
+  mentions: list(object({ path: text, lines: list(whole) })),
+});
+const pruned: Described = {
+  document: some(object({ removed: list(text) }), titled("--dry-run", object({ would_remove: list(text) }))),
+};
+
+/** `data` and `service data`. */
+export const kept = list(
+  object({
+    what: text,
+    items: whole,
+    people: said(maybe(whole), "different ones; null where it holds none, or nobody knows"),
+    rows: said(maybe(whole), "the same person perhaps more than once"),
+    bytes: maybe(whole),
+    oldest: maybe(time),
+    newest: maybe(time),
+    path: text,
+  }),
+);
+const retention = object({ runs: said(maybe(text), "a span such as 90d; null: until somebody removes them") });
+
+export const KEEPING: Readonly<Record<string, Described>> = {
+  ...jobs,
+  ...suppression("suppress"),
+  "data set": { document: object({ retention }) },
+  "data show": { document: object({ retention, kept }) },
+  forget: { document: some(object({ forgot: found }), titled("--dry-run", object({ would_forget: found }))) },
+  "owned diff": {
+    document: list(
+      object({
+        change: one("added", "removed", "changed"),
+        id: { type: ["string", "integer", "null"] },
+        name: maybe(text),
+        was: said(map(anything), "what the fields held that are other now"),
+        record: person,
+      }),
+    ),
+  },
+  "owned import": { document: object({ files: whole, rows: whole, new: whole }) },
+  "owned rebuild": { document: object({ people: whole, rows_paid: whole }) },
+  "owned show": { document: some(owned, titled("several of one name", list(owned))) },
+  "owned status": {
+    document: object({
+      people: whole,
+      suppressed: whole,
+      forgotten: whole,
+      rows_paid: whole,
+      rows_repeated: integer,
+      credits,
+      credits_for_repeated: credits,
+      runs: whole,
+      first_bought_at: maybe(time),
+      last_bought_at: maybe(time),
+      file: maybe(text),
+    }),
+  },
+  "runs list": { document: list(object(run)) },
+  "runs prune": pruned,
+  "runs remove": { document: object({ removed: list(text) }) },
+  "runs show": {
+    document: object({
+      ...run,
+      unit_price: maybe(credits),
+      dataset_version: maybe(text),
+      fields: maybe(list(text)),
+      bytes: whole,
+      receipt: maybe(receipt),
+    }),
+  },
+  spend,
+  sql: { document: said(list(map(anything)), "the rows, keyed by the query's columns") },
+};

@@ -1,0 +1,152 @@
+import { Writable } from "node:stream";
+import { StringDecoder } from "node:string_decoder";
+import { harmless, harmlessJson } from "../../shared/contract/text.ts";
+import { hasColor, hasUnicode, type Style, styleFor, widthOfStream } from "./style.ts";
+import type { Column as TableColumn } from "./table.ts";
+
+/** A value for a pipe: bare, times in ISO form, nothing for null. */
+export type TsvValue = string | number | bigint | boolean | null | undefined;
+
+/** Rows as lines: no header, nothing shortened; tabs and line breaks inside a value become spaces. */
+export const tsv = (rows: readonly (readonly TsvValue[])[]): string => rows.map(tsvLine).join("");
+
+const tsvLine = (row: readonly TsvValue[]): string =>
+  `${row
+    .map((value) =>
+      String(value ?? "")
+        .toWellFormed()
+        .replace(/[\t\r\n\u2028\u2029]+/g, " "),
+    )
+    .join("\t")}\n`;
+
+type Stream = Writable & { readonly isTTY?: boolean; readonly columns?: number };
+
+export interface Paper {
+  readonly stdout: Stream;
+  readonly stderr: Stream;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly platform: NodeJS.Platform;
+}
+
+export interface PrintOptions {
+  readonly json?: boolean | undefined;
+  readonly quiet?: boolean | undefined;
+  readonly color?: boolean | undefined;
+}
+
+/** A column of rows: the values go into a pipe as they are, a terminal sees them as `show` writes them. */
+export interface Column extends TableColumn {
+  readonly show?: (value: TsvValue) => string;
+  readonly only?: "terminal" | "pipe";
+}
+
+// Tabs stay: they part the columns of TSV.
+const harmlessLines = (text: string): string => text.replace(/[^\n\t]+/g, harmless);
+
+type Entries = readonly (readonly [label: string, value: string | undefined])[];
+
+/**
+ * What a command prints with. It alone knows whether stdout is a terminal or a pipe, how wide it is and whether it has colour: a
+ * command says what there is, and gets tables, cards and styles on a terminal, bare lines in a pipe, and JSON with `--json`.
+ */
+export class Printer {
+  /** Whether a person looks at stdout. */
+  readonly terminal: boolean;
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly style: Style;
+  readonly noteStyle: Style;
+  readonly #paper: Paper;
+
+  constructor(paper: Paper, options: PrintOptions = {}) {
+    this.#paper = paper;
+    this.terminal = paper.stdout.isTTY === true;
+    this.json = options.json === true;
+    this.quiet = options.quiet === true;
+    this.style = styleFor(hasColor(paper.stdout, paper.env, options.color));
+    this.noteStyle = styleFor(hasColor(paper.stderr, paper.env, options.color));
+  }
+
+  get width(): number {
+    return widthOfStream(this.#paper.stdout);
+  }
+
+  get unicode(): boolean {
+    return hasUnicode(this.#paper.env, this.#paper.platform);
+  }
+
+  text(text: string): void {
+    this.#paper.stdout.write(text);
+  }
+
+  /** One JSON document: one line in a pipe, indented and harmless on a terminal. */
+  document(value: unknown): void {
+    this.text(this.terminal ? `${harmlessJson(JSON.stringify(value, undefined, 2))}\n` : `${JSON.stringify(value)}\n`);
+  }
+
+  /** Where rows of an export go: into a pipe byte by byte as they are, onto a terminal without what would act on it. */
+  dataStream(format: string): Writable {
+    const { stdout } = this.#paper;
+    if (!this.terminal || format === "table") return stdout;
+    const clean = /json$/.test(format) ? harmlessJson : harmlessLines;
+    const decoder = new StringDecoder("utf8");
+    return new Writable({
+      write: (chunk: Buffer, _encoding, done) => void stdout.write(clean(decoder.write(chunk)), done),
+    });
+  }
+
+  note(text: string): void {
+    if (!this.quiet) this.say(text);
+  }
+
+  say(text: string): void {
+    this.#paper.stderr.write(`${text}\n`);
+  }
+
+  lines(rows: readonly (readonly TsvValue[])[]): void {
+    this.text(tsv(rows));
+  }
+
+  /** Rows as a table with a header on a terminal, as TSV in a pipe. */
+  async rows(columns: readonly Column[], rows: readonly (readonly TsvValue[])[]): Promise<void> {
+    const other = this.terminal ? "pipe" : "terminal";
+    const kept = [...columns.entries()].filter(([, { only }]) => only !== other);
+    const shown = (index: number, { show }: Column, row: readonly TsvValue[]): TsvValue =>
+      this.terminal && show !== undefined ? show(row[index]) : row[index];
+    const cells = rows.map((row) => kept.map(([index, column]) => shown(index, column, row)));
+    if (this.terminal)
+      await this.table(
+        kept.map(([, column]) => column),
+        cells.map((row) => row.map((cell) => String(cell ?? ""))),
+      );
+    else this.lines(cells);
+  }
+
+  async table(columns: readonly TableColumn[], rows: readonly (readonly string[])[]): Promise<void> {
+    const { renderTable } = await import("./table.ts");
+    this.text(renderTable(columns, rows, this));
+  }
+
+  async card(entries: Entries, indent = 0): Promise<void> {
+    const { renderCard } = await import("./table.ts");
+    this.text(renderCard(entries, { width: this.width, style: this.style, indent }));
+  }
+
+  async noteCard(entries: Entries): Promise<void> {
+    const { renderCard } = await import("./table.ts");
+    const layout = { width: widthOfStream(this.#paper.stderr), style: this.noteStyle, indent: 2 };
+    this.#paper.stderr.write(renderCard(entries, layout));
+  }
+
+  /** A document as `name.inner TAB value` lines: every leaf of it, nothing for null. */
+  leaves(value: unknown, name = ""): void {
+    if (typeof value !== "object" || value === null)
+      this.lines([[name, value === null ? null : harmless(String(value))]]);
+    else for (const [key, inner] of Object.entries(value)) this.leaves(inner, name === "" ? key : `${name}.${key}`);
+  }
+
+  async rowsTable() {
+    const { createRowsTable } = await import("./table.ts");
+    return (columns: readonly string[], always: number) => createRowsTable(columns, always, this);
+  }
+}

@@ -1,0 +1,177 @@
+import type { Writable } from "node:stream";
+import { counted, grouped, harmless } from "../../shared/contract/text.ts";
+import { bar, duration } from "./numbers.ts";
+import { type Style, widthOfStream } from "./style.ts";
+import { truncate, widthOf } from "./width.ts";
+
+/** How far an export is. All numbers are of the whole run, what an earlier process did included. */
+export interface ProgressState {
+  readonly done: number;
+  readonly total?: number | undefined;
+  readonly detail?: string | undefined;
+}
+
+export interface ProgressOptions {
+  readonly stream: Writable & { readonly isTTY?: boolean; readonly columns?: number };
+  readonly enabled: boolean;
+  readonly now: () => number;
+  readonly style: Style;
+  readonly unit: string;
+  readonly units?: string;
+  readonly unicode?: boolean;
+  /** Rows that were there before this process began: left out of the speed. */
+  readonly startedWith?: number;
+}
+
+export interface Progress {
+  update(state: ProgressState): void;
+  /** Shows a countdown until `until` (epoch ms) after the reason; `undefined` takes it away. */
+  wait(until: number | undefined, reason?: string): void;
+  note(text: string): void;
+  stop(): void;
+}
+
+const SPINNER_DELAY_MS = 200;
+const TICK_MS = 1000;
+const BAR = 10;
+// Off a terminal shorter waits are no news.
+const LONG_WAIT_MS = 30_000;
+// Sooner than this the summary says it all.
+const FIRST_MILESTONE_MS = 2000;
+const SILENT: Progress = {
+  update: () => undefined,
+  wait: () => undefined,
+  note: () => undefined,
+  stop: () => undefined,
+};
+
+/** Progress on stderr: a spinner with speed and time left on a terminal, a line for every 10% otherwise. */
+export function openProgress(options: ProgressOptions): Progress {
+  if (!options.enabled) return SILENT;
+  return options.stream.isTTY === true ? spinner(options) : milestones(options);
+}
+
+/** `████░░░░░░ 40%  400 of 1,000 profiles, 100 of 125 credits, 120 profiles/s, 5 s left`; where it is narrow the time left stays longest. */
+export function progressLine(
+  state: ProgressState,
+  startedAt: number,
+  options: ProgressOptions,
+  width = Number.POSITIVE_INFINITY,
+): string {
+  const { done, total } = state;
+  const units = options.units ?? `${options.unit}s`;
+  const elapsed = options.now() - startedAt;
+  const fresh = done - (options.startedWith ?? 0);
+  const perSecond = elapsed > 0 && fresh > 0 ? (fresh * 1000) / elapsed : 0;
+  const told = elapsed >= TICK_MS && perSecond > 0;
+  const rows =
+    total === undefined
+      ? counted(done, options.unit, units)
+      : `${grouped(done)} of ${counted(total, options.unit, units)}`;
+  const detail = harmless(state.detail ?? "");
+  const speed = told ? `${perSecond < 10 ? perSecond.toFixed(1) : grouped(Math.round(perSecond))} ${units}/s` : "";
+  const left =
+    told && total !== undefined && total > done ? `${duration(((total - done) * 1000) / perSecond)} left` : "";
+  const share = total === undefined || total <= 0 ? undefined : Math.min(done, total) / total;
+  const percent = share === undefined ? "" : `${Math.floor(share * 100)}%  `;
+  const unicode = options.unicode ?? true;
+  const drawn =
+    share === undefined || options.stream.isTTY !== true
+      ? ""
+      : `${bar(share, BAR, unicode).padEnd(BAR, unicode ? "░" : ".")} `;
+  const line = (before: string, ...parts: readonly string[]): string =>
+    before + percent + parts.filter((part) => part !== "").join(", ");
+  const lines = [
+    line(drawn, rows, detail, speed, left),
+    line(drawn, rows, speed, left),
+    line(drawn, rows, left),
+    line("", rows, left),
+    line("", left === "" ? rows : left),
+  ];
+  return lines.find((text) => widthOf(text) <= width) ?? truncate(lines.at(-1) ?? "", width);
+}
+
+function milestones(options: ProgressOptions): Progress {
+  const startedAt = options.now();
+  const tenth = ({ done, total }: ProgressState): number =>
+    total === undefined || total <= 0 ? 0 : Math.floor((Math.min(done, total) / total) * 10);
+  let said: number | undefined;
+  let toldUntil: number | undefined;
+  const write = (text: string): void => void options.stream.write(`${text}\n`);
+  return {
+    ...SILENT,
+    update(state) {
+      const now = tenth(state);
+      // What an earlier process had reached is no news of this one.
+      said ??= tenth({ ...state, done: options.startedWith ?? 0 });
+      if (now <= said || options.now() - startedAt < FIRST_MILESTONE_MS) return;
+      said = now;
+      write(progressLine(state, startedAt, options));
+    },
+    wait(until, reason) {
+      if (until === undefined || until === toldUntil || until - options.now() < LONG_WAIT_MS) return;
+      toldUntil = until;
+      write(`${harmless(reason ?? "waiting")} ${duration(until - options.now())}`);
+    },
+    note: write,
+  };
+}
+
+function spinner(options: ProgressOptions): Progress {
+  const { stream, now } = options;
+  const startedAt = now();
+  let state: ProgressState = { done: options.startedWith ?? 0 };
+  let waiting: { readonly until: number; readonly reason: string } | undefined;
+  let stopped = false;
+  let drawn: { text: string; start(): unknown; stop(): unknown } | undefined;
+
+  const text = (): string => {
+    // A line that wraps could not be taken back.
+    const room = widthOfStream(stream) - 3;
+    if (waiting === undefined) return progressLine(state, startedAt, options, room);
+    const left = Math.max(0, waiting.until - now());
+    const wait = truncate(`${waiting.reason} ${duration(Math.ceil(left / 1000) * 1000)}`, room);
+    const before = room - widthOf(wait) - 2;
+    const far = state.total === undefined && state.done === 0 ? "" : progressLine(state, startedAt, options, before);
+    return before < 8 || far === "" ? options.style.warning(wait) : `${options.style.warning(wait)}  ${far}`;
+  };
+  const redraw = (): void => {
+    if (drawn !== undefined) drawn.text = text();
+  };
+  // What is over at once shows nothing; these timers draw and decide nothing, and keep no process alive.
+  const delay = setTimeout(() => void appear(), SPINNER_DELAY_MS);
+  const tick = setInterval(redraw, TICK_MS);
+  delay.unref();
+  tick.unref();
+
+  async function appear(): Promise<void> {
+    const { default: ora } = await import("ora");
+    if (stopped) return;
+    // Colour is decided by style.ts; stdin stays as it is, so that Ctrl-C reaches the process as a signal.
+    drawn = ora({ stream: stream as NodeJS.WriteStream, text: text(), discardStdin: false, color: false });
+    drawn.start();
+  }
+
+  return {
+    update(next) {
+      state = next;
+      redraw();
+    },
+    wait(until, reason = "waiting") {
+      waiting = until === undefined ? undefined : { until, reason: harmless(reason) };
+      redraw();
+    },
+    note(line) {
+      drawn?.stop();
+      stream.write(`${line}\n`);
+      drawn?.start();
+    },
+    stop() {
+      if (stopped) return;
+      stopped = true;
+      clearTimeout(delay);
+      clearInterval(tick);
+      drawn?.stop();
+    },
+  };
+}

@@ -1,0 +1,195 @@
+import { flagOf } from "../shared/contract/command-line.ts";
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../shared/contract/departments.ts";
+import { EXACT_KEYS, PREFIX_KEYS, RANGE_KEYS } from "../shared/contract/filters.ts";
+import { EXIT, type ExitCode } from "../shared/errors.ts";
+
+export const TOPICS = [
+  { name: "exit-codes", summary: "what each exit code means" },
+  { name: "environment", summary: "the variables that headcount reads" },
+  { name: "filters", summary: "how to describe a segment" },
+  { name: "cron", summary: "unattended exports: keys, caps, resuming" },
+] as const;
+
+export type Topic = (typeof TOPICS)[number]["name"];
+
+const EXIT_MEANING: Readonly<Record<keyof typeof EXIT, string>> = {
+  ok: "done; a cap that you set and that was reached is done too, and is said",
+  bug: "a bug in headcount",
+  usage: "usage, or an invalid filter (refused here or by the service's 422)",
+  auth: "no key, or the key was refused (401)",
+  credits: "not enough credits (402), or over a budget",
+  incomplete: "incomplete: stopped half-way, what was paid is kept; or the disk is full",
+  notFound: "not found: a single look-up's 404",
+  rateLimit: "the rate limit holds one call up for longer than --max-wait",
+  service: "service or network failure after retries",
+  locked: "another run holds the lock on the same output",
+  declined: "declined at the prompt, or by --on-new-dataset fail",
+  interrupted: "interrupted (Ctrl-C); what was paid is kept",
+  pipeClosed: "the reader closed the pipe, as in | head",
+};
+
+export const EXIT_CODES: readonly { readonly code: ExitCode; readonly meaning: string }[] = (
+  Object.keys(EXIT) as (keyof typeof EXIT)[]
+).map((name) => ({ code: EXIT[name], meaning: EXIT_MEANING[name] }));
+
+export const ENVIRONMENT: readonly { readonly name: string; readonly meaning: string }[] = [
+  { name: "HEADCOUNT_API_KEY", meaning: "the API key; before the keychain and a key file" },
+  { name: "HEADCOUNT_CONNECTION", meaning: "the connection to use, as --connection" },
+  { name: "HEADCOUNT_BASE_URL", meaning: "the service's address, as --base-url" },
+  { name: "HEADCOUNT_PAGING", meaning: "how the service pages, as --paging" },
+  { name: "HEADCOUNT_CONFIG_DIR", meaning: "folder of config.json and of saved segments" },
+  { name: "HEADCOUNT_STATE_DIR", meaning: "folder of runs" },
+  { name: "HEADCOUNT_NO_INPUT", meaning: "any value: never ask a question; so does CI" },
+  { name: "HEADCOUNT_ASK_ABOVE", meaning: "credits that one look-up may cost unasked (1)" },
+  { name: "HEADCOUNT_JSON", meaning: "1: errors as JSON on stderr, as with --json" },
+  { name: "HEADCOUNT_MCP_TOKEN", meaning: "for mcp --http; else one is made" },
+  { name: "HEADCOUNT_DEBUG", meaning: "any value: a stack trace where a bug shows" },
+  { name: "PGPASSWORD", meaning: "for -o postgres://...; else ~/.pgpass" },
+  { name: "HEADCOUNT_CLICKHOUSE_PASSWORD", meaning: "for serve --dataset clickhouse://..." },
+  { name: "XDG_CONFIG_HOME", meaning: "else the config is in its headcount (~/.config)" },
+  { name: "XDG_STATE_HOME", meaning: "else runs are in its headcount (~/.local/state)" },
+  { name: "XDG_DATA_HOME", meaning: "data of sample and service (~/.local/share)" },
+  { name: "HTTPS_PROXY, HTTP_PROXY", meaning: "a proxy; loopback is never proxied" },
+  { name: "NO_PROXY", meaning: "hosts that are reached directly" },
+  { name: "NODE_EXTRA_CA_CERTS", meaning: "a file of more certificate authorities to trust" },
+  { name: "NO_COLOR", meaning: "any value: no colour; as --no-color, TERM=dumb" },
+  { name: "FORCE_COLOR", meaning: "any value but 0: colour without a terminal too" },
+];
+
+function columns(rows: readonly (readonly [string, string])[]): string {
+  const width = Math.max(...rows.map(([left]) => left.length));
+  return rows.map(([left, right]) => `  ${left.padEnd(width)}  ${right}`).join("\n");
+}
+
+function wrapped(words: readonly string[], indent: string): string {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of words.map((word, index) => (index < words.length - 1 ? `${word},` : word))) {
+    if (line !== "" && indent.length + line.length + 1 + word.length > 78) {
+      lines.push(indent + line);
+      line = word;
+    } else line = line === "" ? word : `${line} ${word}`;
+  }
+  return [...lines, indent + line].join("\n");
+}
+
+const flags = (keys: readonly string[]): readonly string[] => keys.map(flagOf);
+
+const TEXTS: Readonly<Record<Topic, () => string>> = {
+  "exit-codes": () => `Exit codes
+
+${columns(EXIT_CODES.map(({ code, meaning }) => [String(code).padStart(3), meaning]))}
+
+--require-complete turns a reached cap or a short result into 5.
+With --json the error is one JSON document on stderr; its exit_code is the same.
+`,
+
+  environment: () => `Environment
+
+${columns(ENVIRONMENT.map(({ name, meaning }) => [name, meaning]))}
+
+A flag goes before the environment, the environment before the config file.
+The key is looked up in HEADCOUNT_API_KEY, then in the keychain, then in the key
+file that login --insecure-storage made. It is never taken from an argument.
+A stored key goes to the address it was stored for: HEADCOUNT_BASE_URL does not
+send it elsewhere, --base-url on the command line does, and says so.
+`,
+
+  filters: () => `Filters
+
+Every key is a flag. The same flag again is OR; different flags are AND:
+
+  headcount -c sample count --department Sales --department Legal --country peru
+
+Exact text, in any case (the flag may be repeated):
+${wrapped(flags([...EXACT_KEYS, "department"]), "  ")}
+
+Beginning of a text:
+${wrapped(flags(PREFIX_KEYS), "  ")}
+
+Whole numbers (a person whose number is not known never matches):
+${wrapped(flags(RANGE_KEYS), "  ")}
+
+Profile address of the company, or its slug:
+  --company-network-url
+
+Departments:
+${wrapped(DEPARTMENTS, "  ")}
+
+Seniority levels:
+${wrapped(SENIORITY_LEVELS, "  ")}
+
+Values are never split at commas; --country @FILE takes them from a file, one a
+line (@- is stdin, @@x the value @x). A filter file holds the same keys with
+underscores, and a flag replaces the file's value for its key:
+
+  echo '{"department": ["Sales", "Legal"], "country": "france"}' > segment.json
+  headcount -c sample count -f segment.json --country germany
+
+headcount segment save NAME keeps filters under a name, and -s NAME uses them.
+Several of -f and -s are several segments: count gives a row each, or with
+--union one number; search buys whoever is in at least one of them, once.
+--except SEGMENT leaves people out.
+
+headcount filters lists the keys with examples; headcount filters --schema
+prints a JSON Schema for such files: an editor completes and checks by it.
+`,
+
+  cron: () => `Unattended exports
+
+Without a terminal nothing is asked: --yes or --max-credits is the consent to
+spend.
+
+  headcount -c sample search --department Sales --country france \\
+    --max-credits 20 --output sales.csv --overwrite --quiet
+
+The key: cron has no session bus, so the keychain of a desktop is out of reach.
+Keep the key in a file that only you can read (chmod 600), and hand it over in
+the environment. As ~/bin/weekly-people:
+
+  #!/bin/sh
+  . "$HOME/.headcount.env"   # one line: export HEADCOUNT_API_KEY=hc_live_...
+  headcount search -f "$HOME/segment.json" --max-credits 500 \\
+    -o "$HOME/people.csv" --overwrite --max-shrink 50 --quiet
+
+and in the crontab (a crontab knows little of your PATH, so name it):
+
+  PATH=/usr/local/bin:/usr/bin:/bin
+  0 6 * * 1  $HOME/bin/weekly-people
+
+headcount login --insecure-storage keeps the key in a 0600 file of its own
+instead.
+
+The file of last week is replaced only by a whole one. An empty result never
+replaces it (--allow-empty lets it), nor one that is shorter than --min-rows N
+or by more than --max-shrink PERCENT: exit 5, the old file stays as it was, and
+what the free count tells costs nothing. (In a crontab itself % ends the line:
+write 50, not 50%.)
+
+headcount refresh people.csv --max-credits 50 pays each week for who is new, and
+writes people.added.csv, people.removed.csv and people.changed.csv beside it:
+exit 0 means that the list is the whole segment.
+
+A run that stops early exits with 5, 7 or 8 and keeps every page that was paid
+for: the same command again, or headcount resume, buys only what is missing.
+Where the dataset of such a run is gone, going on would mix two of them: the
+same command says so, leaves what it bought to headcount runs export, and begins
+anew within its --max-credits. With --on-new-dataset fail it ends with 10 and
+spends nothing, until a person says --fresh.
+Several exports, a schedule, a budget a month, units of systemd and lines of a
+crontab: headcount help jobs. --log FILE appends one JSON line a run, --notify
+COMMAND tells of a failure or a change, --if-older-than 6d leaves a young file
+alone.
+--max-wait SECONDS bounds how long the rate limit may hold up one call. Exit 9
+means that another run still writes the same file. --receipt FILE says what was
+bought.
+
+See also: headcount help exit-codes, headcount help environment
+`,
+};
+
+/** The text of a help topic. @returns undefined where there is no topic of this name */
+export function topicText(name: string): string | undefined {
+  const topic = TOPICS.find((candidate) => candidate.name === name);
+  return topic === undefined ? undefined : TEXTS[topic.name]();
+}

@@ -1,0 +1,171 @@
+import type { FacetKey, FacetValue } from "../../shared/contract/facets.ts";
+import { type Credits, credits, parseCredits } from "../../shared/contract/money.ts";
+import { isObject, whole } from "../../shared/contract/text.ts";
+import type { AccountView, CountView, FacetView, ReplyMeta } from "./types.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** The first of several dotted paths that leads to a value. A name may have a dot of its own (`costs["person.search"]`). */
+function find(from: Fields, paths: readonly string[]): unknown {
+  for (const path of paths) {
+    const value = at(from, path.split("."));
+    if (value !== undefined && value !== null) return value;
+  }
+  return undefined;
+}
+
+function at(from: unknown, parts: readonly string[]): unknown {
+  if (parts.length === 0 || !isObject(from)) return parts.length === 0 ? from : undefined;
+  const own = parts.length === 1 ? undefined : from[parts.join(".")];
+  return own ?? at(from[parts[0] ?? ""], parts.slice(1));
+}
+
+const text = (value: unknown): string | undefined =>
+  typeof value === "string" && value !== "" ? value : typeof value === "number" ? String(value) : undefined;
+
+const money = (value: unknown): Credits | undefined =>
+  typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
+
+const ONE = credits(1_000_000n);
+const COSTS = ["costs", "plan.costs", "pricing", "prices", "credit_costs"] as const;
+const LIMITS = [
+  "rate_limits",
+  "plan.rate_limits",
+  "rate_limit",
+  "plan.rate_limit",
+  "limits",
+  "plan.limits",
+  "plan",
+] as const;
+
+const under = (groups: readonly string[], names: readonly string[]): string[] =>
+  groups.flatMap((group) => names.map((name) => `${group}.${name}`));
+
+/** A call's name however it is written: `personSearch`, `person-search`, `/v1/person/search` and `person.search` are one. */
+const plain = (name: string): string => name.toLowerCase().replace(/\b(?:get|post|v1)\b|[^a-z]/g, "");
+
+const PRICE_NAMES = ["credits", "cost", "price", "amount", "value", "per_profile", "perProfile", "unit"] as const;
+const CALL_NAMES = ["call", "name", "endpoint", "path", "operation", "action", "key", "type"] as const;
+
+/** The prices of calls by their plain names: an object, nested or not, or a list of objects that name the call. */
+function pricesOf(from: Fields): ReadonlyMap<string, Credits> {
+  const prices = new Map<string, Credits>();
+  const add = (name: string, value: unknown): void => {
+    const price = money(isObject(value) ? find(value, PRICE_NAMES) : value);
+    if (price !== undefined && price >= 0n && !prices.has(plain(name))) prices.set(plain(name), price);
+    else if (price === undefined && isObject(value))
+      for (const [inner, each] of Object.entries(value)) add(`${name}.${inner}`, each);
+  };
+  for (const group of COSTS) {
+    const found = find(from, [group]);
+    if (isObject(found)) for (const [name, value] of Object.entries(found)) add(name, value);
+    else if (Array.isArray(found))
+      for (const value of found) if (isObject(value)) add(String(find(value, CALL_NAMES) ?? ""), value);
+  }
+  return prices;
+}
+
+/** `result` of `GET /v1/account`, found under the names that services use (docs/contract.md, Account). */
+export function accountView(result: unknown, meta: ReplyMeta): AccountView {
+  const from = isObject(result) ? result : {};
+  const unknownCosts: string[] = [];
+  const prices = pricesOf(from);
+  const cost = (call: string, names: readonly string[]): Credits => {
+    const price = names.map((name) => prices.get(plain(name))).find((found) => found !== undefined);
+    if (price !== undefined) return price;
+    unknownCosts.push(call);
+    return ONE;
+  };
+  const mode = text(find(from, ["key.mode", "key_mode", "mode"]));
+  return {
+    accountId: text(find(from, ["account.id", "account_id", "id", "user.id", "user_id"])),
+    accountName: text(find(from, ["account.name", "account_name", "name", "user.name", "email"])),
+    keyMode: mode === "live" || mode === "test" ? mode : undefined,
+    keyPrefix: text(find(from, ["key.prefix", "key_prefix"])),
+    plan: text(find(from, ["plan.name", "plan_name", "plan", "subscription.plan"])),
+    balance:
+      money(
+        find(from, [
+          "credits.remaining",
+          "credits.balance",
+          "credits.available",
+          "credits_remaining",
+          "balance.credits",
+          "balance.remaining",
+          "balance",
+          "credit_balance",
+          "credits",
+        ]),
+      ) ?? meta.creditsRemaining,
+    held: money(find(from, ["credits.held", "credits.reserved", "credits_held", "held"])),
+    usedToday: money(find(from, ["credits.used_today", "credits_used_today", "used_today"])),
+    perMinute: whole(
+      find(from, under(LIMITS, ["per_minute", "requests_per_minute", "rate_limit_per_minute", "minute", "rpm"])),
+    ),
+    perDay: whole(
+      find(from, under(LIMITS, ["per_day", "requests_per_day", "rate_limit_per_day", "day", "daily", "rpd"])),
+    ),
+    costs: {
+      personSearch: cost("person_search", ["person_search", "search", "profile"]),
+      companyEnrich: cost("company_enrich", ["company_enrich", "enrich"]),
+      companyEmployees: cost("company_employees", ["company_employees", "employees"]),
+    },
+    unknownCosts,
+    perPageMax:
+      whole(find(from, ["limits.per_page_max", "limits.max_per_page", "per_page_max", "max_per_page"])) || undefined,
+    maxDepth: whole(find(from, ["limits.max_depth", "limits.max_results", "max_depth", "max_results"])) || undefined,
+    idempotencyMs: 1_000 * (whole(find(from, ["limits.idempotency_seconds"])) ?? 0) || undefined,
+    datasetVersion: text(find(from, ["dataset.version", "dataset_version"])) ?? meta.datasetVersion,
+    people: whole(find(from, ["dataset.people", "dataset.profiles"])),
+    companies: whole(find(from, ["dataset.companies"])),
+    raw: result,
+    meta,
+  };
+}
+
+const COUNT_NAMES = ["count", "total", "total_results", "total_count", "results_count"] as const;
+
+/** `result` of a count: a bare integer, or an object that holds it under one of the usual names. Undefined where it is neither. */
+export function countView(result: unknown, meta: ReplyMeta): CountView | undefined {
+  const fields = isObject(result) ? result : {};
+  const count = whole(isObject(result) ? find(result, COUNT_NAMES) : result);
+  if (count === undefined) return undefined;
+  return {
+    count,
+    cached: typeof fields.cached === "boolean" ? fields.cached : undefined,
+    asOf: text(fields.as_of ?? fields.computed_at),
+    meta,
+  };
+}
+
+/** Undefined for anything but the answer of docs/contract.md: nobody else has this call, so nobody says it in other words. */
+export function facetView(result: unknown, key: FacetKey, meta: ReplyMeta): FacetView | undefined {
+  if (!isObject(result) || result.key !== key || typeof result.exact !== "boolean" || !Array.isArray(result.values)) {
+    return undefined;
+  }
+  const values: FacetValue[] = [];
+  for (const entry of result.values as unknown[]) {
+    const count = isObject(entry) ? whole(entry.count) : undefined;
+    if (!isObject(entry) || typeof entry.value !== "string" || count === undefined) return undefined;
+    values.push({ value: entry.value, count });
+  }
+  const [count, others, missing] = [whole(result.count), whole(result.others), whole(result.missing)];
+  // Whatever does not add up is no exact answer.
+  const sum = values.reduce((total, value) => total + value.count, (others ?? 0) + (missing ?? 0));
+  if (result.exact && (count === undefined || others === undefined || missing === undefined || sum !== count)) {
+    return undefined;
+  }
+  const distinct = whole(result.distinct);
+  return {
+    ...{ key, values, count, others, missing, distinct, meta },
+    least: whole(result.least) ?? 1,
+    exact: result.exact,
+    reason: text(result.reason),
+    asOf: text(result.as_of),
+  };
+}
+
+export function countShape(result: unknown): string | undefined {
+  if (whole(result) !== undefined) return "bare number";
+  return isObject(result) ? COUNT_NAMES.find((name) => whole(result[name]) !== undefined) : undefined;
+}

@@ -1,0 +1,173 @@
+import { type Credits, parseCredits } from "../../shared/contract/money.ts";
+import { harmlessLine, withoutPassword } from "../../shared/contract/text.ts";
+import { LostReplyError, ServiceError } from "./errors.ts";
+import { header, rateLimitOf, retryAfterOf } from "./rate-limit.ts";
+import type { ReplyMeta } from "./types.ts";
+import type { RawReply } from "./wire.ts";
+
+export interface Unwrapped {
+  /** `result`, or undefined where it was not needed to look into it (see {@link unwrapPage}). */
+  readonly result: unknown;
+  readonly meta: ReplyMeta;
+}
+
+interface Fields {
+  readonly used: Credits | undefined;
+  readonly remaining: Credits | undefined;
+  readonly notices: readonly string[];
+}
+
+function firstLine(body: Buffer): string {
+  const text = body.subarray(0, 4_096).toString("utf8");
+  const title = /<title[^>]*>([^<]{1,300})/i.exec(text)?.[1];
+  const line = title ?? text.split(/\r?\n/).find((candidate) => candidate.trim() !== "") ?? "";
+  return harmlessLine(line, 100);
+}
+
+function detailOf(value: unknown): string[] {
+  const items = Array.isArray(value) ? (value as unknown[]) : value === undefined || value === null ? [] : [value];
+  return items
+    .slice(0, 50)
+    .map((item) => harmlessLine(typeof item === "string" ? item : jsonOf(item), 2_000))
+    .filter((item) => item !== "");
+}
+
+/** What is nested deeper than the stack reaches has no text. */
+function jsonOf(value: unknown): string {
+  try {
+    return JSON.stringify(value) ?? "";
+  } catch {
+    return "(nested too deep to be shown)";
+  }
+}
+
+const creditsOf = (value: unknown): Credits | undefined =>
+  typeof value === "number" || typeof value === "string" ? parseCredits(value) : undefined;
+
+function metaOf(reply: RawReply, fields: Fields, now: number, elapsedMs: number): ReplyMeta {
+  const deprecation = header(reply.headers, "deprecation");
+  const sunset = header(reply.headers, "sunset");
+  const deprecated = [
+    deprecation === undefined ? "" : `deprecated: ${harmlessLine(deprecation, 100)}`,
+    sunset === undefined ? "" : `goes away: ${harmlessLine(sunset, 100)}`,
+  ].filter((part) => part !== "");
+  return {
+    status: reply.status,
+    requestId: requestIdOf(reply),
+    elapsedMs,
+    creditsUsed: fields.used,
+    creditsRemaining: fields.remaining,
+    notices: fields.notices,
+    datasetVersion: header(reply.headers, "x-dataset-version"),
+    rateLimit: rateLimitOf(reply.headers, now),
+    deprecation: deprecated.length === 0 ? undefined : deprecated.join(", "),
+  };
+}
+
+function requestIdOf(reply: RawReply): string | undefined {
+  const id = header(reply.headers, "x-request-id", "request-id", "x-correlation-id");
+  return id === undefined ? undefined : harmlessLine(id, 100);
+}
+
+/** A reader may skip a byte order mark before JSON (RFC 8259); some servers write one. */
+export const withoutMark = (body: Buffer): Buffer =>
+  body[0] === 0xef && body[1] === 0xbb && body[2] === 0xbf ? body.subarray(3) : body;
+
+/** A reply without its envelope. @throws ServiceError for what is no success, LostReplyError where the JSON was cut off */
+export function unwrap(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
+  refuseRedirect(reply);
+  const { body, status } = reply;
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(withoutMark(body).toString("utf8"));
+  } catch (error) {
+    const json =
+      /\bjson\b/i.test(header(reply.headers, "content-type") ?? "") || /^\s*[{[]/.test(body.toString("utf8", 0, 64));
+    if (json && status >= 200 && status < 300) {
+      throw new LostReplyError(
+        "the answer is not whole: its JSON ends too soon or is broken",
+        "BROKEN_JSON",
+        true,
+        error,
+      );
+    }
+    throw errorOf(reply, now, undefined);
+  }
+  if (
+    typeof parsed !== "object" ||
+    parsed === null ||
+    !("result" in parsed || "status" in parsed || "detail" in parsed)
+  ) {
+    throw errorOf(reply, now, undefined);
+  }
+  const envelope = parsed as Readonly<Record<string, unknown>>;
+  if (status < 200 || status >= 300 || envelope.status === false) throw errorOf(reply, now, envelope);
+  const fields: Fields = {
+    used: creditsOf(envelope.credits_used),
+    remaining: creditsOf(envelope.credits_remaining),
+    notices: detailOf(envelope.detail),
+  };
+  return {
+    result: envelope.result,
+    meta: metaOf(reply, fields, now, elapsedMs),
+  };
+}
+
+// A page in the shape that our own service and any other plain one sends, with white space or without. Both ends of the text are
+// enough to know what the envelope says, so the megabyte between them is parsed once, by whoever needs the rows: what stands
+// right before the last brace is a field of the envelope, since text within a string has its quotes escaped.
+const HEAD = /^\s*\{\s*"status"\s*:\s*true\s*,\s*"detail"\s*:\s*\[\s*\]\s*,\s*"result"\s*:\s*\[/;
+const TAIL =
+  /\]\s*,\s*"credits_used"\s*:\s*(\d{1,9}(?:\.\d{1,6})?)\s*,\s*"credits_remaining"\s*:\s*(\d{1,15}(?:\.\d{1,6})?)\s*\}\s*$/;
+
+/** As {@link unwrap}, for a page of rows: `result` is left undefined where nobody had to look into it. */
+export function unwrapPage(reply: RawReply, now: number, elapsedMs: number): Unwrapped {
+  const { body } = reply;
+  if (reply.status === 200 && HEAD.test(body.toString("latin1", 0, 128))) {
+    const tail = TAIL.exec(body.toString("latin1", Math.max(0, body.length - 192)));
+    if (tail) {
+      const fields: Fields = {
+        used: creditsOf(tail[1] ?? ""),
+        remaining: creditsOf(tail[2] ?? ""),
+        notices: [],
+      };
+      return { result: undefined, meta: metaOf(reply, fields, now, elapsedMs) };
+    }
+  }
+  return unwrap(reply, now, elapsedMs);
+}
+
+function refuseRedirect(reply: RawReply): void {
+  if (reply.status < 300 || reply.status >= 400) return;
+  const target = header(reply.headers, "location");
+  const to = target === undefined ? "" : ` to ${harmlessLine(withoutPassword(target.replace(/[?#].*$/s, "")), 120)}`;
+  throw new ServiceError({
+    status: reply.status,
+    detail: [`redirect${to}: not followed, so that the key goes nowhere else; give the final address as base URL`],
+    requestId: requestIdOf(reply),
+    envelope: false,
+  });
+}
+
+function errorOf(reply: RawReply, now: number, envelope: Readonly<Record<string, unknown>> | undefined): ServiceError {
+  const detail = envelope === undefined ? [] : detailOf(envelope.detail ?? envelope.message ?? envelope.error);
+  if (detail.length === 0) {
+    const line = envelope === undefined ? firstLine(reply.body) : "";
+    const type = harmlessLine(header(reply.headers, "content-type") ?? "no content type", 60);
+    const what =
+      envelope === undefined
+        ? `not the API's JSON but ${reply.body.length === 0 ? "an empty body" : type}`
+        : "no detail";
+    detail.push(line === "" ? what : `${what}: "${line}"`);
+  }
+  return new ServiceError({
+    status: reply.status,
+    detail,
+    requestId: requestIdOf(reply),
+    envelope: envelope !== undefined,
+    retryAfterMs: retryAfterOf(reply.headers, now),
+    rateLimit: rateLimitOf(reply.headers, now),
+    // A 401 is not about an account, so its balance means nothing (docs/contract.md, Errors).
+    creditsRemaining: reply.status === 401 ? undefined : creditsOf(envelope?.credits_remaining),
+  });
+}

@@ -1,0 +1,235 @@
+import type { FacetKey } from "../../shared/contract/facets.ts";
+import type { Filters } from "../../shared/contract/filters.ts";
+import { type Credits, formatCredits } from "../../shared/contract/money.ts";
+import { isObject, whole } from "../../shared/contract/text.ts";
+import { accountView, countView, facetView } from "./account-view.ts";
+import { baseUrlText, isLoopbackHost, parseBaseUrl } from "./addresses.ts";
+import { type Unwrapped, unwrap, unwrapPage, withoutMark } from "./envelope.ts";
+import { LostReplyError, ServiceError } from "./errors.ts";
+import { keyView } from "./key-view.ts";
+import { header } from "./rate-limit.ts";
+import { openTransport, type Transport } from "./transport.ts";
+import type {
+  AccountView,
+  CompanyQuery,
+  CountView,
+  Dialect,
+  FacetOptions,
+  FacetView,
+  KeyView,
+  PagePosition,
+  PageReply,
+  PaidCallOptions,
+  ServiceClient,
+} from "./types.ts";
+import type { RawReply, Timeouts } from "./wire.ts";
+
+/** One request as `--verbose` shows it: never a key, a filter value or a query. */
+export interface RequestLog {
+  readonly method: string;
+  readonly path: string;
+  /** HTTP status, or the code of the failure where no whole answer came. */
+  readonly outcome: number | string;
+  readonly elapsedMs: number;
+  readonly creditsUsed: string | undefined;
+  readonly requestId: string | undefined;
+}
+
+export interface ClientOptions {
+  readonly baseUrl: string;
+  /** The bearer key. Goes into the `Authorization` header of requests to `baseUrl`'s origin and nowhere else. */
+  readonly apiKey: string;
+  readonly dialect: Dialect;
+  readonly now: () => number;
+  readonly env: Readonly<Record<string, string | undefined>>;
+  readonly log?: ((entry: RequestLog) => void) | undefined;
+  readonly timeouts?: Partial<Timeouts> | undefined;
+}
+
+interface Call {
+  readonly method: "GET" | "POST";
+  readonly path: string;
+  readonly query?: URLSearchParams;
+  readonly body?: unknown;
+  readonly idempotencyKey?: string;
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Reader = (reply: RawReply, at: number, elapsedMs: number) => Unwrapped;
+
+/** A client for one service and one key. @throws CliError (exit 2) on a wrong base URL or proxy address */
+export const createClient = (options: ClientOptions): ServiceClient => new HttpClient(options);
+
+class HttpClient implements ServiceClient {
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  readonly #options: ClientOptions;
+  readonly #transport: Transport;
+  readonly #prefix: string;
+  readonly #headers: Readonly<Record<string, string>>;
+
+  constructor(options: ClientOptions) {
+    const origin = parseBaseUrl(options.baseUrl);
+    this.baseUrl = baseUrlText(origin);
+    this.dialect = options.dialect;
+    this.#options = options;
+    this.#transport = openTransport({ origin, env: options.env, now: options.now, timeouts: options.timeouts });
+    this.#prefix = origin.pathname === "/" ? "" : origin.pathname;
+    this.#headers = {
+      authorization: `Bearer ${options.apiKey}`,
+      accept: "application/json",
+      "user-agent": "headcount",
+      // On one machine compressing costs more than it saves.
+      ...(isLoopbackHost(origin.hostname) ? {} : { "accept-encoding": "gzip, br" }),
+    };
+  }
+
+  async account(signal?: AbortSignal): Promise<AccountView> {
+    const { result, meta } = await this.#call({ method: "GET", path: "/v1/account", signal }, unwrap);
+    return accountView(result, meta);
+  }
+
+  async key(signal?: AbortSignal): Promise<KeyView> {
+    const { result, meta } = await this.#call({ method: "GET", path: "/key", signal }, unwrap);
+    const view = keyView(result, meta);
+    if (view !== undefined) return view;
+    const detail = ["the answer holds no key"];
+    throw new ServiceError({ status: meta.status, detail, requestId: meta.requestId, envelope: false });
+  }
+
+  async count(filters: Filters, signal?: AbortSignal): Promise<CountView> {
+    const call: Call = { method: "POST", path: "/v1/person/count", body: { filters }, signal };
+    const { result, meta } = await this.#call(call, unwrap);
+    const view = countView(result, meta);
+    if (view !== undefined) return view;
+    const detail = ["the answer to a count holds no count"];
+    throw new ServiceError({ status: meta.status, detail, requestId: meta.requestId, envelope: false });
+  }
+
+  async facets(filters: Filters, key: FacetKey, options: FacetOptions = {}): Promise<FacetView | undefined> {
+    const { limit, prefix, signal } = options;
+    const body = {
+      filters,
+      key,
+      ...(prefix === undefined ? {} : { prefix }),
+      ...(limit === undefined ? {} : { limit }),
+    };
+    try {
+      const { result, meta } = await this.#call({ method: "POST", path: "/facets", body, signal }, unwrap);
+      return facetView(result, key, meta);
+    } catch (error) {
+      if (error instanceof ServiceError && isElsewhere(error)) return undefined;
+      throw error;
+    }
+  }
+
+  searchPage(filters: Filters, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
+    const body = { filters, per_page: position.perPage, ...paging(position, this.dialect) };
+    return this.#page({ method: "POST", path: "/v1/person/search", body, ...options });
+  }
+
+  employeesPage(company: CompanyQuery, position: PagePosition, options: PaidCallOptions): Promise<PageReply> {
+    const query = new URLSearchParams({ [company.by]: company.value, per_page: String(position.perPage) });
+    for (const [name, value] of Object.entries(paging(position, this.dialect))) query.set(name, String(value));
+    return this.#page({ method: "GET", path: "/v1/company/employees", query, ...options });
+  }
+
+  enrich(company: CompanyQuery, options: PaidCallOptions): Promise<PageReply> {
+    const query = new URLSearchParams({ [company.by]: company.value });
+    return this.#page({ method: "GET", path: "/v1/company/enrich", query, ...options });
+  }
+
+  close(): Promise<void> {
+    return this.#transport.close();
+  }
+
+  async #page(call: Call): Promise<PageReply> {
+    const { reply, meta, result } = await this.#call(call, unwrapPage);
+    const { headers, body } = reply;
+    const next = cursorOf(toldOf(result, ["next_cursor", "nextCursor", "cursor"]));
+    const total = toldOf(result, ["total", "total_count", "total_results"]);
+    return {
+      body,
+      meta,
+      nextCursor: header(headers, "x-next-cursor") ?? next,
+      total: whole(header(headers, "x-total-count") ?? total),
+      replayed: header(headers, "idempotent-replayed")?.toLowerCase() === "true",
+      withheld: whole(header(headers, "x-suppressed-count")) ?? 0,
+    };
+  }
+
+  async #call(call: Call, read: Reader): Promise<Unwrapped & { readonly reply: RawReply }> {
+    const { now } = this.#options;
+    const startedAt = now();
+    const log = (outcome: number | string, used?: Credits, requestId?: string): void =>
+      this.#options.log?.({
+        method: call.method,
+        path: call.path,
+        outcome,
+        elapsedMs: now() - startedAt,
+        creditsUsed: used === undefined ? undefined : formatCredits(used),
+        requestId,
+      });
+    try {
+      const reply = await this.#send(call);
+      const at = now();
+      const unwrapped = read(reply, at, at - startedAt);
+      log(reply.status, unwrapped.meta.creditsUsed, unwrapped.meta.requestId);
+      return { ...unwrapped, reply };
+    } catch (error) {
+      if (error instanceof ServiceError) log(error.status, undefined, error.requestId);
+      else if (error instanceof LostReplyError) log(error.code);
+      throw error;
+    }
+  }
+
+  async #send({ method, path, query, body, idempotencyKey, signal }: Call): Promise<RawReply> {
+    const paid = idempotencyKey !== undefined;
+    const reply = await this.#transport.send({
+      method,
+      path: `${this.#prefix}${path}${query === undefined ? "" : `?${query}`}`,
+      headers: {
+        ...this.#headers,
+        ...(body === undefined ? {} : { "content-type": "application/json" }),
+        ...(paid ? { "idempotency-key": idempotencyKey } : {}),
+      },
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      paid,
+      signal,
+    });
+    if (reply.body.length === 0 || header(reply.headers, "content-encoding") === undefined)
+      return { ...reply, body: withoutMark(reply.body) };
+    const { decompressed } = await import("./decompress.ts");
+    const whole = await decompressed(reply, paid);
+    return { ...whole, body: withoutMark(whole.body) };
+  }
+}
+
+function paging(position: PagePosition, dialect: Dialect): Readonly<Record<string, string | number>> {
+  const { offset, perPage, cursor } = position;
+  if (dialect.paging === "cursor") return cursor === undefined ? {} : { cursor };
+  if (dialect.paging === "offset") return { offset };
+  if (offset % perPage !== 0) throw new RangeError(`no page of ${perPage} rows begins at row ${offset}`);
+  return { page: offset / perPage + dialect.firstPage };
+}
+
+/** The first of these names that a page's `result` has, itself or in the part of it that speaks of paging. */
+function toldOf(result: unknown, names: readonly string[]): unknown {
+  if (!isObject(result)) return undefined;
+  for (const place of [result, result.meta, result.pagination, result.paging, result.page_info]) {
+    const name = isObject(place) ? names.find((one) => place[one] !== undefined) : undefined;
+    if (isObject(place) && name !== undefined) return place[name];
+  }
+  return undefined;
+}
+
+/** A cursor is sent back as it came: a number, where it is exact, by its digits. 0 leads back to the first page, so it is how some say that there is none. */
+function cursorOf(told: unknown): string | null | undefined {
+  if (told === 0) return null;
+  if (Number.isSafeInteger(told)) return String(told);
+  return told === null || (typeof told === "string" && told !== "") ? told : undefined;
+}
+
+/** Whether that is how a service without the route speaks: a 404, or a gateway's or website's answer to a path that it does not know. */
+const isElsewhere = ({ envelope, status }: ServiceError): boolean =>
+  [404, 405, 501].includes(status) || (!envelope && status < 500 && status !== 408 && status !== 429);

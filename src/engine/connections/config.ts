@@ -1,0 +1,167 @@
+import { mkdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { echo, isObject, spanMs } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { locked } from "../client/lock-file.ts";
+import type { Dialect } from "../client/types.ts";
+
+/** A connection as the config file keeps it: never a key. */
+export interface Connection {
+  readonly baseUrl: string;
+  readonly dialect?: Dialect;
+  readonly keyStore?: "keychain" | "file";
+  readonly accountId?: string;
+}
+
+/** How long is kept what may go by itself: spans such as `90d`. */
+export interface Retention {
+  readonly runs?: string;
+}
+
+export interface Config {
+  readonly default?: string;
+  readonly retention?: Retention;
+  readonly connections: Readonly<Record<string, Connection>>;
+}
+
+const EMPTY: Config = { connections: {} };
+
+export const configFile = (dir: string): string => join(dir, "config.json");
+
+export const SAMPLE = "sample";
+
+/** A name that is a word on a command line, and of a file. @param what it names @throws CliError (exit 2) */
+export function checkWord(name: string, what: "connection" | "segment", example: string): string {
+  if (/^[a-z0-9][a-z0-9_-]{0,63}$/.test(name)) return name;
+  const suggestion = name
+    .toLowerCase()
+    .replace(/[^a-z0-9_-]+/g, "-")
+    .replace(/^[-_]+|-+$/g, "")
+    .slice(0, 64);
+  throw usageError(
+    `"${echo(name)}" is no name for a ${what}: lower-case letters, digits, "-" and "_", beginning with a letter or digit, at most 64`,
+    `for example: ${suggestion === "" ? example : suggestion}`,
+    `bad_${what}_name`,
+  );
+}
+
+/** A key of the config file and of the keychain. @throws CliError (exit 2) */
+export const checkName = (name: string): string => checkWord(name, "connection", "work");
+
+/** The config as plain JSON: it is on the way of every command. Nothing there is an empty one. @throws CliError (exit 2) */
+export function readConfig(dir: string | undefined): Config {
+  if (dir === undefined) return EMPTY;
+  const file = configFile(dir);
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === "ENOENT" || code === "ENOTDIR") return EMPTY;
+    throw unreadable(file, code === "EACCES" ? "may not be read" : `cannot be read (${code})`, error);
+  }
+  let parsed: unknown;
+  try {
+    parsed = JSON.parse(text);
+  } catch (error) {
+    throw unreadable(file, "is no JSON", error);
+  }
+  if (!isObject(parsed)) throw unreadable(file, "holds no JSON object");
+  const connections: Record<string, Connection> = {};
+  for (const [name, value] of Object.entries(isObject(parsed.connections) ? parsed.connections : {})) {
+    if (isObject(value) && typeof value.baseUrl === "string" && /^[a-z0-9]/.test(name))
+      connections[name] = connection(value);
+  }
+  const runs = isObject(parsed.retention) ? parsed.retention.runs : undefined;
+  if (runs !== undefined && (typeof runs !== "string" || spanMs(runs) === undefined)) {
+    throw unreadable(file, 'has a "retention" whose "runs" is no span such as 90d');
+  }
+  return {
+    ...(typeof parsed.default === "string" ? { default: parsed.default } : {}),
+    ...(runs === undefined ? {} : { retention: { runs } }),
+    connections,
+  };
+}
+
+/** The connection of that name, or undefined. Only what the file itself holds: `constructor` is a legal name. */
+export const findConnection = (config: Config, name: string): Connection | undefined =>
+  Object.hasOwn(config.connections, name) ? config.connections[name] : undefined;
+
+export function existingConnection(config: Config, name: string): Connection {
+  const found = findConnection(config, checkName(name));
+  if (found !== undefined) return found;
+  throw usageError(`there is no connection "${name}"`, "headcount connections lists them", "unknown_connection");
+}
+
+/** Changes what the config holds by then and writes it whole, one process after the other. @throws CliError (exit 2) */
+export async function updateConfig(dir: string, change: (config: Config) => Config): Promise<Config> {
+  const { default: Conf } = await import("conf");
+  try {
+    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    const written = locked(`${configFile(dir)}.lock`, LOCK_MS, () => {
+      const next = change(readConfig(dir));
+      const settings = { cwd: dir, configName: "config", projectName: "headcount", configFileMode: 0o600 };
+      const store = new Conf<Record<string, unknown>>({
+        ...settings,
+        accessPropertiesByDotNotation: false,
+        clearInvalidConfig: false,
+      });
+      const { default: _, retention: __, ...others } = store.store;
+      store.store = { ...others, ...next };
+      return next;
+    });
+    if (written !== undefined) return written;
+  } catch (error) {
+    if (!(error instanceof Error && "syscall" in error)) throw error;
+    throw notWritable(dir, error.message, error);
+  }
+  throw notWritable(dir, "another headcount is changing it");
+}
+
+export const LOCK_MS = 5_000;
+
+const notWritable = (dir: string, why: string, cause?: unknown): CliError =>
+  new CliError({
+    code: "config_not_writable",
+    category: "filesystem",
+    message: `the config file ${configFile(dir)} cannot be written: ${why}`,
+    hint: "make the folder writable, or set HEADCOUNT_CONFIG_DIR to one that is",
+    cause,
+  });
+
+export const withConnection = (config: Config, name: string, connection: Connection): Config => ({
+  ...config,
+  connections: { ...config.connections, [name]: connection },
+});
+
+function connection(value: Readonly<Record<string, unknown>>): Connection {
+  const { keyStore, accountId } = value;
+  const dialect = dialectOf(value.dialect);
+  return {
+    baseUrl: String(value.baseUrl),
+    ...(dialect === undefined ? {} : { dialect }),
+    ...(keyStore === "keychain" || keyStore === "file" ? { keyStore } : {}),
+    ...(typeof accountId === "string" ? { accountId } : {}),
+  };
+}
+
+function dialectOf(value: unknown): Dialect | undefined {
+  if (!isObject(value)) return undefined;
+  const { paging, firstPage, perPageMax } = value;
+  if (paging !== "page" && paging !== "offset" && paging !== "cursor") return undefined;
+  return {
+    paging,
+    firstPage: firstPage === 0 ? 0 : 1,
+    ...(typeof perPageMax === "number" && Number.isInteger(perPageMax) && perPageMax > 0 ? { perPageMax } : {}),
+  };
+}
+
+function unreadable(file: string, why: string, cause?: unknown): CliError {
+  return new CliError({
+    code: "bad_config",
+    category: "usage",
+    message: `the config file ${file} ${why}`,
+    hint: "repair or remove it, then run headcount login again; keys are not in it",
+    cause,
+  });
+}

@@ -1,0 +1,161 @@
+import { CliError, usageError } from "../../shared/errors.ts";
+import { baseUrlText, parseBaseUrl } from "../client/addresses.ts";
+import { DEFAULT_DIALECT, type Dialect, pagingOf } from "../client/types.ts";
+import { type Config, type Connection, checkName, configFile, findConnection, readConfig, SAMPLE } from "./config.ts";
+import { findFolder, type Surroundings } from "./paths.ts";
+
+export type KeySource = "environment" | "keychain" | "file";
+
+export interface Target {
+  /** The connection's name; {@link ENVIRONMENT} where address and key come from variables alone. */
+  readonly name: string;
+  readonly baseUrl: string;
+  readonly dialect: Dialect;
+  readonly apiKey: string;
+  readonly keySource: KeySource;
+  /** Set where `--base-url` sends a stored key to another origin than it was stored for. */
+  readonly movedFrom?: string;
+}
+
+export interface Selection {
+  readonly connection?: string | undefined;
+  readonly baseUrl?: string | undefined;
+  readonly paging?: string | undefined;
+}
+
+/** What flags say, and where they say nothing the environment. An empty variable says nothing. */
+export function selectionOf(flags: Selection, { env }: Surroundings): Selection {
+  return {
+    connection: flags.connection || env.HEADCOUNT_CONNECTION || undefined,
+    baseUrl: flags.baseUrl || env.HEADCOUNT_BASE_URL?.trim() || undefined,
+    paging: flags.paging || env.HEADCOUNT_PAGING?.trim() || undefined,
+  };
+}
+
+export const ENVIRONMENT = "environment";
+
+/** The key in HEADCOUNT_API_KEY, trimmed. @throws CliError (exit 3) where it is set and can be no key */
+function keyFromEnvironment({ env }: Surroundings): string | undefined {
+  const text = env.HEADCOUNT_API_KEY?.trim();
+  if (text === undefined || text === "") return undefined;
+  return checkKey(text, "HEADCOUNT_API_KEY");
+}
+
+/** A key is one word of visible ASCII. @throws CliError (exit 3) that never shows the key */
+export function checkKey(text: string, from: string): string {
+  const key = text.trim();
+  if (/^[\x21-\x7e]{8,512}$/.test(key)) return key;
+  let why = "has characters that no key has";
+  if (key === "") why = "is empty";
+  else if (/\s/.test(key)) why = "has spaces or line breaks in it";
+  else if (key.length < 8) why = "is too short to be a key";
+  throw new CliError({
+    code: "bad_key",
+    category: "auth",
+    message: `the key from ${from} ${why}`,
+    hint: "give the whole key and nothing else, as it was shown once when it was made",
+  });
+}
+
+export function keyModeOf(key: string): "live" | "test" | undefined {
+  const mode = /^[a-z0-9]+_(live|test)_/i.exec(key)?.[1]?.toLowerCase();
+  return mode === "live" || mode === "test" ? mode : undefined;
+}
+
+/** What may be shown of a key: its kind and its first letters, as the service shows it. A short one shows nothing but its kind. */
+export function keyPrefix(key: string): string {
+  const kind = /^[a-z0-9]+_(?:live|test)_/i.exec(key)?.[0] ?? "";
+  return key.length - kind.length < 16 ? `${kind}…` : `${key.slice(0, kind.length + 4)}…${key.slice(-4)}`;
+}
+
+/** The service and the key: flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
+export async function resolveTarget(flags: Selection, surroundings: Surroundings): Promise<Target> {
+  const { connection, baseUrl: given, paging } = selectionOf(flags, surroundings);
+  const dir = findFolder("config", surroundings);
+  const apiKey = keyFromEnvironment(surroundings);
+  const override = given === undefined ? undefined : baseUrlText(parseBaseUrl(given));
+  const said = paging === undefined ? undefined : pagingOf(paging);
+  if (connection === ENVIRONMENT || (apiKey !== undefined && override !== undefined && connection === undefined)) {
+    if (apiKey === undefined) throw noKey(undefined, "HEADCOUNT_API_KEY is not set");
+    if (override === undefined) throw noAddress();
+    const dialect = { ...dialectFor(dir, override), ...said };
+    return { name: ENVIRONMENT, baseUrl: override, dialect, apiKey, keySource: "environment" };
+  }
+  const config = readConfig(dir);
+  const name = connection ?? config.default;
+  const found = name === undefined ? undefined : known(config, name, dir);
+  if (name === undefined || found === undefined) throw apiKey === undefined ? noKey(undefined) : noAddress();
+  const stored = baseUrlText(parseBaseUrl(found.baseUrl));
+  const baseUrl = override ?? stored;
+  const dialect = { ...DEFAULT_DIALECT, ...found.dialect, ...said };
+  if (apiKey !== undefined) return { name, baseUrl, dialect, apiKey, keySource: "environment" };
+  const moved = new URL(baseUrl).origin !== new URL(stored).origin;
+  if (moved && !flags.baseUrl) throw storedForAnother(name, stored, baseUrl);
+  const key = await storedKey(name, found, dir, surroundings);
+  return { name, baseUrl, dialect, ...key, ...(moved ? { movedFrom: stored } : {}) };
+}
+
+async function storedKey(
+  name: string,
+  { keyStore }: Connection,
+  dir: string | undefined,
+  surroundings: Surroundings,
+): Promise<Pick<Target, "apiKey" | "keySource">> {
+  if (keyStore === "file" && dir !== undefined) {
+    const { readKeyFile } = await import("./key-file.ts");
+    const key = readKeyFile(dir, name, surroundings.platform);
+    if (key === undefined) throw noKey(name);
+    return { apiKey: checkKey(key, "the credentials file"), keySource: "file" };
+  }
+  if (keyStore !== "keychain") throw noKey(name);
+  const { openKeychain } = await import("./keychain.ts");
+  const key = await openKeychain(surroundings).get(name);
+  if (key === undefined) throw noKey(name, "the keychain has no entry for it any more");
+  return { apiKey: checkKey(key, "the keychain"), keySource: "keychain" };
+}
+
+// What doctor found out about a service holds for whoever talks to it, also where the environment names it.
+function dialectFor(dir: string | undefined, baseUrl: string): Dialect {
+  try {
+    const same = Object.values(readConfig(dir).connections).find((connection) => connection.baseUrl === baseUrl);
+    return same?.dialect ?? DEFAULT_DIALECT;
+  } catch {
+    return DEFAULT_DIALECT;
+  }
+}
+
+function known(config: Config, name: string, dir: string | undefined): Connection {
+  const found = findConnection(config, checkName(name));
+  if (found !== undefined) return found;
+  const names = [SAMPLE, ...Object.keys(config.connections)].join(", ");
+  throw usageError(
+    `there is no connection "${name}"${dir === undefined ? "" : ` in ${configFile(dir)}`}; there is: ${names}`,
+    `headcount login ${name}, or -c with one of those`,
+    "unknown_connection",
+  );
+}
+
+const storedForAnother = (name: string, stored: string, other: string): CliError =>
+  new CliError({
+    code: "key_for_another_address",
+    category: "auth",
+    message: `the key of "${name}" is stored for ${stored} and is not sent to ${other}, which HEADCOUNT_BASE_URL names`,
+    hint: `set HEADCOUNT_API_KEY for that address, or make a connection of its own: headcount login NAME --base-url ${other}; --base-url on the command line sends the stored key`,
+  });
+
+const noAddress = (): CliError =>
+  usageError(
+    "HEADCOUNT_API_KEY is set, but no address to use it at",
+    "set HEADCOUNT_BASE_URL, give --base-url, or make a connection: headcount login",
+    "no_base_url",
+  );
+
+function noKey(name: string | undefined, why?: string): CliError {
+  const whose = name === undefined ? "there is no key to use" : `the connection "${name}" has no key`;
+  return new CliError({
+    code: "no_key",
+    category: "auth",
+    message: why === undefined ? whose : `${whose}: ${why}`,
+    hint: `run headcount login${name === undefined ? "" : ` ${name}`}, or set HEADCOUNT_API_KEY (with HEADCOUNT_BASE_URL), or try it without an account: add -c sample`,
+  });
+}

@@ -1,0 +1,67 @@
+import { closeSync, mkdirSync, openSync } from "node:fs";
+import { dirname } from "node:path";
+import type { DatabaseSyncInstance } from "@photostructure/sqlite";
+import { missingPackage } from "../../shared/errors.ts";
+import { FILE_MODE, FOLDER_MODE } from "../runs/disk.ts";
+
+/** How long a process waits for another one that writes, in ms. */
+const BUSY_MS = 30_000;
+
+/** The SQLite of Node's own interface. @throws CliError (exit 2) where the optional package is not installed */
+async function driver() {
+  try {
+    return (await import("@photostructure/sqlite")).DatabaseSync;
+  } catch (error) {
+    throw missingPackage(error) ?? error;
+  }
+}
+
+/** Opens a file of the library to write, for its owner alone from the first moment; made where it is not there. */
+export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
+  const DatabaseSync = await driver();
+  // SQLite would make it with the rights that the umask leaves, and its log beside it with those of the file.
+  mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
+  closeSync(openSync(path, "a", FILE_MODE));
+  const database = new DatabaseSync(path, { timeout: BUSY_MS });
+  // Large pages waste less of what is behind the last whole record: a tenth of the file.
+  database.exec(
+    "PRAGMA page_size = 16384; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY",
+  );
+  return database;
+}
+
+export async function openToRead(path: string): Promise<DatabaseSyncInstance> {
+  const DatabaseSync = await driver();
+  const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS });
+  database.exec("PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
+  return database;
+}
+
+/** All of it or nothing, while no other process writes. */
+export function inTransaction(database: DatabaseSyncInstance, work: () => void): void {
+  database.exec("BEGIN IMMEDIATE");
+  try {
+    work();
+    database.exec("COMMIT");
+  } catch (error) {
+    database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+/**
+ * The rows of a query, one at a time. The driver's iterator does not hold its statement, and where that is collected while somebody
+ * waits between two rows the process dies of it: so the statement is used once more at the end.
+ */
+export function* rowsOf<Row>(
+  database: DatabaseSyncInstance,
+  sql: string,
+  ...values: readonly (string | number)[]
+): Generator<Row> {
+  const statement = database.prepare(sql);
+  try {
+    yield* statement.iterate(...values) as Iterable<Row>;
+  } finally {
+    statement.setReadBigInts(false);
+  }
+}

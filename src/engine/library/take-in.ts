@@ -1,0 +1,175 @@
+import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
+import { Page } from "../../shared/rows/page.ts";
+import { type JsonRecord, stringifyExact } from "../../shared/rows/values.ts";
+import { identityOf, kindOf } from "../output/distinct.ts";
+import { errorCode } from "../runs/disk.ts";
+import { creditsOf } from "../runs/journal.ts";
+import { type Plan, targetText } from "../runs/plan.ts";
+import type { RunReader } from "../runs/run.ts";
+import type { RunStore } from "../runs/run-store.ts";
+import { type BoughtRun, Library, libraryPath, type NewRow, type PaidPage } from "./library.ts";
+import { filterValues } from "./person.ts";
+
+export interface Shelf {
+  readonly path: string;
+  /** The service's address as plans have it. */
+  readonly serviceId: string;
+  readonly mode: "live" | "test";
+}
+
+export interface TakenIn {
+  readonly pages: number;
+  /** Runs that cannot be read, and why: what they hold is not in. */
+  readonly unread: readonly { readonly run: string; readonly why: string }[];
+}
+
+/**
+ * Opens a library after taking in what the runs hold beyond it (docs/library.md, "Files and crashes").
+ * @returns undefined where nothing was ever bought there
+ */
+export async function openLibrary(
+  shelf: Shelf,
+  store: RunStore,
+): Promise<{ library: Library; taken: TakenIn } | undefined> {
+  const plans = new Map<string, Plan>();
+  const unread: { run: string; why: string }[] = [];
+  for (const id of await store.ids()) {
+    try {
+      const plan = await store.readPlan(id);
+      if (belongs(plan, shelf)) plans.set(id, plan);
+    } catch (error) {
+      // A run without a plan died before it bought anything.
+      if ((error as { code?: string }).code !== "no_such_run") unread.push({ run: id, why: (error as Error).message });
+    }
+  }
+  if (plans.size === 0 && !existsSync(shelf.path)) return undefined;
+  const library = await Library.open(shelf.path, await store.suppression());
+  try {
+    let pages = 0;
+    // Oldest first, so that a person's newest record comes last.
+    for (const id of [...plans.keys()].sort()) {
+      if (library.hasRun(id, store.finishedAt(id))) continue;
+      try {
+        pages += await takeIn(library, await store.open(id));
+      } catch (error) {
+        // Without a journal nothing was bought: it died before its first line.
+        if (errorCode(error) !== "ENOENT") unread.push({ run: id, why: (error as Error).message });
+      }
+    }
+    return { library, taken: { pages, unread } };
+  } catch (error) {
+    library.close();
+    throw error;
+  }
+}
+
+/** Makes a library again from the runs that are there. @returns undefined where nothing was ever bought there */
+export async function rebuildLibrary(shelf: Shelf, store: RunStore): ReturnType<typeof openLibrary> {
+  const opened = await openLibrary(shelf, store);
+  if (opened === undefined) return undefined;
+  opened.library.forgetRuns(await store.ids());
+  opened.library.close();
+  return openLibrary(shelf, store);
+}
+
+/** Takes in records at no price; again, it changes nothing. @param at epoch milliseconds @returns how many people are new */
+export function importRecords(
+  library: Library,
+  { name, at, records }: { readonly name: string; readonly at: number; readonly records: readonly JsonRecord[] },
+): number {
+  const before = library.size;
+  const body = Buffer.from(`{"result":[${records.map(stringifyExact).join(",")}]}`);
+  const run = `import-${createHash("sha256").update(body).digest("hex").slice(0, 12)}`;
+  library.addPages([{ run, unit: 1, at, rows: records.length === 0 ? [] : rowsOf(Page.read(body, "person"), 0n) }]);
+  library.putRun({
+    id: run,
+    command: "import",
+    target: name,
+    datasetVersion: null,
+    output: null,
+    createdAt: new Date(at).toISOString(),
+    finishedAt: at,
+  });
+  return library.size - before;
+}
+
+/** Who these records are, as the library tells people apart. */
+export function identitiesOf(records: readonly JsonRecord[]): string[] {
+  if (records.length === 0) return [];
+  const body = Buffer.from(`{"result":[${records.map(stringifyExact).join(",")}]}`);
+  return rowsOf(Page.read(body, "person"), 0n).map(({ identity }) => identity);
+}
+
+/** The library that a run's people belong to; undefined where it bought companies. */
+export function shelfOfPlan(stateDir: string, plan: Plan): Shelf | undefined {
+  if (kindOf({ plan }) !== "person") return undefined;
+  const mode = plan.key_mode ?? "live";
+  return { path: libraryPath(stateDir, plan.base_url, mode), serviceId: plan.base_url, mode };
+}
+
+function belongs(plan: Plan, { serviceId, mode }: Shelf): boolean {
+  const own = shelfOfPlan("", plan);
+  return own?.serviceId === serviceId && own.mode === mode;
+}
+
+/** Rows that are taken in at once: each time costs a sync of the disk. */
+const GROUP_ROWS = 10_000;
+
+async function takeIn(library: Library, run: RunReader): Promise<number> {
+  let taken = 0;
+  let group: PaidPage[] = [];
+  let rows = 0;
+  const put = (): void => {
+    library.addPages(group);
+    taken += group.length;
+    [group, rows] = [[], 0];
+  };
+  for await (const { unit, settled, body } of run.pages()) {
+    const { n } = unit.intent;
+    if (library.hasPage(run.id, n)) continue;
+    const page = Page.read(body, "person");
+    const used = creditsOf(settled.used);
+    const paid = Math.max(settled.rows, page.length);
+    const forgotten = Array.from({ length: paid - page.length }, (_, index) => share(used, paid, page.length + index));
+    group.push({ run: run.id, unit: n, at: settled.at, rows: rowsOf(page, used, paid), forgotten });
+    rows += page.length;
+    if (rows >= GROUP_ROWS) put();
+  }
+  put();
+  library.putRun(boughtRun(run));
+  return taken;
+}
+
+const share = (used: bigint, rows: number, position: number): bigint =>
+  used / BigInt(rows) + (BigInt(position) < used % BigInt(rows) ? 1n : 0n);
+
+/** The rows of a page with what each of them cost; what does not divide is on the first ones, so that the sum is what was charged. */
+function rowsOf(page: Page, used: bigint, paid = page.length): NewRow[] {
+  return Array.from({ length: page.length }, (_, position) => {
+    const record = page.text(position);
+    // A row that names nobody is known again where it comes again as it was.
+    const identity = identityOf(page, position, "person") ?? `#${createHash("sha256").update(record).digest("hex")}`;
+    const price = share(used, paid, position);
+    return { position, identity, values: filterValues(page.row(position)), price, record };
+  });
+}
+
+/** The dataset that all of a run is of; null where it moved meanwhile: then what one page says may hold in neither. */
+function versionOf({ plan, state }: RunReader): string | null {
+  for (const { settled } of state.units.values()) {
+    if (settled?.version !== undefined && settled.version !== plan.dataset_version) return null;
+  }
+  return plan.dataset_version;
+}
+
+const boughtRun = (run: RunReader): BoughtRun => ({
+  id: run.plan.id,
+  command: run.plan.command,
+  target: targetText(run.plan.target),
+  datasetVersion: versionOf(run),
+  output: run.plan.output,
+  createdAt: run.plan.created_at,
+  // Only where nothing more can come: an unfinished run is read again.
+  finishedAt: run.state.done === undefined ? null : run.state.lastAt,
+});

@@ -1,0 +1,148 @@
+import { canonicalAddress } from "../../shared/contract/normalise.ts";
+import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
+import { Page } from "../../shared/rows/page.ts";
+import type { RecordKind } from "../../shared/rows/values.ts";
+import type { RunReader } from "../runs/run.ts";
+import { shown } from "./suppressed.ts";
+
+const ADDRESSES: Readonly<Record<RecordKind, readonly string[]>> = {
+  person: ["network_url"],
+  company: ["company_network_url", "domain"],
+};
+
+// 8 bytes a row: a 64-bit hash of its identity in an open-addressed table. Two different identities among a million share a hash with
+// a probability of 3 in 100 million.
+class Seen {
+  #table: Uint32Array;
+  #slots: number;
+  #count = 0;
+
+  constructor(expected: number) {
+    this.#slots = Math.max(1_024, Math.ceil(expected / 0.7));
+    this.#table = new Uint32Array(this.#slots * 2);
+  }
+
+  get count(): number {
+    return this.#count;
+  }
+
+  add(identity: string): boolean {
+    let a = 0x811c9dc5;
+    let b = 0x9747b28c;
+    for (let index = 0; index < identity.length; index++) {
+      const code = identity.charCodeAt(index);
+      a = Math.imul(a ^ code, 0x01000193);
+      b = Math.imul(b ^ code, 0x5bd1e995);
+      b ^= b >>> 15;
+    }
+    a = mix(a ^ identity.length);
+    // Zero marks an empty slot.
+    const high = mix(b + a) || 1;
+    if (!this.#insert(a, high)) return false;
+    if (++this.#count > this.#slots * 0.85) this.#grow();
+    return true;
+  }
+
+  #insert(low: number, high: number): boolean {
+    let slot = (low >>> 0) % this.#slots;
+    for (;;) {
+      const there = this.#table[slot * 2 + 1];
+      if (there === 0) break;
+      if (there === high >>> 0 && this.#table[slot * 2] === low >>> 0) return false;
+      slot = slot + 1 === this.#slots ? 0 : slot + 1;
+    }
+    this.#table[slot * 2] = low;
+    this.#table[slot * 2 + 1] = high;
+    return true;
+  }
+
+  #grow(): void {
+    const old = this.#table;
+    this.#slots = Math.ceil(this.#slots * 1.6);
+    this.#table = new Uint32Array(this.#slots * 2);
+    for (let at = 0; at < old.length; at += 2) {
+      const high = old[at + 1] ?? 0;
+      if (high !== 0) this.#insert(old[at] ?? 0, high);
+    }
+  }
+}
+
+/** The finishing step of MurmurHash3: every bit of the input moves every bit of the output. */
+function mix(value: number): number {
+  let hash = value;
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
+  return hash ^ (hash >>> 16);
+}
+
+/**
+ * Tells new rows from those that were there before, and lets nobody through who is on the suppression list: every output is made from what
+ * comes out here. Duplicates were paid for, and so were the suppressed; they are reported.
+ */
+export class Distinct {
+  readonly #seen: Seen;
+  readonly #kind: RecordKind;
+  readonly #suppression: Suppression;
+  #suppressed = 0;
+  #duplicates = 0;
+  #repeatedPages = 0;
+  #unnamed = 0;
+
+  constructor(kind: RecordKind, expected: number, suppression: Suppression = NOBODY_SUPPRESSED) {
+    this.#kind = kind;
+    this.#suppression = suppression;
+    this.#seen = new Seen(Math.min(expected, 10_000_000));
+  }
+
+  get distinct(): number {
+    return this.#seen.count + this.#unnamed;
+  }
+
+  /** How many of the distinct rows were left out. */
+  get suppressed(): number {
+    return this.#suppressed;
+  }
+
+  get duplicates(): number {
+    return this.#duplicates;
+  }
+
+  get repeatedPages(): number {
+    return this.#repeatedPages;
+  }
+
+  take(page: Page): Page {
+    const fresh: number[] = [];
+    for (let index = 0; index < page.length; index++) {
+      const identity = identityOf(page, index, this.#kind);
+      if (identity === undefined) this.#unnamed++;
+      else if (!this.#seen.add(identity)) continue;
+      fresh.push(index);
+    }
+    const again = page.length - fresh.length;
+    this.#duplicates += again;
+    if (again > 0 && fresh.length === 0 && page.length > 1) this.#repeatedPages++;
+    const distinct = again === 0 ? page : page.select(fresh);
+    const left = shown(distinct, this.#kind, this.#suppression);
+    this.#suppressed += distinct.length - left.length;
+    return left;
+  }
+}
+
+/** Who a row is: its own `id`, else its canonical profile address with an `@` before it; undefined where it has neither. */
+export function identityOf(page: Page, index: number, kind: RecordKind): string | undefined {
+  const id = page.identity(index, ["id"]);
+  if (id !== undefined) return id;
+  const address = page.identity(index, ADDRESSES[kind]);
+  return address === undefined ? undefined : `@${canonicalAddress(address) ?? address}`;
+}
+
+export const kindOf = (run: { readonly plan: Pick<RunReader["plan"], "command"> }): RecordKind =>
+  run.plan.command === "enrich" ? "company" : "person";
+
+/** The pages of a run in the order of the output, every row once: what each format is made from. */
+export async function* distinctPages(run: RunReader): AsyncGenerator<Page> {
+  const kind = kindOf(run);
+  const distinct = new Distinct(kind, run.state.rows, run.suppression);
+  for await (const { body } of run.pages()) yield distinct.take(Page.read(body, kind));
+}

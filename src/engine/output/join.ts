@@ -1,0 +1,190 @@
+import { canonicalAddress, canonicalDomain, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+import { echo, grouped } from "../../shared/contract/text.ts";
+import { collectColumns, eachCell } from "../../shared/rows/columns.ts";
+import { guardOf } from "../../shared/rows/csv.ts";
+import { guarded } from "../../shared/rows/csv-bytes.ts";
+import { Page } from "../../shared/rows/page.ts";
+import { cellOf, fieldValue, type JsonRecord, type JsonValue, stringifyExact } from "../../shared/rows/values.ts";
+import type { Unit } from "../runs/journal.ts";
+import type { Target } from "../runs/plan.ts";
+import type { Run } from "../runs/run.ts";
+import { distinctPages } from "./distinct.ts";
+import type { Format, Rendering } from "./formats.ts";
+import type { Facts, Output } from "./output.ts";
+import { shown } from "./suppressed.ts";
+
+type CompanyQuery = Exclude<Target, { kind: "search" }>["companies"][number];
+
+/** Formats that rows of the caller's with ours beside them are written in. */
+export const JOINED: readonly Format[] = ["csv", "tsv", "ndjson", "json", "xlsx", "parquet", "table"];
+
+export const MATCHES = ["found", "not found", "ambiguous", "not asked", "suppressed"] as const;
+export type Match = (typeof MATCHES)[number];
+
+/** A row of the caller's, and which company of the run it names. */
+export interface JoinRow {
+  /** As a JSON object without its closing brace. */
+  readonly body: string;
+  /** undefined: none that can be asked for, as `match` and `why` say. */
+  readonly company: number | undefined;
+  readonly match: Match;
+  readonly why: string;
+}
+
+/** The caller's table, to which a run's companies are put. */
+export interface Join {
+  /** What was read, whole: kept with the run. */
+  readonly text: string;
+  readonly columns: readonly string[];
+  readonly rows: readonly JoinRow[];
+  /** What the names of our columns begin with. */
+  readonly prefix: string;
+  /** Whether it is NDJSON. */
+  readonly json: boolean;
+}
+
+/** Rows that are made and written at once. */
+const GROUP = 500;
+const AS_JSON: readonly Format[] = ["ndjson", "json"];
+
+export interface JoinView {
+  readonly join: Join;
+  readonly rendering: Rendering;
+  /** Opens what the joined rows go to, once their columns are known. */
+  readonly open: (rendering: Rendering) => Promise<Output>;
+}
+
+/** The caller's rows in their order with what the run bought beside them. Nothing is written before all answers are there. */
+export class JoinOutput implements Output {
+  readonly #run: Run;
+  readonly #view: JoinView;
+  readonly #tally = new Map<Match, number>();
+  #inner: Output | undefined;
+
+  constructor(run: Run, view: JoinView) {
+    this.#run = run;
+    this.#view = view;
+  }
+
+  async write(): Promise<void> {}
+
+  get notices(): readonly string[] {
+    const { rows } = this.#view.join;
+    const parts = MATCHES.flatMap((match) => {
+      const count = this.#tally.get(match) ?? 0;
+      return count === 0 ? [] : [`${grouped(count)} ${match}`];
+    });
+    return [
+      ...(this.#inner?.notices ?? []),
+      `${grouped(rows.length)} ${rows.length === 1 ? "row" : "rows"}: ${parts.join(", ")}`,
+    ];
+  }
+
+  async prepare(): Promise<Facts | undefined> {
+    const { rendering, join } = this.#view;
+    const ours = rendering.fields ?? (await collectColumns(distinctPages(this.#run), "company"));
+    const pages = (): AsyncGenerator<Page> => this.#pages(ours);
+    const named = ["match", "why", ...ours].map((name) => join.prefix + name);
+    // As JSON every token of the caller's stays as it was; elsewhere the columns are all known.
+    const fields = AS_JSON.includes(rendering.format) ? undefined : [...join.columns, ...named];
+    const inner = await this.#view.open({ ...rendering, fields, raw: true });
+    this.#inner = inner;
+    for await (const page of pages()) await inner.write(page);
+    this.#tally.clear();
+    for (const row of join.rows) {
+      const { match } = this.#answer(row);
+      this.#tally.set(match, (this.#tally.get(match) ?? 0) + 1);
+    }
+    return inner.prepare(pages);
+  }
+
+  async publish(): Promise<void> {
+    await this.#inner?.publish();
+  }
+
+  async abort(): Promise<void> {
+    await this.#inner?.abort();
+  }
+
+  async *#pages(ours: readonly string[]): AsyncGenerator<Page> {
+    const { rows } = this.#view.join;
+    for (let at = 0; at < rows.length; at += GROUP) {
+      const texts = rows.slice(at, at + GROUP).map((row) => this.#joined(row, ours));
+      yield Page.read(Buffer.from(`[${texts.join(",")}]`), "company");
+    }
+  }
+
+  #joined(row: JoinRow, ours: readonly string[]): string {
+    const { join, rendering } = this.#view;
+    const { match, why, record } = this.#answer(row);
+    const cells = record === undefined ? undefined : cellsOf(record);
+    const values = ours.map((field): JsonValue => {
+      const value = record === undefined ? undefined : (cells?.get(field) ?? fieldValue(record, field));
+      return value ?? null;
+    });
+    const pairs = [match, why, ...values].map((value, index) => {
+      const name = join.prefix + (["match", "why"][index] ?? ours[index - 2] ?? "");
+      return `${JSON.stringify(name)}:${stringifyExact(this.#guarded(value, rendering))}`;
+    });
+    return `${row.body}${row.body.endsWith("{") ? "" : ","}${pairs.join(",")}}`;
+  }
+
+  /** What comes from the service is guarded against formulas in CSV; the caller's own cells are the caller's. */
+  #guarded(value: JsonValue, { format, excel, raw }: Rendering): JsonValue {
+    if (format !== "csv" && format !== "tsv") return value;
+    const cell = cellOf(value);
+    return typeof cell === "string" ? guarded(cell, guardOf({ excel, raw })) : cell;
+  }
+
+  #answer(row: JoinRow): { readonly match: Match; readonly why: string; readonly record?: JsonRecord } {
+    const { target } = this.#run.plan;
+    const query = row.company === undefined || target.kind === "search" ? undefined : target.companies[row.company];
+    if (query === undefined) return row;
+    const unit = this.#units().get(row.company ?? -1);
+    if (unit?.settled === undefined) return { match: "not asked", why: "the limit was reached" };
+    const { refused } = unit.settled;
+    if (refused !== undefined) return { match: "not found", why: `refused: ${refused}` };
+    const page = unit.settled.follows === undefined ? Page.empty : Page.read(this.#run.readReply(unit), "company");
+    if (page.length === 0) return { match: "not found", why: "the service does not know it" };
+    if (shown(page, "company", this.#run.suppression).length === 0)
+      return { match: "suppressed", why: "it is on the suppression list" };
+    const record = page.row(0);
+    const other = otherThan(query, record);
+    return other === undefined ? { match: "found", why: "", record } : { match: "ambiguous", why: other, record };
+  }
+
+  #units(): ReadonlyMap<number, Unit> {
+    this.#settled ??= new Map(
+      [...this.#run.state.units.values()].flatMap((unit) =>
+        unit.settled === undefined ? [] : [[unit.intent.target, unit] as const],
+      ),
+    );
+    return this.#settled;
+  }
+  #settled: ReadonlyMap<number, Unit> | undefined;
+}
+
+function cellsOf(record: JsonRecord): ReadonlyMap<string, JsonValue> {
+  const cells = new Map<string, JsonValue>();
+  eachCell(record, (column, value) => cells.set(column, value));
+  return cells;
+}
+
+/** In words, that the service answered with another company than it was asked for; undefined: nothing says so. */
+function otherThan({ by, value }: CompanyQuery, record: JsonRecord): string | undefined {
+  const told = fieldValue(record, by);
+  if (typeof told !== "string" && typeof told !== "number") return undefined;
+  const [asked, answered] = [value, String(told)].map((text) => sameForm(by, text));
+  if (asked === undefined || answered === undefined || asked === answered) return undefined;
+  const within = (inner: string, outer: string): boolean => by === "domain" && inner.endsWith(`.${outer}`);
+  if (within(asked, answered) || within(answered, asked)) return undefined;
+  return `asked for ${echo(value)}, and the service answers with ${echo(told)}`;
+}
+
+function sameForm(by: CompanyQuery["by"], text: string): string | undefined {
+  if (by === "domain") return canonicalDomain(text);
+  if (by === "id") return text;
+  if (by === "name") return normalForm(text);
+  const address = canonicalAddress(text);
+  return address === undefined ? undefined : slugOf(address);
+}

@@ -1,0 +1,23 @@
+import { CliError } from "../../shared/errors.ts";
+
+/** Loads an optional package, before anything is bought. @throws CliError (exit 2) that names the one that is missing */
+export async function optional<Package>(
+  name: string,
+  what: string,
+  loading: Promise<Package>,
+  instead: string,
+): Promise<Package> {
+  try {
+    return await loading;
+  } catch (cause) {
+    throw new CliError({
+      code: "missing_package",
+      category: "usage",
+      message: `${what} needs the optional package ${name}, which cannot be loaded: ${firstLine(cause)}`,
+      hint: `install it (npm install ${name} beside headcount), or ${instead}`,
+      cause,
+    });
+  }
+}
+
+const firstLine = (error: unknown): string => (error instanceof Error ? (error.message.split("\n", 1)[0] ?? "") : "");

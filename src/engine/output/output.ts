@@ -1,0 +1,327 @@
+import { createHash, type Hash } from "node:crypto";
+import { createReadStream } from "node:fs";
+import { access, constants, type FileHandle, lstat, open, realpath, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { getuid } from "node:process";
+import type { Writable } from "node:stream";
+import { shellWord } from "../../shared/contract/command-line.ts";
+import { counted } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { AskedFields, collectColumns, noRowHas } from "../../shared/rows/columns.ts";
+import type { Page, View } from "../../shared/rows/page.ts";
+import { type Disk, errorCode, FILE_MODE, remove } from "../runs/disk.ts";
+import { createView, isWhole, type Rendering } from "./formats.ts";
+import { openPacker, type Packer } from "./packing.ts";
+import { checkRows, clearLeftovers, type Guard, naming } from "./publish.ts";
+
+export interface Output {
+  write(page: Page): Promise<void>;
+  /** What is to be said of what was written, once it is. */
+  readonly notices: readonly string[];
+  /** Ends the document. @param pages all of the run's pages once more, where a file has to be written again */
+  prepare(pages: () => AsyncIterable<Page>): Promise<Facts | undefined>;
+  publish(): Promise<void>;
+  abort(): Promise<void>;
+}
+
+/** What was written. Of a file its size and digest, of a table how many rows are new in it. */
+export interface Facts {
+  /** The file, or `duckdb:FILE#TABLE`, or the address of a database with `#TABLE`. */
+  readonly path: string;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly added: number | null;
+}
+
+/**
+ * @returns the path to write: where the name is a symbolic link of the user's own, the file behind it
+ * @throws CliError exit 2 for an output that could not be written
+ */
+export async function checkOutput(path: string): Promise<string> {
+  const folder = dirname(path);
+  const parent = await stat(folder).catch(() => undefined);
+  if (parent === undefined)
+    throw usageError(`the folder ${folder} does not exist`, `mkdir -p ${shellWord(folder)}`, "no_folder");
+  if (!parent.isDirectory()) throw usageError(`${folder} is not a folder`, undefined, "no_folder");
+  try {
+    await access(folder, constants.W_OK | constants.X_OK);
+  } catch {
+    throw usageError(`the folder ${folder} may not be written`, "choose another with -o", "not_writable");
+  }
+  let there: Awaited<ReturnType<typeof lstat>>;
+  try {
+    there = await lstat(path);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return path;
+    throw error;
+  }
+  if (there.isSymbolicLink()) {
+    if (getuid !== undefined && there.uid !== getuid()) {
+      throw usageError(
+        `${path} is a symbolic link of somebody else: not written through`,
+        "choose another name",
+        "symlink",
+      );
+    }
+    const target = await realpath(path).catch(() => undefined);
+    // A pipe behind /dev/stdout or /dev/fd/63 has no name of its own.
+    if (target === undefined && (await exists(path))) throw notAFile(path);
+    if (target === undefined) throw usageError(`${path} is a symbolic link to nothing`, "remove it", "symlink");
+    return checkOutput(target);
+  }
+  if (there.isDirectory())
+    throw usageError(`${path} is a folder, not a file`, `-o ${shellWord(join(path, "people.csv"))}`, "is_folder");
+  if (!there.isFile()) throw notAFile(path);
+  return path;
+}
+
+const notAFile = (path: string): CliError =>
+  usageError(`${path} is no regular file`, "leave -o out and redirect stdout instead", "not_a_file");
+
+export const exists = async (path: string): Promise<boolean> => (await stat(path).catch(() => undefined)) !== undefined;
+
+export async function sha256Of(path: string): Promise<string | undefined> {
+  const hash = createHash("sha256");
+  try {
+    for await (const chunk of createReadStream(path)) hash.update(chunk as Buffer);
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+  return hash.digest("hex");
+}
+
+const WRITE_BYTES = 1 << 18;
+
+/** A file that appears whole. Where a later page brings another column it is written again from the run. */
+export class FileOutput implements Output {
+  readonly #path: string;
+  readonly #part: string;
+  readonly #rendering: Rendering;
+  readonly #disk: Disk;
+  readonly #guard: Guard;
+  readonly #asked: AskedFields;
+  #file: FileHandle | undefined;
+  #view: View | undefined;
+  #hash: Hash = createHash("sha256");
+  #bytes = 0;
+  #cut = 0;
+  #packer: Packer | undefined;
+  readonly #buffer = Buffer.allocUnsafeSlow(WRITE_BYTES);
+  #filled = 0;
+
+  private constructor(path: string, part: string, rendering: Rendering, guard: Guard, disk: Disk) {
+    this.#path = path;
+    this.#part = part;
+    this.#rendering = rendering;
+    this.#asked = new AskedFields(rendering.fields);
+    this.#guard = guard;
+    this.#disk = disk;
+  }
+
+  /** Begins a file. @param name keeps two runs' unfinished files apart */
+  static async open(path: string, name: string, rendering: Rendering, guard: Guard, disk: Disk): Promise<FileOutput> {
+    await clearLeftovers(path);
+    const part = join(dirname(path), `.${basename(path)}.${name}.part`);
+    const output = new FileOutput(path, part, rendering, guard, disk);
+    await output.#begin(rendering.fields);
+    return output;
+  }
+
+  async #begin(fields: readonly string[] | undefined): Promise<void> {
+    await this.#file?.close();
+    await remove(this.#part);
+    // "wx": nothing that somebody put there meanwhile is written through.
+    this.#file = await open(this.#part, "wx", FILE_MODE);
+    this.#hash = createHash("sha256");
+    this.#bytes = 0;
+    this.#filled = 0;
+    this.#packer = await openPacker(this.#rendering.packing);
+    this.#view = isWhole(this.#rendering.format) ? undefined : createView({ ...this.#rendering, fields });
+  }
+
+  /** Collects small pages, so that each write, which another thread does, is worth handing over. */
+  async #put(data: Buffer | string): Promise<void> {
+    const bytes = typeof data === "string" ? Buffer.from(data, "utf8") : data;
+    for (let at = 0; at < bytes.length; ) {
+      const copied = bytes.copy(this.#buffer, this.#filled, at);
+      at += copied;
+      this.#filled += copied;
+      if (this.#filled === this.#buffer.length) await this.#drain();
+    }
+  }
+
+  async #drain(): Promise<void> {
+    const bytes = this.#buffer.subarray(0, this.#filled);
+    this.#filled = 0;
+    await this.#store(this.#packer === undefined ? [bytes] : await this.#packer.push(bytes));
+  }
+
+  async #store(chunks: readonly Uint8Array[]): Promise<void> {
+    for (const chunk of chunks) {
+      this.#hash.update(chunk);
+      this.#bytes += chunk.length;
+      for (let done = 0; done < chunk.length; ) {
+        const written = await this.#file?.write(chunk, done, chunk.length - done);
+        done += written?.bytesWritten ?? 0;
+      }
+    }
+  }
+
+  get notices(): readonly string[] {
+    const cut =
+      this.#cut === 0 ? [] : [`notice: ${counted(this.#cut, "text")} longer than a cell of a spreadsheet: cut`];
+    return [...this.#asked.missing.map(noRowHas), ...cut];
+  }
+
+  async write(page: Page): Promise<void> {
+    this.#asked.look(page);
+    if (this.#view !== undefined) await this.#put(this.#view.page(page));
+  }
+
+  async prepare(pages: () => AsyncIterable<Page>): Promise<Facts> {
+    await checkRows(this.#asked.rows, this.#path, this.#guard);
+    const { format, kind, fields } = this.#rendering;
+    if (format === "parquet") return this.#parquet(pages);
+    if (format === "xlsx") {
+      const { openSheet } = await import("./whole/xlsx.ts");
+      const sheet = await openSheet({ pages, kind, columns: fields });
+      for await (const chunk of sheet.bytes) await this.#put(chunk);
+      this.#cut = sheet.cut();
+    }
+    if (this.#view !== undefined && this.#view.unseen.size > 0) {
+      await this.#begin(await collectColumns(pages(), kind));
+      for await (const page of pages()) await this.#put(this.#view.page(page));
+    }
+    if (this.#view !== undefined) await this.#put(this.#view.end());
+    await this.#drain();
+    if (this.#packer !== undefined) await this.#store(await this.#packer.end());
+    await this.#file?.sync();
+    await this.#close();
+    return { path: this.#path, bytes: this.#bytes, sha256: this.#hash.digest("hex"), added: null };
+  }
+
+  async #parquet(pages: () => AsyncIterable<Page>): Promise<Facts> {
+    await this.#close();
+    const { writeParquet } = await import("./whole/parquet.ts");
+    const { kind, fields } = this.#rendering;
+    await writeParquet({ pages, kind, columns: fields, file: this.#part });
+    const { size } = await stat(this.#part);
+    return { path: this.#path, bytes: size, sha256: (await sha256Of(this.#part)) ?? "", added: null };
+  }
+
+  async #close(): Promise<void> {
+    const file = this.#file;
+    this.#file = undefined;
+    await file?.close();
+  }
+
+  async publish(): Promise<void> {
+    const { overwrite } = this.#guard;
+    const path = this.#path;
+    await naming(
+      path,
+      overwrite ? this.#disk.rename(this.#part, path, "output") : this.#disk.place(this.#part, path, "output"),
+    );
+  }
+
+  async abort(): Promise<void> {
+    await this.#close();
+    await remove(this.#part);
+    await remove(`${this.#part}.scratch`);
+  }
+}
+
+/** The reader of stdout is gone: exit 141, quietly. */
+export const pipeClosed = (): CliError =>
+  new CliError({
+    code: "pipe_closed",
+    category: "pipe_closed",
+    message: "the reader closed the pipe",
+  });
+
+const failureOf = (error: unknown): unknown =>
+  ["EPIPE", "ERR_STREAM_DESTROYED"].includes(errorCode(error) ?? "") ? pipeClosed() : error;
+
+/** Stdout, page by page. A page counts as written when the reader took it, so a slow reader slows the buying down. */
+export class StreamOutput implements Output {
+  readonly #stream: Writable;
+  readonly #view: View;
+  readonly #guard: Guard;
+  readonly #interrupted: AbortSignal;
+  readonly #asked: AskedFields;
+  readonly #packer: Packer | undefined;
+  #failure: unknown;
+  readonly #onError = (error: unknown): void => {
+    this.#failure ??= error;
+  };
+
+  private constructor(
+    stream: Writable,
+    rendering: Rendering,
+    guard: Guard,
+    interrupted: AbortSignal,
+    packer: Packer | undefined,
+  ) {
+    this.#packer = packer;
+    this.#stream = stream;
+    this.#asked = new AskedFields(rendering.fields);
+    this.#guard = guard;
+    this.#view = createView(rendering, true);
+    this.#interrupted = interrupted;
+    stream.on("error", this.#onError);
+  }
+
+  static async open(
+    stream: Writable,
+    rendering: Rendering,
+    guard: Guard,
+    interrupted: AbortSignal,
+  ): Promise<StreamOutput> {
+    return new StreamOutput(stream, rendering, guard, interrupted, await openPacker(rendering.packing));
+  }
+
+  get notices(): readonly string[] {
+    return this.#asked.missing.map(noRowHas);
+  }
+
+  async write(page: Page): Promise<void> {
+    this.#asked.look(page);
+    await this.#pack(this.#view.page(page));
+  }
+
+  async #pack(data: Buffer | string): Promise<void> {
+    if (this.#packer === undefined) return this.#put(data);
+    for (const chunk of await this.#packer.push(Buffer.from(data))) await this.#put(chunk);
+  }
+
+  #put(data: Uint8Array | string): Promise<void> {
+    if (this.#failure !== undefined) return Promise.reject(failureOf(this.#failure));
+    if (this.#stream.destroyed) return Promise.reject(pipeClosed());
+    if (data.length === 0) return Promise.resolve();
+    return new Promise((resolve, reject) => {
+      const onAbort = (): void => reject(this.#interrupted.reason);
+      this.#interrupted.addEventListener("abort", onAbort, { once: true });
+      this.#stream.write(data, (error) => {
+        this.#interrupted.removeEventListener("abort", onAbort);
+        if (error === null || error === undefined) resolve();
+        else reject(failureOf(error));
+      });
+    });
+  }
+
+  async prepare(): Promise<undefined> {
+    await this.#pack(this.#view.end());
+    for (const chunk of (await this.#packer?.end()) ?? []) await this.#put(chunk);
+    await checkRows(this.#asked.rows, undefined, this.#guard);
+    return undefined;
+  }
+
+  async publish(): Promise<void> {
+    this.#stream.off("error", this.#onError);
+  }
+
+  async abort(): Promise<void> {
+    this.#stream.off("error", this.#onError);
+  }
+}

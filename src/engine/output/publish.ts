@@ -1,0 +1,128 @@
+import { readdir, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { kill } from "node:process";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import { CliError } from "../../shared/errors.ts";
+import { errorCode, remove } from "../runs/disk.ts";
+import { type Packing, unpacked } from "./packing.ts";
+
+/** What a new file must be to take the place of the one that is there. */
+export interface Guard {
+  readonly overwrite: boolean;
+  /** Whether nothing may take the place of something. */
+  readonly allowEmpty: boolean;
+  readonly minRows: number | undefined;
+  /** The most that the rows may become fewer by, as a share (0.5: half). */
+  readonly maxShrink: number | undefined;
+}
+
+export const TOO_FEW = "too_few_rows";
+
+const tooFew = (message: string, hint: string): CliError =>
+  new CliError({ code: TOO_FEW, category: "incomplete", message, hint });
+
+/**
+ * Asked before anything is bought, with the most rows that can come, and before a file (undefined: a stream) takes its place.
+ * @throws CliError exit 5 where they are too few: the old file stays
+ */
+export async function checkRows(rows: number, path: string | undefined, guard: Guard, said = ""): Promise<void> {
+  const { allowEmpty, minRows, maxShrink } = guard;
+  const came = counted(rows, "row");
+  if (minRows !== undefined && rows < minRows) {
+    throw tooFew(`${came}: fewer than --min-rows ${minRows}${said}`, "a smaller --min-rows takes them");
+  }
+  if (path === undefined || (rows === 0 ? allowEmpty : maxShrink === undefined)) return;
+  const before = await rowsIn(path);
+  if (before === 0) return;
+  const there = before === undefined ? "a file whose rows cannot be counted" : `the ${grouped(before)} in ${path}`;
+  if (rows === 0) {
+    throw tooFew(`0 rows would take the place of ${there}: it stays as it is${said}`, "--allow-empty replaces it");
+  }
+  if (before === undefined || rows < before * (1 - (maxShrink ?? 1))) {
+    const percent = Math.round((maxShrink ?? 1) * 100);
+    throw tooFew(
+      `${came} instead of ${there}: more than --max-shrink ${percent}% fewer, so it stays as it is${said}`,
+      "a larger --max-shrink, or none, replaces it",
+    );
+  }
+}
+
+/** How many rows a file holds that was written here; undefined where that cannot be told, 0 where there is none. */
+async function rowsIn(path: string): Promise<number | undefined> {
+  const size = (await stat(path).catch(() => undefined))?.size ?? 0;
+  if (size === 0) return 0;
+  const [, ending = "", packed] = /\.([a-z]+)(?:\.(gz|zst))?$/.exec(path.toLowerCase()) ?? [];
+  const bytes = (): AsyncIterable<Uint8Array> => unpacked(path, packed as Packing | undefined);
+  try {
+    if (ending === "parquet") return await (await import("./whole/parquet.ts")).countParquet(path);
+    if (ending === "xlsx") return await (await import("./whole/xlsx.ts")).countSheet(path);
+    if (ending === "json") return await recordsIn(bytes);
+    if (ending === "csv" || ending === "tsv") return Math.max(0, (await countLines(bytes(), true)) - 1);
+    return ending === "ndjson" || ending === "jsonl" ? await countLines(bytes(), false) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** Our own arrays have a record a line; others are parsed. */
+async function recordsIn(bytes: () => AsyncIterable<Uint8Array>): Promise<number> {
+  for await (const head of bytes()) {
+    if (Buffer.from(head.subarray(0, 3)).toString() === "[\n{") return (await countLines(bytes(), false)) - 2;
+    break;
+  }
+  const chunks: Uint8Array[] = [];
+  for await (const chunk of bytes()) chunks.push(chunk);
+  return (JSON.parse(Buffer.concat(chunks).toString()) as unknown[]).length;
+}
+
+/** Lines that hold something. @param csv whether a line break inside quotes ends none */
+async function countLines(bytes: AsyncIterable<Uint8Array>, csv: boolean): Promise<number> {
+  let lines = 0;
+  let quoted = false;
+  let filled = false;
+  for await (const chunk of bytes) {
+    for (const byte of chunk) {
+      if (byte === 0x22 && csv) quoted = !quoted;
+      if (byte === 0x0a && !quoted) {
+        if (filled) lines++;
+        filled = false;
+      } else if (byte !== 0x0d) filled = true;
+    }
+  }
+  return lines + (filled ? 1 : 0);
+}
+
+/** What a file that is there says to its name. @throws CliError exit 5 where one appeared that may not be replaced */
+export async function naming(path: string, work: Promise<void>): Promise<void> {
+  try {
+    await work;
+  } catch (error) {
+    if (errorCode(error) !== "EEXIST") throw error;
+    throw new CliError({
+      code: "file_appeared",
+      category: "incomplete",
+      message: `${path} appeared while this was at work: it stays as it is`,
+      hint: "choose another name with -o, or add --overwrite",
+    });
+  }
+}
+
+const LEFT = /(?:-(?:export|forget|mcp)|\.owned)-(\d+)\.part(?:\.scratch)?$/;
+
+/** Removes what killed processes left beside an output. */
+export async function clearLeftovers(path: string): Promise<void> {
+  const folder = dirname(path);
+  for (const name of await readdir(folder).catch(() => [])) {
+    const pid = name.startsWith(`.${basename(path)}.`) ? LEFT.exec(name)?.[1] : undefined;
+    if (pid !== undefined && !isAlive(Number(pid))) await remove(join(folder, name));
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    kill(pid, 0);
+    return true;
+  } catch (error) {
+    return errorCode(error) !== "ESRCH";
+  }
+}

@@ -1,0 +1,97 @@
+import type { Writable } from "node:stream";
+import { checkFields } from "../../../shared/rows/columns.ts";
+import type { RecordKind } from "../../../shared/rows/values.ts";
+import type { Disk } from "../../runs/disk.ts";
+import type { SavedView } from "../../runs/plan.ts";
+import { type Form, formName, type Rendering } from "../formats.ts";
+import { checkOutput, type Facts, FileOutput, type Output, StreamOutput } from "../output.ts";
+import { openPacker } from "../packing.ts";
+import type { Guard } from "../publish.ts";
+import { checkTable, TableOutput } from "../tables/table-output.ts";
+import { engineOf } from "../tables/target.ts";
+import { loadTemplate, type RowTemplate } from "../template.ts";
+
+/** Where rows go. */
+export interface Sink {
+  /** Absolute path, or a table (`../tables/target.ts`); undefined: the stream. */
+  readonly output: string | undefined;
+  readonly stream: Writable;
+  /** Keeps two unfinished outputs apart. */
+  readonly name: string;
+  readonly rendering: Rendering;
+  readonly guard: Guard;
+  readonly disk: Disk;
+  readonly interrupted: AbortSignal;
+}
+
+export const openSink = async (sink: Sink): Promise<Output> => {
+  const { output, stream, name, rendering, guard, disk, interrupted } = sink;
+  if (output === undefined) return StreamOutput.open(stream, rendering, guard, interrupted);
+  return engineOf(output) !== undefined
+    ? TableOutput.open(output, rendering, guard, { name, disk })
+    : FileOutput.open(output, name, rendering, guard, disk);
+};
+
+/** How rows are asked for: what a run keeps, and what `resume` finds again. */
+export interface AskedView extends Form {
+  readonly fields: readonly string[] | undefined;
+  readonly excel: boolean;
+  readonly raw: boolean;
+  readonly template?: string | undefined;
+}
+
+export const savedView = (view: AskedView): SavedView => ({
+  format: formName(view),
+  fields: view.fields ?? null,
+  excel: view.excel,
+  raw: view.raw,
+  ...(view.template === undefined ? {} : { template: view.template }),
+});
+
+export const templateOf = async ({ template }: Pick<AskedView, "template">): Promise<RowTemplate | undefined> =>
+  template === undefined ? undefined : loadTemplate(template);
+
+/** @returns what is written: of a file the one behind a symbolic link @throws CliError exit 2 for a file that could not be written */
+export const placeOf = async (output: string | undefined): Promise<string | undefined> =>
+  output === undefined || engineOf(output) !== undefined ? output : checkOutput(output);
+
+export interface Wanted extends AskedView, Guard {
+  readonly output: string | undefined;
+}
+
+/**
+ * Whether rows can be written as they are wanted, asked before anything is bought.
+ * @throws CliError exit 2 naming the package, field, table or option that hinders it, exit 9 where the table's file is open elsewhere
+ */
+export async function checkSink(wanted: Wanted, kind: RecordKind, disk: Disk): Promise<void> {
+  const { format, packing, template, output, fields } = wanted;
+  if (format === "parquet") await (await import("../whole/duck.ts")).loadDuckDb();
+  if (format === "xlsx") await (await import("../whole/xlsx.ts")).loadZip();
+  await openPacker(packing);
+  const read = await templateOf({ template });
+  if (read !== undefined) checkFields(read.fields, kind);
+  if (output !== undefined && engineOf(output) !== undefined)
+    await checkTable(output, { kind, fields }, wanted, { name: "check", disk });
+}
+
+/** Whether a form has room for so many rows. @throws CliError exit 2 */
+export async function checkRoom({ format }: Form, rows: number): Promise<void> {
+  if (format === "xlsx") (await import("../whole/xlsx.ts")).checkSheet(rows, "usage", "; nothing was spent");
+}
+
+/** What was written, as receipts and `--json` tell it. Of a table, `added` says how many rows are new in it; of a file it is null. */
+export interface Written {
+  readonly file: string;
+  readonly format: string;
+  readonly bytes: number | null;
+  readonly sha256: string | null;
+  readonly added: number | null;
+}
+
+export const writtenAs = ({ path, bytes, sha256, added }: Facts, form: Form): Written => ({
+  file: path,
+  format: formName(form),
+  bytes,
+  sha256,
+  added,
+});

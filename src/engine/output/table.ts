@@ -1,0 +1,53 @@
+import { grouped } from "../../shared/contract/text.ts";
+import type { Page, View } from "../../shared/rows/page.ts";
+import { cellOf, fieldValue, type JsonValue, type RecordKind } from "../../shared/rows/values.ts";
+
+const COUNTS: readonly string[] = ["connections", "followers", "employee_count"];
+
+/** A value as a person reads it: what is counted has separators, years and ids stay as they are. */
+export function spokenValue(field: string, value: JsonValue | undefined): string {
+  if (value === undefined || value === null) return "";
+  const isCount = COUNTS.includes(field.slice(field.lastIndexOf(".") + 1));
+  return isCount && (typeof value === "number" || typeof value === "bigint") ? grouped(value) : String(cellOf(value));
+}
+
+/** Draws rows for a person: handed in by the command, because `output/` knows no terminal. */
+export type DrawTable = (columns: readonly string[], always: number) => DrawRows;
+
+/** The cells of a page as lines, the header before the first ones; every line ends in a line break. */
+export type DrawRows = (cells: readonly (readonly string[])[]) => string;
+
+/** The columns that a terminal shows, the most telling first, as many as it has room for. Everything else is kept in the run. */
+const MAIN_COLUMNS: Readonly<Record<RecordKind, readonly string[]>> = {
+  person: [
+    ...["name", "title", "company_name", "location"],
+    ...["department", "seniority_level", "connections", "industry", "followers", "network_url"],
+  ],
+  company: [
+    ...["name", "domain", "employee_count", "location"],
+    ...["industry", "founded_year", "followers", "type", "company_network_url"],
+  ],
+};
+const ALWAYS = 4;
+
+export class TableView implements View {
+  readonly unseen: ReadonlySet<string> = new Set();
+  readonly #columns: readonly string[];
+  readonly #table: DrawRows;
+
+  /** @param fields what was asked for; undefined: the main columns */
+  constructor(kind: RecordKind, fields: readonly string[] | undefined, table: DrawTable) {
+    this.#columns = fields ?? MAIN_COLUMNS[kind];
+    this.#table = table(this.#columns, fields?.length ?? ALWAYS);
+  }
+
+  page(page: Page): string {
+    return this.#table(
+      page.rows().map((row) => this.#columns.map((column) => spokenValue(column, fieldValue(row, column)))),
+    );
+  }
+
+  end(): string {
+    return "";
+  }
+}

@@ -1,0 +1,147 @@
+import { chmod, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import type { DuckDBConnection } from "@duckdb/node-api";
+import type { JsonRecord } from "../../../shared/rows/values.ts";
+import { type Disk, FILE_MODE, remove } from "../../runs/disk.ts";
+import { append, type DuckDb, definitions, LIMITS, loadDuckDb, quoted } from "../whole/duck.ts";
+import type { ColumnType, TypedColumn } from "../whole/survey.ts";
+import type { TableTarget } from "./target.ts";
+import { IDENTITY, IDENTITY_COLUMN, noIdentity, TableRefusal, type TableWriter, unfit } from "./writer.ts";
+
+type Target = TableTarget & { readonly engine: "duckdb" };
+
+const NAMES = "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
+
+interface Place {
+  /** Keeps two unfinished files apart. */
+  readonly name: string;
+  readonly disk: Disk;
+}
+
+/** A file that is not there yet is made beside its place, and appears whole. */
+export async function openDuckDb(target: Target, { name, disk }: Place): Promise<TableWriter> {
+  const duckdb = await loadDuckDb("A DuckDB table");
+  const isNew = (await stat(target.file).catch(() => undefined)) === undefined;
+  const part = join(dirname(target.file), `.${basename(target.file)}.${name}.part`);
+  if (isNew) await clear(part);
+  const instance = await duckdb.DuckDBInstance.create(isNew ? part : target.file, LIMITS);
+  const connection = await instance.connect();
+  // It reads other files too, into memory, where rows would be lost.
+  const [[path] = []] = (
+    await connection.runAndReadAll("SELECT path FROM duckdb_databases() WHERE database_name = current_database()")
+  ).getRows();
+  let open = true;
+  const close = (): void => {
+    if (!open) return;
+    open = false;
+    connection.closeSync();
+    instance.closeSync();
+  };
+  if (path === null || path === undefined) {
+    close();
+    throw new TableRefusal("the file is no DuckDB database", NAMES);
+  }
+  return {
+    upsert: async (columns, batches) => {
+      await connection.run("BEGIN");
+      return upsert(duckdb, connection, target, columns, batches);
+    },
+    async commit() {
+      await connection.run("COMMIT");
+      close();
+      if (!isNew) return;
+      await chmod(part, FILE_MODE);
+      await disk.place(part, target.file, "output");
+      await clear(part);
+    },
+    async rollback() {
+      if (open) await connection.run("ROLLBACK").catch(() => undefined);
+      close();
+      if (isNew) await clear(part);
+    },
+  };
+}
+
+async function clear(part: string): Promise<void> {
+  for (const path of [part, `${part}.wal`, `${part}.tmp`]) await remove(path);
+}
+
+async function upsert(
+  duckdb: DuckDb,
+  connection: DuckDBConnection,
+  { schema, table }: Target,
+  columns: readonly TypedColumn[],
+  batches: AsyncIterable<readonly JsonRecord[]>,
+): Promise<number> {
+  const into = `${schema === undefined ? "" : `${quoted(schema)}.`}${quoted(table)}`;
+  const has = await existing(connection, schema, table);
+  const all = [IDENTITY_COLUMN, ...columns];
+  let fitted = all;
+  if (has.size === 0) await connection.run(`CREATE TABLE ${into} (${definitions(duckdb, all).join(", ")})`);
+  else {
+    if (!has.has(IDENTITY)) throw noIdentity();
+    fitted = all.map((column) => adapt(duckdb, column, has.get(column.name.toLowerCase())));
+    for (const column of fitted.filter(({ name }) => !has.has(name.toLowerCase())))
+      await connection.run(`ALTER TABLE ${into} ADD COLUMN ${definitions(duckdb, [column]).join()}`);
+  }
+  await connection.run(`CREATE TEMP TABLE headcount_rows (${definitions(duckdb, fitted).join(", ")})`);
+  await append(duckdb, connection, ["headcount_rows", "main", "temp"], fitted, batches);
+  const id = quoted(IDENTITY);
+  const names = fitted.map(({ name }) => quoted(name));
+  const set = names.slice(1).map((name) => `${name} = came.${name}`);
+  const same = `there.${id} = came.${id}`;
+  if (set.length > 0)
+    await connection.run(
+      `UPDATE ${into} AS there SET ${set.join(", ")} FROM temp.headcount_rows AS came WHERE ${same}`,
+    );
+  const insert = `INSERT INTO ${into} (${names.join(", ")}) SELECT ${names.join(", ")} FROM temp.headcount_rows AS came`;
+  const { rowsChanged } = await connection.run(`${insert} WHERE NOT EXISTS (FROM ${into} AS there WHERE ${same})`);
+  await connection.run("DROP TABLE temp.headcount_rows");
+  return rowsChanged;
+}
+
+async function existing(
+  connection: DuckDBConnection,
+  schema: string | undefined,
+  table: string,
+): Promise<ReadonlyMap<string, string>> {
+  const reader = await connection.runAndReadAll(
+    `SELECT lower(column_name), data_type FROM duckdb_columns() WHERE database_name = current_database()
+      AND lower(schema_name) = lower(coalesce(?, current_schema())) AND lower(table_name) = lower(?)`,
+    [schema ?? null, table],
+  );
+  return new Map(reader.getRows().map(([name, type]) => [String(name), String(type)]));
+}
+
+const HOLDS: Readonly<Record<ColumnType, readonly string[]>> = {
+  text: [],
+  integer: ["BIGINT", "HUGEINT", "INTEGER", "SMALLINT", "TINYINT", "DOUBLE"],
+  long: ["BIGINT", "HUGEINT"],
+  decimal: ["DOUBLE"],
+  boolean: ["BOOLEAN"],
+  instant: ["TIMESTAMP WITH TIME ZONE"],
+  date: ["DATE"],
+  list: ["VARCHAR[]"],
+};
+const OF_TYPE: Readonly<Record<string, ColumnType>> = {
+  BIGINT: "integer",
+  DOUBLE: "decimal",
+  BOOLEAN: "boolean",
+  "TIMESTAMP WITH TIME ZONE": "instant",
+  DATE: "date",
+  "VARCHAR[]": "list",
+};
+
+/** A column as the table has it: texts take anything, and no value is changed to fit. @throws TableRefusal */
+function adapt(duckdb: DuckDb, column: TypedColumn, has: string | undefined): TypedColumn {
+  if (has === undefined || HOLDS[column.type].includes(has)) return column;
+  if (has === "VARCHAR") return { ...column, type: "text" };
+  if (column.empty) return { ...column, type: OF_TYPE[has] ?? "text" };
+  throw unfit(
+    column.name,
+    has,
+    definitions(duckdb, [column])
+      .join()
+      .slice(quoted(column.name).length + 1),
+  );
+}

@@ -1,0 +1,175 @@
+import { CliError, usageError } from "../../../shared/errors.ts";
+import { AskedFields, noRowHas } from "../../../shared/rows/columns.ts";
+import type { Page } from "../../../shared/rows/page.ts";
+import type { Disk } from "../../runs/disk.ts";
+import { errorCode } from "../../runs/disk.ts";
+import type { Rendering } from "../formats.ts";
+import { checkOutput, exists, type Facts, type Output } from "../output.ts";
+import { checkRows, clearLeftovers, type Guard, naming } from "../publish.ts";
+import { survey } from "../whole/survey.ts";
+import { parseTable, type TableTarget, tableText } from "./target.ts";
+import { IDENTITY, identified, TableRefusal, type TableWriter } from "./writer.ts";
+
+interface Place {
+  readonly name: string;
+  readonly disk: Disk;
+}
+
+const open = async (target: TableTarget, place: Place): Promise<TableWriter> =>
+  target.engine === "duckdb"
+    ? (await import("./duckdb.ts")).openDuckDb(target, place)
+    : (await import("./postgres.ts")).openPostgres(target);
+
+async function* nothing(): AsyncGenerator<never> {}
+
+/**
+ * Whether rows may be put into a table, asked before anything is bought: what is done then is done without a row, and taken back.
+ * Whether a column holds the values that come is not known before they do: services choose their types.
+ * @throws CliError exit 2, and exit 9 where another process has the file open
+ */
+export async function checkTable(
+  output: string,
+  { kind, fields }: Pick<Rendering, "kind" | "fields">,
+  guard: Guard,
+  place: Place,
+): Promise<void> {
+  checkGuard(guard);
+  const target = parseTable(output, "/");
+  if (target.engine === "duckdb") {
+    await checkOutput(target.file);
+    await (await import("../whole/duck.ts")).loadDuckDb("A DuckDB table");
+    if (!(await exists(target.file))) return;
+  }
+  const { columns } = await survey({ pages: () => [], kind, columns: fields }, [IDENTITY]);
+  let writer: TableWriter | undefined;
+  try {
+    writer = await open(target, place);
+    await writer.upsert(columns, nothing());
+  } catch (error) {
+    throw refused(error, target, "early");
+  } finally {
+    await writer?.rollback();
+  }
+}
+
+function checkGuard({ overwrite, allowEmpty, maxShrink }: Guard): void {
+  const [flag] = Object.entries({
+    "--overwrite": overwrite,
+    "--allow-empty": allowEmpty,
+    "--max-shrink": maxShrink !== undefined,
+  }).find(([, given]) => given) ?? [undefined];
+  if (flag === undefined) return;
+  throw usageError(
+    `${flag} is about files: rows of a table are updated by their identity, and none is taken away`,
+    `leave ${flag} out; --min-rows is looked at`,
+  );
+}
+
+/** Rows that are put into a table once all of them are there, in one transaction. */
+export class TableOutput implements Output {
+  readonly #target: TableTarget;
+  readonly #rendering: Rendering;
+  readonly #guard: Guard;
+  readonly #place: Place;
+  readonly #asked: AskedFields;
+  #writer: TableWriter | undefined;
+
+  private constructor(target: TableTarget, rendering: Rendering, guard: Guard, place: Place) {
+    this.#target = target;
+    this.#rendering = rendering;
+    this.#guard = guard;
+    this.#place = place;
+    this.#asked = new AskedFields(rendering.fields);
+  }
+
+  static async open(output: string, rendering: Rendering, guard: Guard, place: Place): Promise<TableOutput> {
+    const target = parseTable(output, "/");
+    if (target.engine === "duckdb") await clearLeftovers(target.file);
+    return new TableOutput(target, rendering, guard, place);
+  }
+
+  get notices(): readonly string[] {
+    return this.#asked.missing.map(noRowHas);
+  }
+
+  async write(page: Page): Promise<void> {
+    this.#asked.look(page);
+  }
+
+  async prepare(pages: () => AsyncIterable<Page>): Promise<Facts> {
+    await checkRows(this.#asked.rows, undefined, this.#guard);
+    const { kind, fields } = this.#rendering;
+    const { columns } = await survey({ pages, kind, columns: fields }, [IDENTITY]);
+    try {
+      this.#writer = await open(this.#target, this.#place);
+      const added = await this.#writer.upsert(columns, identified(pages, kind));
+      return { path: tableText(this.#target), bytes: null, sha256: null, added };
+    } catch (error) {
+      throw refused(error, this.#target, "writing");
+    }
+  }
+
+  async publish(): Promise<void> {
+    const writer = this.#writer;
+    const path = this.#target.engine === "duckdb" ? this.#target.file : "";
+    try {
+      if (writer !== undefined) await naming(path, writer.commit());
+      this.#writer = undefined;
+    } catch (error) {
+      throw refused(error, this.#target, "commit");
+    }
+  }
+
+  async abort(): Promise<void> {
+    const writer = this.#writer;
+    this.#writer = undefined;
+    await writer?.rollback();
+  }
+}
+
+const BUSY = /set lock on file|already (?:open|attached)/i;
+
+/** When a table refused: before anything was bought, while it was written, or at the commit, of which the end may be unknown. */
+type Moment = "early" | "writing" | "commit";
+
+function refused(error: unknown, target: TableTarget, moment: Moment): unknown {
+  if (error instanceof CliError) return error;
+  const message = (error as Error).message.split("\n", 1)[0]?.trim() || errorCode(error) || "unknown";
+  const busy = target.engine === "duckdb" && BUSY.test(message);
+  const why = busy ? "another process has the file open" : message;
+  const name = tableText(target);
+  const said: Readonly<Record<Moment, string>> = {
+    early: `${name} cannot be written: ${why}; nothing was spent`,
+    writing: `${name} was left as it is: ${why}`,
+    commit: `whether ${name} has the rows is not known: ${why}; to put them in again changes nothing`,
+  };
+  const init = { code: "table_refused", message: said[moment], cause: error };
+  const hint = busy ? "close it there, and run this again" : hintOf(error, target);
+  if (moment !== "early") return new CliError({ ...init, category: "incomplete", hint });
+  // A mistake of the command stays one; a database that is down comes back, and schedules try again.
+  if (isDown(error, target)) return new CliError({ ...init, category: "network", hint: DOWN });
+  return new CliError({ ...init, category: busy ? "locked" : "usage", hint });
+}
+
+const DOWN = "is it running there, and the address right? The same command again is right once it is";
+const NOT_REACHED = /^(?:ECONN\w+|ETIMEDOUT|E(?:HOST|NET)\w+|EAI_AGAIN|ENOTFOUND|EPIPE)$/;
+/** Classes of PostgreSQL: the connection failed, it has no room for another, it starts or is stopped by somebody. */
+const NOT_SERVED = /^(?:08|53|57P0)/;
+
+function isDown(error: unknown, { engine }: TableTarget): boolean {
+  const code = errorCode(error) ?? "";
+  const isSilent = /timeout|terminated/i.test((error as Error).message);
+  return engine === "postgres" && (NOT_REACHED.test(code) || NOT_SERVED.test(code) || (code === "" && isSilent));
+}
+
+function hintOf(error: unknown, { engine }: TableTarget): string {
+  if (error instanceof TableRefusal) return error.hint;
+  if (engine === "duckdb") return "-o duckdb:FILE#TABLE names a DuckDB file, or one that is not there yet";
+  const code = errorCode(error) ?? "";
+  if (code === "28P01" || /password/.test((error as Error).message))
+    return "PGPASSWORD, or a line of ~/.pgpass, has the password";
+  if (code === "42P10") return `its column ${IDENTITY} needs a unique index, or name another table`;
+  // A value that a column does not hold.
+  if (code.startsWith("22")) return "a text column holds every value; --fields leaves a column out";
+  return "is the address right, and may its user make and change the table?";
+}

@@ -1,0 +1,66 @@
+import { createHash } from "node:crypto";
+import type { Page } from "../../../shared/rows/page.ts";
+import type { JsonRecord, RecordKind } from "../../../shared/rows/values.ts";
+import { identityOf } from "../distinct.ts";
+import type { TypedColumn } from "../whole/survey.ts";
+
+/** Puts rows into a table: all of them or none. */
+export interface TableWriter {
+  /**
+   * Begins a transaction, makes the table or adds the columns that it lacks, and puts the rows in by their identity.
+   * @returns how many of them are new in it
+   */
+  upsert(columns: readonly TypedColumn[], batches: AsyncIterable<readonly JsonRecord[]>): Promise<number>;
+  /** Ends it for good; nobody sees anything before. */
+  commit(): Promise<void>;
+  /** Leaves the table as it was. */
+  rollback(): Promise<void>;
+}
+
+/** The column that rows are told apart by: `id`, else `@` and the canonical address, else `#` and a digest of the whole record. */
+export const IDENTITY = "identity";
+const KEY = "\u0000identity";
+export const IDENTITY_COLUMN: TypedColumn = { field: KEY, name: IDENTITY, type: "text", empty: false };
+
+/** The rows of a run with who they are, each once: those that name nobody may come twice, and are the same then. */
+export async function* identified(
+  pages: () => AsyncIterable<Page>,
+  kind: RecordKind,
+): AsyncGenerator<readonly JsonRecord[]> {
+  const unnamed = new Set<string>();
+  for await (const page of pages()) {
+    const rows: JsonRecord[] = [];
+    for (const [index, row] of page.rows().entries()) {
+      let identity = identityOf(page, index, kind);
+      if (identity === undefined) {
+        identity = `#${createHash("sha256").update(page.text(index)).digest("hex")}`;
+        if (unnamed.has(identity)) continue;
+        unnamed.add(identity);
+      }
+      rows.push({ ...row, [KEY]: identity });
+    }
+    if (rows.length > 0) yield rows;
+  }
+}
+
+/** A table that cannot take the rows, in plain words. */
+export class TableRefusal extends Error {
+  override readonly name = "TableRefusal";
+  readonly hint: string;
+
+  constructor(message: string, hint: string) {
+    super(message);
+    this.hint = hint;
+  }
+}
+
+const ANOTHER = "name another table: one that is not there is made";
+
+export const noIdentity = (): TableRefusal =>
+  new TableRefusal(`it has no column ${IDENTITY}, by which rows are updated: it was not made by headcount`, ANOTHER);
+
+export const unfit = (column: string, has: string, comes: string): TableRefusal =>
+  new TableRefusal(
+    `its column ${column} is ${has}, and what is to be written is ${comes}`,
+    `--fields leaves it out, or ${ANOTHER}`,
+  );

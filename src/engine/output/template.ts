@@ -1,0 +1,122 @@
+import { CliError, usageError } from "../../shared/errors.ts";
+import type { Page, View } from "../../shared/rows/page.ts";
+import {
+  cellOf,
+  fieldValue,
+  isNested,
+  type JsonRecord,
+  type JsonValue,
+  stringifyExact,
+} from "../../shared/rows/values.ts";
+import { optional } from "./optional.ts";
+
+/** A Mustache template that was read: what it writes of a row, and the fields that it names outside of sections. */
+export interface RowTemplate {
+  readonly fields: readonly string[];
+  render(row: JsonRecord): string;
+}
+
+type Token = readonly [type: string, name: string, start: number, end: number, inner?: readonly Token[]];
+
+/** Without a prototype, so that a template sees what the record has and nothing that JavaScript adds. */
+function bare(value: JsonValue): unknown {
+  if (Array.isArray(value)) return value.map(bare);
+  if (!isNested(value)) return value;
+  const copy: Record<string, unknown> = Object.create(null) as Record<string, unknown>;
+  for (const [key, inner] of Object.entries(value)) copy[key] = bare(inner);
+  return copy;
+}
+
+const plain = (value: unknown): string => {
+  if (value === undefined || value === null) return "";
+  return typeof value === "object" && !Array.isArray(value)
+    ? stringifyExact(value as JsonRecord)
+    : String(cellOf(value as JsonValue) ?? "");
+};
+
+/**
+ * Reads a template: logic-less, nothing of it is run, and values are written as they are (it makes text, not HTML).
+ * @throws CliError (exit 2) where it is none, includes others, or the package is missing
+ */
+export async function loadTemplate(text: string): Promise<RowTemplate> {
+  const { default: mustache } = await optional(
+    "mustache",
+    "--format template",
+    import("mustache"),
+    "choose --format csv",
+  );
+  let tokens: readonly Token[];
+  try {
+    tokens = mustache.parse(text) as unknown as readonly Token[];
+  } catch (error) {
+    throw usageError(
+      `--template cannot be read: ${(error as Error).message}`,
+      "for example --template '{{name}} <{{network_url}}>'",
+    );
+  }
+  const fields = namesIn(tokens);
+  class Plain extends mustache.Writer {
+    override escapedValue(token: string[], context: InstanceType<typeof mustache.Context>): string {
+      return plain(context.lookup(token[1] ?? ""));
+    }
+    override unescapedValue(token: string[], context: InstanceType<typeof mustache.Context>): string {
+      return this.escapedValue(token, context);
+    }
+  }
+  const writer = new Plain();
+  return {
+    fields,
+    render(row) {
+      const view = bare(row) as Record<string, unknown>;
+      for (const field of fields) if (!field.includes(".")) view[field] = bare(fieldValue(row, field) ?? null);
+      try {
+        return writer.render(text, view);
+      } catch (cause) {
+        throw new CliError({
+          code: "template_failed",
+          category: "incomplete",
+          message: `the template cannot be filled: ${(cause as Error).message}`,
+          hint: "the rows are kept: headcount runs export last writes them in another format",
+          cause,
+        });
+      }
+    },
+  };
+}
+
+/** Names outside of sections, where a record is looked into. @throws CliError exit 2 for a partial or a name of JavaScript's own */
+function namesIn(tokens: readonly Token[], inside = false): string[] {
+  const names: string[] = [];
+  for (const [type, name, , , inner] of tokens) {
+    if (type === ">")
+      throw usageError(`--template includes {{> ${name}}}, and there is nothing to include`, "write it out");
+    if (!["name", "&", "#", "^"].includes(type)) continue;
+    const foreign = name.split(".").find((part) => part in Array.prototype && part !== "length");
+    if (foreign !== undefined) throw usageError(`--template names ${name}, which no record has`);
+    if (!inside && name !== ".") names.push(name);
+    if (inner !== undefined) namesIn(inner, true);
+  }
+  return [...new Set(names)];
+}
+
+/** A text for every row; each ends a line. */
+export class TemplateView implements View {
+  readonly unseen: ReadonlySet<string> = new Set();
+  readonly #template: RowTemplate;
+
+  constructor(template: RowTemplate) {
+    this.#template = template;
+  }
+
+  page(page: Page): string {
+    return page
+      .rows()
+      .map((row) => this.#template.render(row).toWellFormed())
+      .map((text) => (text.endsWith("\n") ? text : `${text}\n`))
+      .join("");
+  }
+
+  end(): string {
+    return "";
+  }
+}

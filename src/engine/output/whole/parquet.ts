@@ -1,0 +1,65 @@
+import { mkdir, open, rename, rm } from "node:fs/promises";
+import { join, resolve } from "node:path";
+import type { JsonRecord } from "../../../shared/rows/values.ts";
+import { FILE_MODE, FOLDER_MODE } from "../../runs/disk.ts";
+import { append, definitions, LIMITS, loadDuckDb } from "./duck.ts";
+import { survey, type WholeOptions } from "./survey.ts";
+
+export interface ParquetOptions extends WholeOptions {
+  /** Where the file appears whole, synced, and for its owner alone; what is there is replaced. */
+  readonly file: string;
+}
+
+/** Writes a run as one Parquet file. Works in a folder that nobody else may enter: the engine writes with the modes it likes. */
+export async function writeParquet(options: ParquetOptions): Promise<readonly string[]> {
+  const duckdb = await loadDuckDb();
+  const { columns } = await survey(options);
+  const scratch = `${resolve(options.file)}.scratch`;
+  await rm(scratch, { recursive: true, force: true });
+  await mkdir(scratch, { mode: FOLDER_MODE });
+  const written = join(scratch, "rows.parquet");
+  async function* batches(): AsyncGenerator<readonly JsonRecord[]> {
+    for await (const page of options.pages()) yield page.rows();
+  }
+  try {
+    const settings = { ...LIMITS, temp_directory: scratch };
+    const instance = await duckdb.DuckDBInstance.create(join(scratch, "rows.duckdb"), settings);
+    try {
+      const connection = await instance.connect();
+      await connection.run(`CREATE TABLE rows (${definitions(duckdb, columns).join(", ")})`);
+      await append(duckdb, connection, ["rows"], columns, batches());
+      await connection.run(
+        `COPY rows TO '${written.replaceAll("'", "''")}' (FORMAT parquet, COMPRESSION zstd, ROW_GROUP_SIZE 122880)`,
+      );
+      connection.closeSync();
+    } finally {
+      instance.closeSync();
+    }
+    const file = await open(written, "r+");
+    try {
+      await file.chmod(FILE_MODE);
+      await file.sync();
+    } finally {
+      await file.close();
+    }
+    await rename(written, options.file);
+    return columns.map(({ name }) => name);
+  } finally {
+    await rm(scratch, { recursive: true, force: true });
+  }
+}
+
+export async function countParquet(path: string): Promise<number> {
+  const { DuckDBInstance } = await loadDuckDb();
+  const instance = await DuckDBInstance.create();
+  try {
+    const connection = await instance.connect();
+    const reader = await connection.runAndReadAll("SELECT sum(num_rows) FROM parquet_file_metadata(?)", [
+      // A name is no pattern.
+      path.replace(/[[*?]/g, "[$&]"),
+    ]);
+    return Number(reader.getRows()[0]?.[0]);
+  } finally {
+    instance.closeSync();
+  }
+}

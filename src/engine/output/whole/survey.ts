@@ -1,0 +1,133 @@
+import { ColumnUnion, eachCell, publishedFields } from "../../../shared/rows/columns.ts";
+import type { Page } from "../../../shared/rows/page.ts";
+import {
+  cellOf,
+  fieldValue,
+  type JsonRecord,
+  type JsonValue,
+  type RecordKind,
+  stringifyExact,
+} from "../../../shared/rows/values.ts";
+
+/** What a column holds; decided by every value of the run, so that no value is lost in a narrower type. */
+export type ColumnType = "text" | "integer" | "long" | "decimal" | "boolean" | "instant" | "date" | "list";
+
+export interface TypedColumn {
+  /** Where its values are found in a record. */
+  readonly field: string;
+  /** Its name: told apart from the others without regard to case. */
+  readonly name: string;
+  readonly type: ColumnType;
+  /** Whether no row has a value for it: its type is what the contract says, or a guess. */
+  readonly empty: boolean;
+}
+
+export interface WholeOptions {
+  /** The pages of the run, in order. Read twice: for the types of the columns, then for the rows. */
+  readonly pages: () => AsyncIterable<Page> | Iterable<Page>;
+  readonly kind: RecordKind;
+  readonly columns?: readonly string[] | undefined;
+}
+
+const INSTANT = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d{1,6})?(?:Z|[+-]\d\d:\d\d)$/;
+const DATE = /^\d{4}-\d\d-\d\d$/;
+const LOWEST_BIGINT = -(2n ** 63n);
+const HIGHEST_BIGINT = 2n ** 63n - 1n;
+
+/** Types of published fields that a run may leave without any value. */
+const PUBLISHED_TYPES: Readonly<Record<string, ColumnType>> = {
+  connections: "integer",
+  followers: "integer",
+  employee_count: "integer",
+  founded_year: "integer",
+  specialties: "list",
+  updated_at: "instant",
+};
+
+/** The columns of a run, as CSV has them, with their types; `taken`: names that are not free. */
+export async function survey(
+  { pages, kind, columns: pinned }: WholeOptions,
+  taken: readonly string[] = [],
+): Promise<{ readonly columns: readonly TypedColumn[]; readonly rows: number }> {
+  const union = new ColumnUnion();
+  const seen = new Map<string, ColumnType>();
+  let rows = 0;
+  const note = (column: string, value: JsonValue | undefined): void => {
+    const type = value === undefined || value === null ? undefined : typeOf(value);
+    if (type !== undefined) seen.set(column, common(seen.get(column), type));
+  };
+  for await (const page of pages()) {
+    rows += page.length;
+    if (pinned === undefined) union.add(page);
+    for (const row of page.rows()) {
+      if (pinned === undefined) eachCell(row, note);
+      else for (const column of pinned) note(column, fieldValue(row, column));
+    }
+  }
+  const found = pinned ?? union.columns(kind);
+  const fields = found.length === 0 ? publishedFields(kind) : found;
+  const names = distinctNames(fields, taken);
+  const typed = fields.map((field, index) => ({
+    field,
+    name: names[index] ?? field,
+    type: seen.get(field) ?? PUBLISHED_TYPES[field] ?? "text",
+    empty: !seen.has(field),
+  }));
+  return { columns: typed, rows };
+}
+
+export function typeOf(value: NonNullable<JsonValue>): ColumnType {
+  switch (typeof value) {
+    case "boolean":
+      return "boolean";
+    case "bigint":
+      return value >= LOWEST_BIGINT && value <= HIGHEST_BIGINT ? "long" : "text";
+    case "number":
+      return Number.isInteger(value) && Math.abs(value) < 2 ** 63 ? "integer" : "decimal";
+    case "string":
+      return timeOf(value) ?? "text";
+    default:
+      return Array.isArray(value) && value.every((item) => typeof item === "string") ? "list" : "text";
+  }
+}
+
+function timeOf(text: string): "instant" | "date" | undefined {
+  if (DATE.test(text)) return new Date(`${text}T00:00:00Z`).toJSON()?.slice(0, 10) === text ? "date" : undefined;
+  return INSTANT.test(text) && !Number.isNaN(Date.parse(text)) ? "instant" : undefined;
+}
+
+function common(a: ColumnType | undefined, b: ColumnType): ColumnType {
+  if (a === undefined || a === b) return b;
+  const among = (...types: readonly ColumnType[]): boolean => types.includes(a) && types.includes(b);
+  if (among("integer", "long")) return "long";
+  // A long beside a decimal would lose digits in a double.
+  return among("integer", "decimal") ? "decimal" : "text";
+}
+
+/** Databases and spreadsheets tell names apart without regard to case: a second one gets a number. */
+function distinctNames(columns: readonly string[], taken: readonly string[]): string[] {
+  const used = new Set(taken);
+  return columns.map((column) => {
+    let name = column;
+    for (let number = 2; used.has(name.toLowerCase()); number++) name = `${column}_${number}`;
+    used.add(name.toLowerCase());
+    return name;
+  });
+}
+
+/** The value of a column of texts: a list that is no column of its own, and what is nested too deeply, is JSON. */
+export const textOf = (value: NonNullable<JsonValue>): string =>
+  (Array.isArray(value) ? stringifyExact(value) : String(cellOf(value))).toWellFormed();
+
+export const valueIn = (row: JsonRecord, { field }: TypedColumn): JsonValue => fieldValue(row, field) ?? null;
+
+/** An ISO instant in microseconds since 1970; `Date` keeps only milliseconds. */
+export function micros(text: string): bigint {
+  const fraction = /\.(\d+)/.exec(text)?.[1] ?? "";
+  const seconds = Date.parse(text.replace(/\.\d+/, ""));
+  return BigInt(seconds) * 1000n + BigInt(fraction.padEnd(6, "0"));
+}
+
+const DAY_MS = 86_400_000;
+/** Days since 1970. */
+export const days = (text: string): number => Date.parse(`${text}T00:00:00Z`) / DAY_MS;

@@ -1,0 +1,180 @@
+import { open } from "node:fs/promises";
+import { Readable } from "node:stream";
+import { grouped, isFormula } from "../../../shared/contract/text.ts";
+import { CliError } from "../../../shared/errors.ts";
+import { cellOf, type JsonValue } from "../../../shared/rows/values.ts";
+import { optional } from "../optional.ts";
+import { days, micros, survey, type TypedColumn, valueIn, type WholeOptions } from "./survey.ts";
+
+/** What a sheet can hold below its header, and one cell of it. */
+export const MOST_ROWS = 1_048_575;
+const MOST_COLUMNS = 16_384;
+const MOST_CHARACTERS = 32_767;
+/** Spreadsheets keep this many digits of a number. */
+const DIGITS = 15;
+
+export const TOO_MANY = "too_many_rows";
+
+/** @throws CliError where there are more rows than a sheet holds @param category usage before anything is bought */
+export function checkSheet(rows: number, category: "usage" | "incomplete", said = ""): void {
+  if (rows <= MOST_ROWS) return;
+  throw new CliError({
+    code: TOO_MANY,
+    category,
+    message: `a spreadsheet holds ${grouped(MOST_ROWS)} rows below its header, and these are up to ${grouped(rows)}${said}`,
+    hint: "-o people.csv.gz or people.parquet has room for all; --limit or another filter makes them fewer",
+  });
+}
+
+export const loadZip = () =>
+  optional("yazl", "A spreadsheet (.xlsx)", import("yazl"), "choose --format csv with --excel");
+
+const XML = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n';
+const MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main";
+const OFFICE = "http://schemas.openxmlformats.org/officeDocument/2006/relationships";
+const PACKAGE = "http://schemas.openxmlformats.org/package/2006";
+const PLAIN = "application/vnd.openxmlformats-officedocument.spreadsheetml";
+
+/** Cell styles by their place in `cellXfs`. `AS_TEXT` keeps a spreadsheet from reading a text as a formula when it is edited. */
+const HEADER = 1;
+const INSTANT = 2;
+const DATE = 3;
+const AS_TEXT = 4;
+
+const PARTS: Readonly<Record<string, string>> = {
+  "[Content_Types].xml": `<Types xmlns="${PACKAGE}/content-types"><Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/><Default Extension="xml" ContentType="application/xml"/><Override PartName="/xl/workbook.xml" ContentType="${PLAIN}.sheet.main+xml"/><Override PartName="/xl/worksheets/sheet1.xml" ContentType="${PLAIN}.worksheet+xml"/><Override PartName="/xl/styles.xml" ContentType="${PLAIN}.styles+xml"/></Types>`,
+  "_rels/.rels": `<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="rId1" Type="${OFFICE}/officeDocument" Target="xl/workbook.xml"/></Relationships>`,
+  "xl/workbook.xml": `<workbook xmlns="${MAIN}" xmlns:r="${OFFICE}"><sheets><sheet name="headcount" sheetId="1" r:id="rId1"/></sheets></workbook>`,
+  "xl/_rels/workbook.xml.rels": `<Relationships xmlns="${PACKAGE}/relationships"><Relationship Id="rId1" Type="${OFFICE}/worksheet" Target="worksheets/sheet1.xml"/><Relationship Id="rId2" Type="${OFFICE}/styles" Target="styles.xml"/></Relationships>`,
+  "xl/styles.xml": `<styleSheet xmlns="${MAIN}"><numFmts count="2"><numFmt numFmtId="164" formatCode="yyyy\\-mm\\-dd\\ hh:mm:ss"/><numFmt numFmtId="165" formatCode="yyyy\\-mm\\-dd"/></numFmts><fonts count="2"><font><sz val="11"/><name val="Calibri"/></font><font><b/><sz val="11"/><name val="Calibri"/></font></fonts><fills count="2"><fill><patternFill patternType="none"/></fill><fill><patternFill patternType="gray125"/></fill></fills><borders count="1"><border/></borders><cellStyleXfs count="1"><xf/></cellStyleXfs><cellXfs count="5"><xf xfId="0"/><xf xfId="0" fontId="1" applyFont="1"/><xf xfId="0" numFmtId="164" applyNumberFormat="1"/><xf xfId="0" numFmtId="165" applyNumberFormat="1"/><xf xfId="0" quotePrefix="1"/></cellXfs></styleSheet>`,
+};
+
+/** The letters of a column: 0 is A, 26 is AA. */
+function letters(index: number): string {
+  const before = Math.floor(index / 26);
+  return (before > 0 ? letters(before - 1) : "") + String.fromCharCode(65 + (index % 26));
+}
+
+const ESCAPES: Readonly<Record<string, string>> = { "&": "&amp;", "<": "&lt;", ">": "&gt;" };
+const SPECIAL = /[&<>\u0000-\u0008\u000b-\u001f\ufffe\uffff]|_(?=x[0-9A-Fa-f]{4}_)/g;
+
+/** Text inside XML; what XML cannot hold, and what would be taken for its escape, is `_xHHHH_` as spreadsheets write it. */
+const escaped = (text: string): string =>
+  text.replace(
+    SPECIAL,
+    (character) => ESCAPES[character] ?? `_x${character.charCodeAt(0).toString(16).toUpperCase().padStart(4, "0")}_`,
+  );
+
+/** Days since the last of 1899, as spreadsheets count them; undefined for times before 1900-03-01, where they disagree. */
+const serial = (sinceEpoch: number): number | undefined => (sinceEpoch + 25_569 < 61 ? undefined : sinceEpoch + 25_569);
+
+export interface Sheet {
+  /** The file's bytes, page by page. */
+  readonly bytes: AsyncIterable<Buffer>;
+  /** Texts that were longer than a cell holds, so far. */
+  readonly cut: () => number;
+}
+
+/** A run as a workbook of one sheet, made as its pages are read. @throws CliError exit 5 where the sheet has no room for it */
+export async function openSheet(options: WholeOptions): Promise<Sheet> {
+  const { ZipFile } = await loadZip();
+  const { columns, rows } = await survey(options);
+  checkSheet(rows, "incomplete");
+  if (columns.length > MOST_COLUMNS)
+    throw new CliError({
+      code: TOO_MANY,
+      category: "incomplete",
+      message: `a spreadsheet holds ${grouped(MOST_COLUMNS)} columns, and these are ${grouped(columns.length)}`,
+      hint: "--fields chooses some",
+    });
+  const writer = new SheetWriter(columns);
+  const zip = new ZipFile();
+  // The same rows are the same bytes.
+  const entry = { mtime: new Date(2000, 0, 1), mode: 0o100_600 };
+  for (const [name, text] of Object.entries(PARTS)) zip.addBuffer(Buffer.from(XML + text), name, entry);
+  const sheet = Readable.from(writer.chunks(options, rows), { objectMode: false });
+  const out = zip.outputStream as Readable;
+  (zip as unknown as NodeJS.EventEmitter).on("error", (error: Error) => void out.destroy(error));
+  zip.addReadStream(sheet, "xl/worksheets/sheet1.xml", entry);
+  zip.end({ comment: `headcount: ${rows} rows`, forceZip64Format: false });
+  return { bytes: out as AsyncIterable<Buffer>, cut: () => writer.cut };
+}
+
+class SheetWriter {
+  readonly #columns: readonly TypedColumn[];
+  readonly #letters: readonly string[];
+  cut = 0;
+
+  constructor(columns: readonly TypedColumn[]) {
+    this.#columns = columns;
+    this.#letters = columns.map((_, index) => letters(index));
+  }
+
+  async *chunks({ pages }: WholeOptions, rows: number): AsyncGenerator<string> {
+    const last = this.#letters.at(-1) ?? "A";
+    const header = this.#columns
+      .map(({ name }, index) => this.#text(name, `${this.#letters[index]}1`, HEADER))
+      .join("");
+    const pane = '<pane ySplit="1" topLeftCell="A2" activePane="bottomLeft" state="frozen"/>';
+    yield `${XML}<worksheet xmlns="${MAIN}"><dimension ref="A1:${last}${rows + 1}"/><sheetViews><sheetView workbookViewId="0">${pane}</sheetView></sheetViews><sheetData><row r="1">${header}</row>`;
+    let at = 1;
+    for await (const page of pages()) {
+      let text = "";
+      for (const row of page.rows()) {
+        at++;
+        text += `<row r="${at}">`;
+        for (const [index, column] of this.#columns.entries()) {
+          const value = valueIn(row, column);
+          if (value !== null) text += this.#cell(value, column, `${this.#letters[index]}${at}`);
+        }
+        text += "</row>";
+      }
+      if (text !== "") yield text;
+    }
+    yield "</sheetData></worksheet>";
+  }
+
+  #cell(value: NonNullable<JsonValue>, { type }: TypedColumn, place: string): string {
+    if (typeof value === "boolean") return `<c r="${place}" t="b"><v>${value ? 1 : 0}</v></c>`;
+    if (typeof value === "number" || typeof value === "bigint") {
+      const number = String(value);
+      return /\d{16}/.test(number) && number.replace(/\D/g, "").length > DIGITS && Number.isInteger(Number(value))
+        ? this.#text(number, place, 0)
+        : `<c r="${place}"><v>${number}</v></c>`;
+    }
+    if (type === "instant" || type === "date") {
+      const day = serial(type === "date" ? days(value as string) : Number(micros(value as string)) / 86_400_000_000);
+      if (day !== undefined) return `<c r="${place}" s="${type === "date" ? DATE : INSTANT}"><v>${day}</v></c>`;
+    }
+    const text = String(cellOf(value)).toWellFormed();
+    return this.#text(text, place, isFormula(text) ? AS_TEXT : 0);
+  }
+
+  /** In the cell itself, and typed: never a formula, whatever it begins with. */
+  #text(text: string, place: string, style: number): string {
+    let shown = text;
+    if (text.length > MOST_CHARACTERS) {
+      this.cut++;
+      shown = text.slice(0, MOST_CHARACTERS).replace(/[\ud800-\udbff]$/, "");
+    }
+    if (shown === "") return "";
+    const styled = style === 0 ? "" : ` s="${style}"`;
+    return `<c r="${place}"${styled} t="inlineStr"><is><t xml:space="preserve">${escaped(shown)}</t></is></c>`;
+  }
+}
+
+const COUNTED = /headcount: (\d{1,7}) rows$/;
+
+/** The rows of a spreadsheet that was written here: the last bytes say so. Undefined where another program saved it. */
+export async function countSheet(path: string): Promise<number | undefined> {
+  const file = await open(path);
+  try {
+    const { size } = await file.stat();
+    const length = Math.min(size, 64);
+    const { buffer } = await file.read(Buffer.alloc(length), 0, length, size - length);
+    const found = COUNTED.exec(buffer.toString("latin1"))?.[1];
+    return found === undefined ? undefined : Number(found);
+  } finally {
+    await file.close();
+  }
+}

@@ -1,0 +1,168 @@
+import {
+  type CanonicalFilters,
+  canonicalJson,
+  FILTER_SPECS,
+  type FilterKey,
+  type FilterKeySpec,
+  filterSpec,
+  MAX_VALUES_PER_KEY,
+} from "../../shared/contract/filters.ts";
+import { isSlug, normalForm, slugOf } from "../../shared/contract/normalise.ts";
+
+/** Filters in normal form, lists as arrays: a segment as a set of people. Everybody has at most one value of each field. */
+export type Segment = { readonly [key in FilterKey]?: string | number | readonly string[] };
+
+export const segmentOf = (canonical: CanonicalFilters): Segment => JSON.parse(canonicalJson(canonical)) as Segment;
+
+export const sameText = (segment: Segment): string =>
+  JSON.stringify(FILTER_SPECS.map(({ key }) => segment[key] ?? null));
+
+const texts = (value: Segment[FilterKey]): readonly string[] => (value === undefined ? [] : [value].flat().map(String));
+
+const isAddress = ({ key }: FilterKeySpec): boolean => key === "network_url" || key === "company_network_url";
+
+const isLow = (key: FilterKey): boolean => key.endsWith("_min");
+
+/** What an address and another, or a slug that stands for it on any host, have in common. */
+function sameAddress(a: string, b: string): string | undefined {
+  if (a === b || (isSlug(b) && slugOf(a) === b)) return a;
+  return isSlug(a) && slugOf(b) === a ? b : undefined;
+}
+
+/** What two conditions of one key have in common; undefined: nobody can meet both. */
+function meetOne(spec: FilterKeySpec, a: Segment[FilterKey], b: Segment[FilterKey]): Segment[FilterKey] {
+  if (spec.match === "range") return isLow(spec.key) ? Math.max(Number(a), Number(b)) : Math.min(Number(a), Number(b));
+  if (spec.match === "prefix") {
+    const [short = "", long = ""] = [String(a), String(b)].sort((x, y) => x.length - y.length);
+    return long.startsWith(short) ? long : undefined;
+  }
+  const common = isAddress(spec)
+    ? texts(a).flatMap((one) => texts(b).flatMap((other) => sameAddress(one, other) ?? []))
+    : texts(a).filter((value) => texts(b).includes(value));
+  if (common.length === 0) return undefined;
+  return spec.list ? [...new Set(common)] : common[0];
+}
+
+/** Who is in both; undefined where the filters themselves say that nobody can be. */
+export function meet(a: Segment, b: Segment): Segment | undefined {
+  const both: Record<string, Segment[FilterKey]> = {};
+  for (const spec of FILTER_SPECS) {
+    const [one, other] = [a[spec.key], b[spec.key]];
+    const value = one === undefined ? other : other === undefined ? one : meetOne(spec, one, other);
+    if (value === undefined && one !== undefined) return undefined;
+    if (value !== undefined) both[spec.key] = value;
+  }
+  return isEmpty(both) ? undefined : both;
+}
+
+/** Whether two of its own conditions exclude each other: an upper bound below the lower one, no value with the beginning. */
+function isEmpty(segment: Segment): boolean {
+  return FILTER_SPECS.some(({ key, match, field }) => {
+    const own = segment[key];
+    if (own === undefined) return false;
+    if (match === "range") return isLow(key) && Number(segment[highOf(key)] ?? Number.POSITIVE_INFINITY) < Number(own);
+    const exact = match === "prefix" ? segment[field as FilterKey] : undefined;
+    return exact !== undefined && !texts(exact).some((value) => beginsWith(value, String(own)));
+  });
+}
+
+const highOf = (key: FilterKey): FilterKey => key.replace("_min", "_max") as FilterKey;
+const lowOf = (key: FilterKey): FilterKey => key.replace("_max", "_min") as FilterKey;
+
+const beginsWith = (value: string, prefix: string): boolean => normalForm(value).startsWith(normalForm(prefix));
+
+/** Whether everybody in `a` is in `b`, as far as the filters say. */
+export function isWithin(a: Segment, b: Segment): boolean {
+  const both = meet(a, b);
+  return both !== undefined && sameText(both) === sameText(a);
+}
+
+/** One segment that is both, where they differ in the values of one key only or one holds the other; else undefined. */
+export function joinOne(a: Segment, b: Segment): Segment | undefined {
+  if (isWithin(a, b)) return b;
+  if (isWithin(b, a)) return a;
+  const differing = FILTER_SPECS.filter(({ key }) => JSON.stringify(a[key]) !== JSON.stringify(b[key]));
+  const [spec] = differing;
+  if (spec === undefined || differing.length > 1 || !spec.list) return undefined;
+  if (a[spec.key] === undefined || b[spec.key] === undefined) return undefined;
+  const values = [...new Set([...texts(a[spec.key]), ...texts(b[spec.key])])].sort();
+  return values.length > MAX_VALUES_PER_KEY ? undefined : { ...a, [spec.key]: values };
+}
+
+/** As few segments as filters alone can say with the same people. */
+export function joined(segments: readonly Segment[]): readonly Segment[] {
+  const found: Segment[] = [];
+  for (const segment of segments) {
+    let next = segment;
+    for (let at = 0; at < found.length; at++) {
+      const one = joinOne(found[at] ?? {}, next);
+      if (one === undefined) continue;
+      next = one;
+      found.splice(at, 1);
+      // A larger one may now take in an earlier one.
+      at = -1;
+    }
+    found.push(next);
+  }
+  return found;
+}
+
+/** All values that the people of a segment have of a key, as far as anybody can tell; undefined where nobody can. */
+export type ValuesOf = (segment: Segment, key: FilterKey) => Promise<readonly string[] | undefined>;
+
+/** Segments of those in `segment` who do not meet its condition of `key` in `other`; undefined where no filter says that. */
+async function butNot(
+  segment: Segment,
+  other: Segment,
+  key: FilterKey,
+  valuesOf: ValuesOf,
+): Promise<Segment | "nobody" | undefined> {
+  const spec = filterSpec(key);
+  if (spec === undefined) return undefined;
+  if (spec.match === "range") {
+    const bound = Number(other[key]);
+    const beyond = isLow(key) ? { [highOf(key)]: bound - 1 } : { [lowOf(key)]: bound + 1 };
+    if (isLow(key) && bound === 0) return undefined;
+    return meet(segment, beyond) ?? "nobody";
+  }
+  const listKey = (spec.match === "prefix" ? spec.field : key) as FilterKey;
+  const listed = filterSpec(listKey);
+  if (listed === undefined || !listed.list) return undefined;
+  const values = segment[listKey] === undefined ? await valuesOf(segment, listKey) : texts(segment[listKey]);
+  if (values === undefined || values.length > MAX_VALUES_PER_KEY) return undefined;
+  const wanted = texts(other[key]);
+  // A slug may stand for an address, and a wider one than that.
+  if (isAddress(spec) && [...values, ...wanted].some(isSlug)) return undefined;
+  const isMet = (value: string): boolean =>
+    spec.match === "prefix"
+      ? wanted.some((prefix) => beginsWith(value, prefix))
+      : wanted.includes(normalOf(key, value));
+  const rest = values.filter((value) => !isMet(value));
+  return rest.length === 0 ? "nobody" : { ...segment, [listKey]: rest };
+}
+
+const normalOf = (key: FilterKey, value: string): string => (key === "department" ? value : normalForm(value));
+
+/**
+ * Segments that share nobody and together are who is in `segment` and not in `other`: of those who meet the first conditions of
+ * `other`, the ones who do not meet the next. Who has no value at all for a key may be in none: counts tell.
+ * @returns undefined where a condition has no opposite that a filter could say
+ */
+export async function minus(
+  segment: Segment,
+  other: Segment,
+  valuesOf: ValuesOf,
+): Promise<readonly Segment[] | undefined> {
+  const pieces: Segment[] = [];
+  let left: Segment | undefined = segment;
+  for (const { key } of FILTER_SPECS) {
+    if (other[key] === undefined || left === undefined) continue;
+    const condition: Segment = { [key]: other[key] };
+    if (isWithin(left, condition)) continue;
+    const piece = await butNot(left, other, key, valuesOf);
+    if (piece === undefined) return undefined;
+    if (piece !== "nobody") pieces.push(piece);
+    left = meet(left, condition);
+  }
+  return pieces;
+}

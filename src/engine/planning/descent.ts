@@ -1,0 +1,302 @@
+import type { Filters } from "../../shared/contract/filters.ts";
+import { Alphabet, bySteps, END } from "./names.ts";
+import { loosened, type Node, newIn, ownedIn, piece, rest, unsound } from "./node.ts";
+import type { Counts, Member } from "./question.ts";
+import { stopRule } from "./stop.ts";
+import { Strays, type Stuck } from "./strays.ts";
+import { Values } from "./values.ts";
+
+export interface DescentInput {
+  readonly segment: Filters;
+  /** The count of the segment. */
+  readonly total: number;
+  /** Everybody owned of whom counts proved that they are in the segment. */
+  readonly owned: readonly Member[];
+  /** Free calls that saving one credit may take; 0 divides nothing. */
+  readonly callsPerCredit: number;
+  /** Free calls in all, those that the counts made before included. */
+  readonly maxCalls: number;
+  /** The most owned people that may be bought again. */
+  readonly maxWaste: number;
+  /** Rows that may be bought in all: nothing is divided of which no row will be. */
+  readonly maxRows: number;
+}
+
+export interface Leaf {
+  readonly filters: Filters;
+  readonly count: number;
+  /** New people in it; the others are owned, or in another leaf too. */
+  readonly fresh: number;
+}
+
+/** A part that is not bought because too many of its people are owned. */
+export interface Within {
+  readonly filters: Filters;
+  /** What buying it takes. */
+  readonly rows: number;
+}
+
+/** What to buy so as to have everybody who is new: they are in a leaf, or among the unreached. */
+export interface Descent {
+  /** Those with the fewest owned people for each new one first. */
+  readonly leaves: readonly Leaf[];
+  /** New people in no leaf, why, and the smallest parts of the segment that hold them. */
+  readonly unreached: readonly { readonly where: string; readonly count: number; readonly within: readonly Within[] }[];
+  /** People who may be in two leaves, at most: owned ones, and new ones where nothing tells others from them. */
+  readonly overlap: number;
+  /** New people who were not looked for, as no more rows may be bought. */
+  readonly beyond: number;
+}
+
+/**
+ * Where the new people of a segment are, by counts alone (docs/new-only.md, "How the new people are found"): parts in which the owned people are known are told from the
+ * counts to hold nobody new, and are left out; the others are divided until buying them costs less than dividing them.
+ * @throws UnsoundCountsError where counts contradict each other: approximate ones, or a dataset that moved
+ */
+export async function descend(input: DescentInput, counts: Counts): Promise<Descent> {
+  return new Search(input, counts).run();
+}
+
+/** Owned people for each new one in a part that is bought: however few calls a credit is worth, it costs no more than three times the least. */
+const MOST_OWNED = 2;
+
+/** Dividing by values before names wants it this likely that every new person has one. */
+const LIKELY = 0.5;
+
+/** Parts of a node, and how many new people are in none of them. */
+interface Division {
+  readonly parts: readonly Node[];
+  readonly left: number;
+  readonly why: string;
+}
+
+interface Bought {
+  readonly node: Node;
+  readonly fresh: number;
+  /** Whether it is known that nothing divides it. */
+  readonly isLast: boolean;
+}
+
+const wasteOf = ({ node, fresh }: Bought): number => node.count - fresh;
+
+interface Left extends Stuck {
+  readonly why: string;
+}
+
+const NONE: Division = { parts: [], left: Number.POSITIVE_INFINITY, why: "whom no filter tells from people you own" };
+
+/** Calls that looking for those in no part may take, whatever a credit is worth. */
+const LEAST_CALLS = 500;
+
+const OUT_OF_CALLS = "not told apart from people you own within the calls allowed";
+
+class Search {
+  readonly #input: DescentInput;
+  readonly #counts: Counts;
+  readonly #values: Values;
+  readonly #alphabet: Alphabet;
+  readonly #byName: (owned: number, fresh: number) => boolean;
+  readonly #byValue: (owned: number, fresh: number) => boolean;
+  readonly #mostOwned: number;
+  readonly #leaves: Bought[] = [];
+  readonly #stuck: Left[] = [];
+  readonly #unreached: { where: string; count: number; within: Within[] }[] = [];
+  #fresh = 0;
+  #overlap = 0;
+  #beyond = 0;
+
+  constructor(input: DescentInput, counts: Counts) {
+    this.#input = input;
+    this.#counts = counts;
+    const { segment, total, owned, callsPerCredit } = input;
+    this.#values = new Values(segment, total, owned, counts);
+    this.#alphabet = new Alphabet(owned.flatMap(({ name }) => (name === undefined ? [] : [name])));
+    this.#byName = stopRule(callsPerCredit, 2);
+    this.#byValue = stopRule(callsPerCredit, 1);
+    this.#mostOwned = callsPerCredit === 0 ? Number.POSITIVE_INFINITY : MOST_OWNED;
+  }
+
+  async run(): Promise<Descent> {
+    const { segment, total, owned } = this.#input;
+    const placed = owned.filter(({ known, named }) => known || named);
+    const floating = owned.filter(({ known, named, address }) => !known && !named && address !== undefined);
+    const root = { filters: segment, count: total, placed, floating, afloat: floating.length };
+    if (newIn(root) < 0) throw unsound(`${ownedIn(root)} of ${total} people are owned`);
+    await this.#place(root, false);
+    await this.#refine(this.#input.maxWaste);
+    await this.#settle();
+    const leaves = this.#leaves
+      .map(({ node, fresh }) => ({ filters: node.filters, count: node.count, fresh }))
+      .sort((a, b) => a.count / a.fresh - b.count / b.fresh);
+    return { leaves, unreached: this.#unreached, overlap: this.#overlap, beyond: this.#beyond };
+  }
+
+  /** Divides a node, or takes it for a leaf. @param strict whether only what is all new, or not to be divided, is a leaf */
+  async #place(node: Node, strict: boolean): Promise<void> {
+    const fresh = newIn(node);
+    if (fresh < 0) throw unsound(`a part of ${node.count} people has ${ownedIn(node)} who are owned`);
+    if (fresh === 0) return;
+    const { maxRows, maxCalls } = this.#input;
+    if (this.#fresh >= maxRows) {
+      this.#beyond += fresh;
+      return;
+    }
+    const known = node.afloat === 0 && node.placed.every((member) => member.known);
+    const stops = known ? this.#byValue : this.#byName;
+    const owned = ownedIn(node);
+    if (owned === 0 || (!strict && owned <= this.#mostOwned * fresh && stops(owned, fresh))) return this.#take(node);
+    if (this.#counts.calls >= maxCalls) return void this.#stuck.push({ node, count: fresh, why: OUT_OF_CALLS });
+    for (const part of await this.#divided(node, known)) await this.#place(part, strict);
+  }
+
+  /** The parts of a node that have somebody new, by whatever reaches most of them; the others are looked for one by one. */
+  async #divided(node: Node, known: boolean): Promise<readonly Node[]> {
+    const { calls } = this.#counts;
+    const isLarge = ownedIn(node) > this.#counts.listSize;
+    const ways: (() => Promise<Division>)[] = [
+      () => this.#steps(node, isLarge),
+      () => this.#halves(node, 0),
+      () => this.#steps(node, true),
+    ];
+    // Where it is not known who is in it, names tell nothing.
+    if (known || node.afloat > 0) ways.unshift(() => this.#halves(node, LIKELY));
+    let best: Division = NONE;
+    for (const way of ways) {
+      if (this.#counts.calls >= this.#input.maxCalls) break;
+      const division = await way();
+      if (division.left === 0) return division.parts;
+      if (division.left < best.left) best = division;
+      // Of a large node all of the owned would be asked after at each step: rather name who is left.
+      if (isLarge && !known && division.parts.length > 0) break;
+    }
+    const stuck = await this.#strays(node, best);
+    const isOut = this.#counts.calls >= this.#input.maxCalls && this.#counts.calls > calls;
+    for (const each of stuck) this.#stuck.push({ ...each, why: isOut ? OUT_OF_CALLS : best.why });
+    return best.parts;
+  }
+
+  /** New people who are in none of the parts, one by one. @returns who was not found */
+  #strays(node: Node, { parts, left }: Division): Promise<readonly Stuck[]> {
+    const { maxCalls, maxWaste, callsPerCredit } = this.#input;
+    const worth = this.#counts.calls + LEAST_CALLS + callsPerCredit * node.count;
+    const search = new Strays({
+      counts: this.#counts,
+      values: this.#values,
+      maxCalls: Math.min(maxCalls, worth),
+      room: () => maxWaste - this.#waste,
+      isCheap: this.#byName,
+      take: (cell) => {
+        this.#take(cell);
+        this.#overlap += ownedIn(cell);
+      },
+    });
+    return search.find(loosened(node, "known"), parts, Number.isFinite(left) ? left : newIn(node));
+  }
+
+  #take(node: Node): void {
+    this.#leaves.push({ node, fresh: newIn(node), isLast: false });
+    this.#fresh += newIn(node);
+  }
+
+  #give({ why: where, count, node: { filters, count: rows } }: Left): void {
+    const known = this.#unreached.find((group) => group.where === where);
+    if (known === undefined) this.#unreached.push({ where, count, within: [{ filters, rows }] });
+    else {
+      known.count += count;
+      known.within.push({ filters, rows });
+    }
+  }
+
+  get #waste(): number {
+    return this.#leaves.reduce((sum, leaf) => sum + wasteOf(leaf), 0);
+  }
+
+  /** Divides leaves further, the worst first, until no more is wasted than was agreed to. */
+  async #refine(most: number): Promise<void> {
+    while (this.#waste > most) {
+      const worst = this.#leaves
+        .filter(({ isLast }) => !isLast)
+        .reduce<Bought | undefined>(
+          (one, leaf) => (one === undefined || wasteOf(leaf) > wasteOf(one) ? leaf : one),
+          undefined,
+        );
+      if (worst === undefined || wasteOf(worst) === 0) return;
+      this.#leaves.splice(this.#leaves.indexOf(worst), 1);
+      this.#fresh -= worst.fresh;
+      await this.#place(worst.node, true);
+    }
+  }
+
+  /**
+   * Whoever is not told from others is bought with them, in the smallest part that holds them, where that is within the waste that was agreed
+   * to; other leaves are divided further to make room for it.
+   */
+  async #settle(): Promise<void> {
+    const { maxWaste, maxCalls } = this.#input;
+    const cost = ({ node, count }: Stuck): number => node.count - count;
+    while (this.#stuck.length > 0) {
+      const next = this.#stuck.reduce((least, each) => (cost(each) < cost(least) ? each : least));
+      this.#stuck.splice(this.#stuck.indexOf(next), 1);
+      const last = this.#leaves.reduce((sum, leaf) => sum + (leaf.isLast ? wasteOf(leaf) : 0), 0);
+      const mayFit = last + cost(next) <= maxWaste;
+      if (mayFit && this.#counts.calls < maxCalls) await this.#refine(maxWaste - cost(next));
+      if (this.#waste + cost(next) > maxWaste) {
+        this.#give(next);
+        continue;
+      }
+      this.#leaves.push({ node: next.node, fresh: next.count, isLast: true });
+      this.#fresh += next.count;
+      this.#overlap += next.node.count - next.count;
+    }
+  }
+
+  /** By what names go on with. @param rare whether letters are tried that no owned name has there */
+  async #steps(whole: Node, rare: boolean): Promise<Division> {
+    const node = loosened(whole, "named");
+    const { name, name_prefix: given, ...others } = node.filters;
+    if (name !== undefined) return NONE;
+    const beginning = String(given ?? "");
+    const here = bySteps(node.placed, beginning);
+    const sizes = new Map([...here].map(([step, members]) => [step, members.length]));
+    const parts: Node[] = [];
+    let left = newIn(node);
+    for (const step of this.#alphabet.steps(beginning, sizes, rare)) {
+      if (left <= 0 || this.#counts.calls >= this.#input.maxCalls) break;
+      const own = new Set(here.get(step));
+      const filters = step === END ? { ...others, name: beginning } : { ...others, name_prefix: beginning + step };
+      const part = await piece(node, { filters, holds: (member) => own.has(member) }, this.#counts);
+      const fresh = newIn(part);
+      if (fresh < 0 || fresh > left)
+        throw unsound(`names that begin with "${beginning}" are fewer than those that go on`);
+      if (fresh > 0) parts.push(part);
+      left -= fresh;
+    }
+    const so = beginning === "" ? "" : `"${beginning}" and `;
+    return { parts, left, why: `whose names begin with ${so}a character that no owned name has there` };
+  }
+
+  /** By the values of some key. @param least how likely all of the new people have one */
+  async #halves(whole: Node, least: number): Promise<Division> {
+    const node = loosened(whole, "known");
+    const fresh = newIn(node);
+    let best: Division = NONE;
+    for (const { key, left, right, covers, sure } of await this.#values.cuts(node)) {
+      if (this.#counts.calls >= this.#input.maxCalls || sure ** fresh < least) break;
+      const first = await piece(node, left, this.#counts);
+      // All of them are there: nobody has to be looked for elsewhere.
+      if (newIn(first) === fresh) return { parts: [first], left: 0, why: NONE.why };
+      const second = covers ? rest(node, first, right) : await piece(node, right, this.#counts);
+      if (first.count + second.count > node.count) {
+        this.#values.refuse(key);
+        continue;
+      }
+      const parts = [first, second].filter((part) => newIn(part) !== 0);
+      const missing = fresh - newIn(first) - newIn(second);
+      if (missing < 0) throw unsound(`parts of ${fresh} new people have more`);
+      if (missing < best.left)
+        best = { parts, left: missing, why: `who have no ${key}, and are not told apart otherwise` };
+      if (missing === 0) break;
+    }
+    return best;
+  }
+}

@@ -1,0 +1,67 @@
+import type { Filters } from "../../shared/contract/filters.ts";
+import { UnsoundCountsError } from "./parts.ts";
+import type { Counts, Member, OwnedAddress } from "./question.ts";
+
+/** A part of the segment, and who of it is owned. */
+export interface Node {
+  readonly filters: Filters;
+  readonly count: number;
+  /** Owned people who are in it for certain. */
+  readonly placed: readonly Member[];
+  /** Owned people of whom `afloat` are in it; which ones is not known. All have addresses. */
+  readonly floating: readonly Member[];
+  readonly afloat: number;
+}
+
+export const ownedIn = ({ placed, afloat }: Node): number => placed.length + afloat;
+
+export const newIn = (node: Node): number => node.count - ownedIn(node);
+
+/** What tells a part of a node: the filters, and whether somebody whose values hold is in it. */
+export interface Piece {
+  readonly filters: Filters;
+  readonly holds: (member: Member) => boolean;
+}
+
+/** A node of which only those are placed whose place a split by values or names tells; of the others it is counted how many are where. */
+export function loosened(node: Node, by: "known" | "named"): Node {
+  const loose = node.placed.filter((member) => !member[by]);
+  if (loose.length === 0) return node;
+  // Who has no address cannot be asked after either: taken for new, and bought again.
+  const listed = loose.filter(({ address }) => address !== undefined);
+  return {
+    ...node,
+    placed: node.placed.filter((member) => member[by]),
+    floating: [...node.floating, ...listed],
+    afloat: node.afloat + listed.length,
+  };
+}
+
+/** Counts a piece of a (loosened) node. */
+export async function piece(node: Node, { filters, holds }: Piece, counts: Counts): Promise<Node> {
+  const count = await counts.count(filters);
+  const afloat = node.afloat === 0 || count === 0 ? 0 : await counts.listed(filters, addressesOf(node.floating));
+  const placed = node.placed.filter(holds);
+  if (count > node.count || placed.length + afloat > count) {
+    throw unsound(`a part of ${node.count} people has ${count}, ${placed.length + afloat} of them owned`);
+  }
+  return { filters, count, placed, floating: afloat === 0 ? [] : node.floating, afloat };
+}
+
+/** What of a node is left beside a piece of it, where nobody is in neither or both. */
+export function rest(node: Node, part: Node, { filters, holds }: Piece): Node {
+  const afloat = node.afloat - part.afloat;
+  return {
+    filters,
+    count: node.count - part.count,
+    placed: node.placed.filter(holds),
+    floating: afloat === 0 ? [] : node.floating,
+    afloat,
+  };
+}
+
+export const addressesOf = (members: readonly Member[]): OwnedAddress[] =>
+  members.flatMap(({ address }) => (address === undefined ? [] : [address]));
+
+export const unsound = (message: string): UnsoundCountsError =>
+  new UnsoundCountsError(`the counts do not add up: ${message}; they are approximate, or the dataset moved`);

@@ -1,0 +1,176 @@
+import type { Filters } from "../../shared/contract/filters.ts";
+import { canonicalAddress, isSlug, slugOf } from "../../shared/contract/normalise.ts";
+import { UnsoundCountsError } from "./parts.ts";
+import { type Counts, type Member, type OwnedAddress, ownedAddress } from "./question.ts";
+import { type Chunk, chunksOf, countChunks, findGone, type Present } from "./removed.ts";
+
+/** People whom one address or one name stands for: all of them are there, or nobody can say who. */
+interface Group {
+  readonly people: readonly Member[];
+  readonly present: number;
+}
+
+/** Who of some owned people is in a segment, as far as lists of addresses tell. */
+export interface Presence {
+  readonly segment: Filters;
+  /** People in the segment. */
+  readonly total: number;
+  /** Of the people who were asked after. */
+  readonly present: number;
+  /** Those in the segment who were not asked after: nobody of them is among these people. */
+  readonly others: number;
+  readonly chunks: readonly Chunk<Item>[];
+  /** Who cannot be listed one by one: several at one address, or without an address and told by the name. */
+  readonly groups: readonly Group[];
+  /** People with neither address nor name: no count tells whether they are there. */
+  readonly unknown: readonly Member[];
+}
+
+/** An address and whose it is: several where one of them was imported without an id. */
+interface Item {
+  readonly address: OwnedAddress;
+  readonly people: readonly Member[];
+}
+
+export interface Whereabouts {
+  readonly kept: readonly Member[];
+  /** Also those of a group of which only some are there: they are among the others, to be bought again. */
+  readonly gone: readonly Member[];
+}
+
+/** How many of these people are in a segment, and how many others. One free count for the segment, and one for each list of addresses. */
+export async function lookFor(segment: Filters, people: readonly Member[], counts: Counts): Promise<Presence> {
+  const total = await counts.count(segment);
+  const { items, several } = byAddress(people);
+  const present = presentIn(segment, counts);
+  const [first] = chunksOf(items, counts.listSize);
+  // The first list teaches how many the service takes.
+  const size = counts.listSize;
+  const begun = first === undefined ? [] : await countChunks(first, size, present);
+  const again = counts.listSize === size ? begun : [];
+  const rest = items.slice(again.length === 0 ? 0 : (first?.length ?? 0));
+  const chunks = [...again, ...(await countChunks(rest, counts.listSize, present))];
+  const groups = [...(await atOneAddress(segment, several, counts)), ...(await byName(segment, people, items, counts))];
+  const there = [...chunks, ...groups].reduce((sum, each) => sum + each.present, 0);
+  if (there > total) throw new UnsoundCountsError(`the counts do not add up: ${there} of ${total} people are owned`);
+  const unknown = people.filter(({ address, name }) => address === undefined && name === undefined);
+  return { segment, total, present: there, others: total - there, chunks, groups, unknown };
+}
+
+/**
+ * The segment without people who are forgotten, and known to be in it: nobody can ask after them, so only where the others are all of them.
+ * @param forgotten how many they are, at least
+ */
+export const leaveOut = (presence: Presence, forgotten: number): Presence =>
+  presence.others === forgotten ? { ...presence, total: presence.total - forgotten, others: 0 } : presence;
+
+/** Who of them it is. @throws UnsoundCountsError where counts contradict each other */
+export async function tellApart({ segment, chunks, groups, unknown }: Presence, counts: Counts): Promise<Whereabouts> {
+  const found = await findGone(chunks, counts.listSize, presentIn(segment, counts));
+  const kept = found.kept.flatMap(({ people }) => people);
+  const gone = found.gone.flatMap(({ people }) => people);
+  for (const { people, present } of groups) (present === people.length ? kept : gone).push(...people);
+  return { kept, gone: [...gone, ...unknown] };
+}
+
+/** People in one count whose names it has, too. */
+export const MOST_NAMED = 400;
+
+/**
+ * Whose name is the one that was bought: the others are those whom a count with their names does not find. Somebody who took the name of
+ * another in the same list is not noticed; what is planned by it contradicts the counts then, and ends.
+ * @param kept all of them proved to be in the segment
+ */
+export async function namesHold(segment: Filters, kept: readonly Member[], counts: Counts): Promise<Set<Member>> {
+  const named = kept.filter(({ name, address }) => name !== undefined && address !== undefined);
+  const most = Math.min(counts.listSize, MOST_NAMED);
+  const present: Present<Member> = (lists) =>
+    Promise.all(
+      lists.map((list) => {
+        const names = [...new Set(list.flatMap(({ name }) => (name === undefined ? [] : [name])))];
+        const addresses = list.flatMap(({ address }) => (address === undefined ? [] : [address]));
+        return counts.listed({ ...segment, name: names }, addresses);
+      }),
+    );
+  return new Set((await findGone(await countChunks(named, most, present), most, present)).kept);
+}
+
+/** Whether all of these people are in the segment, and nobody else. */
+export const isWhole = ({ chunks, groups, others, unknown }: Presence): boolean =>
+  others === 0 &&
+  unknown.length === 0 &&
+  chunks.every(({ items, present }) => items.length === present) &&
+  groups.every(({ people, present }) => people.length === present);
+
+const presentIn =
+  (segment: Filters, counts: Counts): Present<Item> =>
+  (lists) =>
+    Promise.all(
+      lists.map((list) =>
+        counts.listed(
+          segment,
+          list.map(({ address }) => address),
+        ),
+      ),
+    );
+
+/** One item for each address. People with ids of their own at one address are several. */
+function byAddress(people: readonly Member[]): { readonly items: readonly Item[]; readonly several: readonly Item[] } {
+  const canonical = (person: Member): string => canonicalAddress(person.address ?? "") ?? "";
+  const bare = new Set(people.map(canonical).filter(isSlug));
+  const found = new Map<string, [Member, ...Member[]]>();
+  for (const person of people) {
+    if (person.address === undefined) continue;
+    const own = canonical(person);
+    // A bare slug is that of any host: it would be counted with each of them.
+    const key = bare.has(slugOf(own)) ? slugOf(own) : own;
+    const there = found.get(key);
+    if (there === undefined) found.set(key, [person]);
+    else there.push(person);
+  }
+  const items = [...found].map(([key, owners]) => ({
+    address: owners[0].address ?? ownedAddress(key),
+    people: owners,
+  }));
+  const ids = (item: Item): number => item.people.filter(({ identity }) => !identity.startsWith("@")).length;
+  return { items: items.filter((item) => ids(item) <= 1), several: items.filter((item) => ids(item) > 1) };
+}
+
+const atOneAddress = (segment: Filters, several: readonly Item[], counts: Counts): Promise<Group[]> =>
+  Promise.all(several.map(async ({ address, people }) => group(people, await counts.listed(segment, [address]))));
+
+/**
+ * People without an address are looked for by their names, one after the other: those of the name whose addresses are not owned. Where
+ * as many are there as are owned, nobody left, unless somebody of the same name came at the same time.
+ */
+async function byName(
+  segment: Filters,
+  people: readonly Member[],
+  items: readonly Item[],
+  counts: Counts,
+): Promise<Group[]> {
+  const named = new Map<string, Member[]>();
+  for (const person of people) {
+    if (person.address !== undefined || person.name === undefined) continue;
+    named.set(person.name, [...(named.get(person.name) ?? []), person]);
+  }
+  const addresses = new Map<string, OwnedAddress[]>();
+  for (const { address, people: owners } of items) {
+    const name = owners[0]?.name;
+    if (name !== undefined && named.has(name)) addresses.set(name, [...(addresses.get(name) ?? []), address]);
+  }
+  return Promise.all(
+    [...named].map(async ([name, owners]) => {
+      const own = { ...segment, name };
+      const listed = addresses.get(name) ?? [];
+      const there = (await counts.count(own)) - (listed.length === 0 ? 0 : await counts.listed(own, listed));
+      return group(owners, there);
+    }),
+  );
+}
+
+/** More of them than are owned: the rest is new. */
+const group = (people: readonly Member[], present: number): Group => ({
+  people,
+  present: present < people.length ? 0 : people.length,
+});

@@ -1,0 +1,148 @@
+import { DEPARTMENTS, SENIORITY_LEVELS } from "../../shared/contract/departments.ts";
+import type { FilterKey } from "../../shared/contract/filters.ts";
+import { isWithin, joined, meet, minus, type Segment, sameText, type ValuesOf } from "./algebra.ts";
+
+export type CountOf = (segment: Segment) => Promise<number>;
+
+export interface SetPart {
+  readonly segment: Segment;
+  readonly count: number;
+}
+
+export interface SetParts {
+  readonly parts: readonly SetPart[];
+  /** People in more than one part, at most: no filter takes those parts from each other. */
+  readonly overlap: number;
+}
+
+/** People who are in both of two segments, and nothing that filters say takes them out of the first. */
+export class InseparableError extends Error {
+  readonly both: number;
+  readonly people: number;
+
+  constructor(both: number, people: number) {
+    super("no filter takes these segments apart");
+    this.both = both;
+    this.people = people;
+  }
+}
+
+const KNOWN: { readonly [key in FilterKey]?: readonly string[] } = {
+  department: DEPARTMENTS,
+  seniority_level: SENIORITY_LEVELS,
+};
+
+/** Set work over segments that only counts can look into. Each segment is counted once. */
+export class Sets {
+  readonly #counts = new Map<string, Promise<number>>();
+  readonly #count: CountOf;
+  readonly #valuesOf: ValuesOf;
+
+  /** @param valuesOf who knows which values there are, beside the closed lists */
+  constructor(count: CountOf, valuesOf: ValuesOf) {
+    this.#count = count;
+    this.#valuesOf = async (segment, key) => (await valuesOf(segment, key)) ?? KNOWN[key];
+  }
+
+  count(segment: Segment | undefined): Promise<number> {
+    if (segment === undefined) return Promise.resolve(0);
+    const key = sameText(segment);
+    const known = this.#counts.get(key) ?? this.#count(segment);
+    this.#counts.set(key, known);
+    return known;
+  }
+
+  /** Exactly how many people are in at least one: by what each two, three and so on have in common. */
+  async people(segments: readonly Segment[]): Promise<number> {
+    const all = joined(segments);
+    const within = async (common: Segment | undefined, from: number, sign: number): Promise<number> => {
+      let sum = 0;
+      for (let at = from; at < all.length; at++) {
+        const both = common === undefined ? all[at] : meet(common, all[at] ?? {});
+        const here = await this.count(both);
+        // Where nobody is in these, nobody is in these and others.
+        if (here > 0) sum += sign * here + (await within(both, at + 1, -sign));
+      }
+      return sum;
+    };
+    return within(undefined, 0, 1);
+  }
+
+  /** Who is in `segment` and not in `other`, in parts that share nobody; undefined where filters cannot say it, as counts prove. */
+  async without(segment: Segment, other: Segment): Promise<readonly Segment[] | undefined> {
+    const both = meet(segment, other);
+    const shared = await this.count(both);
+    if (shared === 0) return [segment];
+    const all = await this.count(segment);
+    if (shared === all || isWithin(segment, other)) return [];
+    const pieces = await minus(segment, other, this.#valuesOf);
+    if (pieces === undefined) return undefined;
+    let sum = 0;
+    const filled: Segment[] = [];
+    for (const piece of pieces) {
+      const here = await this.count(piece);
+      sum += here;
+      if (here > 0) filled.push(piece);
+    }
+    return sum === all - shared ? filled : undefined;
+  }
+
+  /**
+   * Parts whose people together are those of the segments, without those of `except`. Two parts share somebody only where no filter can
+   * take one from the other; `overlap` says how many.
+   * @throws InseparableError where people of `except` cannot be left out
+   */
+  async parts(segments: readonly Segment[], except: readonly Segment[]): Promise<SetParts> {
+    let found: Segment[] = [];
+    for (const segment of joined(segments)) found = await this.#added(found, segment);
+    for (const other of joined(except)) {
+      const rest: Segment[] = [];
+      for (const part of found) {
+        const pieces = await this.without(part, other);
+        if (pieces === undefined) {
+          throw new InseparableError(await this.count(meet(part, other)), await this.count(part));
+        }
+        rest.push(...pieces);
+      }
+      found = rest;
+    }
+    const parts: SetPart[] = [];
+    for (const segment of found) {
+      const count = await this.count(segment);
+      if (count > 0) parts.push({ segment, count });
+    }
+    return { parts, overlap: await this.#overlapOf(found) };
+  }
+
+  /** The parts with one more segment: what they share is taken from the new one, or where that cannot be said from the old. */
+  async #added(parts: readonly Segment[], segment: Segment): Promise<Segment[]> {
+    const found = [...parts];
+    const queue = [segment];
+    for (let piece = queue.shift(); piece !== undefined; piece = queue.shift()) {
+      let isPlaced = false;
+      for (let at = 0; at < found.length && !isPlaced; at++) {
+        const old = found[at] ?? {};
+        const rest: readonly Segment[] | undefined = await this.without(piece, old);
+        if (rest !== undefined && rest.length === 1) piece = rest[0] ?? piece;
+        else if (rest !== undefined) {
+          queue.push(...rest);
+          isPlaced = true;
+        } else {
+          const smaller = await this.without(old, piece);
+          if (smaller === undefined) continue;
+          found.splice(at, 1, ...smaller);
+          at += smaller.length - 1;
+        }
+      }
+      if (!isPlaced) found.push(piece);
+    }
+    return found;
+  }
+
+  async #overlapOf(parts: readonly Segment[]): Promise<number> {
+    let sum = 0;
+    for (const [index, part] of parts.entries())
+      for (const other of parts.slice(index + 1)) sum += await this.count(meet(part, other));
+    return sum;
+  }
+}

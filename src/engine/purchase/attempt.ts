@@ -1,0 +1,276 @@
+import { affordableRows, type Credits, credits, minCredits, ZERO } from "../../shared/contract/money.ts";
+import { grouped, whole } from "../../shared/contract/text.ts";
+import type { CliError } from "../../shared/errors.ts";
+import { ServiceError } from "../client/errors.ts";
+import type { Pacer } from "../client/pacing.ts";
+import { asLost, isOtherPaging, isTooDeep, sizeRefusal } from "../client/refusal.ts";
+import { CallAttempts } from "../client/retry.ts";
+import type { PageReply, ServiceClient } from "../client/types.ts";
+import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
+import type { Budget } from "./budget.ts";
+import { drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
+import type { Flight, Flown } from "./flight.ts";
+import type { Clock, Wait, Wall } from "./order.ts";
+import type { Remaining } from "./remaining.ts";
+import type { Settlement } from "./settle.ts";
+import type { Source } from "./source.ts";
+
+/** Attempts at one page before the service counts as failed. */
+const ATTEMPTS = 10;
+/** Sizes of pages that are tried, free of charge, before a refusal counts as one of something else. */
+const MOST_SIZES = 10;
+
+export interface AttemptOptions extends Clock {
+  readonly client: ServiceClient;
+  readonly source: Source;
+  readonly pacer: Pacer;
+  readonly maxWaitMs: number;
+  readonly onWait: (wait: Wait | undefined) => void;
+  readonly onNotice?: ((text: string) => void) | undefined;
+}
+
+export interface AttemptParts {
+  readonly flight: Flight;
+  readonly budget: Budget;
+  readonly remaining: Remaining;
+  readonly settlement: Settlement;
+}
+
+/** One paid call to its end: waits for its turn, tries again where that is safe, and deals with what the service says to it. */
+export class Attempts {
+  readonly #options: AttemptOptions;
+  readonly #flight: Flight;
+  readonly #budget: Budget;
+  readonly #remaining: Remaining;
+  readonly #settlement: Settlement;
+  #wall: Wall | undefined;
+  /** Sizes of pages that were refused since the last reply. */
+  #refusedSizes = 0;
+  #lowered = false;
+  #lowering = 0;
+
+  constructor(options: AttemptOptions, { flight, budget, remaining, settlement }: AttemptParts) {
+    this.#options = options;
+    this.#flight = flight;
+    this.#budget = budget;
+    this.#remaining = remaining;
+    this.#settlement = settlement;
+  }
+
+  get wall(): Wall | undefined {
+    return this.#wall;
+  }
+
+  get isLowering(): boolean {
+    return this.#lowering > 0;
+  }
+
+  /** One unit, with its attempts, to its end: settled, given back, or left pending with the failure that stops the run. */
+  async ask(flown: Flown): Promise<void> {
+    const { source } = this.#options;
+    const { target, offset, perPage, cursor, key } = flown.unit.intent;
+    const position = { offset, perPage, ...(cursor === undefined ? {} : { cursor }) };
+    const attempts = new CallAttempts({ ...this.#options, attempts: ATTEMPTS });
+    for (;;) {
+      let reply: PageReply;
+      try {
+        await this.#takeTurn();
+        // A machine that slept for a day wakes in the middle of a wait.
+        if (flown.sent && hasOutlivedKey(flown.unit, this.#options.now())) return await this.#startAnew(flown);
+        reply = await source.call(target, position, { idempotencyKey: key });
+      } catch (error) {
+        if (this.#flight.stopped && error === this.#flight.halt.reason) return this.#abandon(flown);
+        if (!(await this.#mayTryAgain(flown, error, attempts))) return;
+        continue;
+      }
+      this.#lowered = false;
+      this.#refusedSizes = 0;
+      return this.#settlement.receive(flown, reply);
+    }
+  }
+
+  /** Waits where another attempt may help. @returns whether to try again; false: the unit is over. @throws the error otherwise */
+  async #mayTryAgain(flown: Flown, error: unknown, attempts: CallAttempts): Promise<boolean> {
+    const lost = asLost(error);
+    if (lost === undefined && (await this.#refused(flown, error))) return false;
+    if (lost?.sent === true) {
+      this.#flight.markSent(flown);
+      if (!this.#settlement.honoursKeys && !(await this.#settleDoubt(flown, lost.message))) return false;
+    }
+    const wait = attempts.after(lost ?? error);
+    if (wait === undefined) throw error;
+    const why = wait.reason === "rate_limit" ? "the rate limit" : wait.error.message;
+    if (await this.#pause(wait.ms, wait.reason, why)) return true;
+    await this.#abandon(flown);
+    return false;
+  }
+
+  /** Its reply can be had no more: what it may have cost is booked, and its rows are asked for under a key of their own. */
+  async #startAnew(flown: Flown): Promise<void> {
+    if (await this.#settleDoubt(flown, OUTLIVED)) await this.#settlement.giveUp(flown.unit, OUTLIVED);
+  }
+
+  async #abandon({ unit, sent }: Flown): Promise<void> {
+    if (sent) this.#flight.remove(unit);
+    else await this.#settlement.giveUp(unit, "not sent");
+  }
+
+  async #takeTurn(): Promise<void> {
+    const { pacer, maxWaitMs } = this.#options;
+    const waitMs = pacer.take();
+    // What is too long is left to the service: it may know better, and its refusal says until when.
+    if (waitMs <= 0 || waitMs > maxWaitMs) return;
+    if (!(await this.#pause(waitMs, "rate_limit", "the rate limit"))) throw this.#flight.halt.reason;
+  }
+
+  /** @returns false where the run was stopped meanwhile */
+  async #pause(ms: number, reason: Wait["reason"], why: string): Promise<boolean> {
+    const { now, sleep, onWait } = this.#options;
+    onWait({ reason, until: now() + ms, why });
+    try {
+      await sleep(ms, this.#flight.halt);
+      return !this.#flight.stopped;
+    } catch (error) {
+      if (this.#flight.stopped) return false;
+      throw error;
+    } finally {
+      onWait(undefined);
+    }
+  }
+
+  /** An answer that says no; never charged (docs/contract.md, "Errors"). @returns whether it was dealt with */
+  async #refused(flown: Flown, error: unknown): Promise<boolean> {
+    if (!(error instanceof ServiceError)) return false;
+    const { unit } = flown;
+    const { target, offset, perPage } = unit.intent;
+    const { status, detail } = error;
+    if (status === 404 && this.#options.source.missing && error.envelope) {
+      await this.#settlement.miss(flown);
+      return true;
+    }
+    if (status === 402) {
+      await this.#lowerToBalance(flown, error);
+      return true;
+    }
+    if (status !== 400 && status !== 422 && status !== 413) return false;
+    const text = detail.join("; ");
+    if (this.#options.source.forgiving === true && error.envelope) {
+      await this.#settlement.miss(flown, text);
+      return true;
+    }
+    if (this.#options.source.page !== undefined) throw this.#drawnRefused(unit, status === 413, text) ?? error;
+    if (status !== 413 && isTooDeep(text)) {
+      this.#wall ??= { offset, detail: text };
+      this.#remaining.cut(target, offset);
+      await this.#settlement.giveUp(unit, "deeper than the service goes", false);
+      return true;
+    }
+    if (isOtherPaging(text)) throw otherPaging(text);
+    return this.#resized(unit, status === 413 ? `page size: ${text}` : text, perPage);
+  }
+
+  /** A page of a sample that the service does not give: no other takes its place. */
+  #drawnRefused({ intent }: Unit, tooLarge: boolean, text: string): CliError | undefined {
+    const { perPage } = intent;
+    if (!tooLarge && isTooDeep(text)) return drawnTooDeep(text);
+    if (isOtherPaging(text)) return otherPaging(text);
+    const refusal = sizeRefusal(tooLarge ? `page size: ${text}` : text, perPage, this.#remaining.sizes.accepted);
+    return refusal === undefined ? undefined : drawnSize(perPage, refusal, text);
+  }
+
+  /** A refusal that may be about the size of a page: goes on with another. @returns whether it was */
+  async #resized(unit: Unit, text: string, perPage: number): Promise<boolean> {
+    const refusal = sizeRefusal(text, perPage, this.#remaining.sizes.accepted);
+    if (refusal === undefined || ++this.#refusedSizes > MOST_SIZES) return false;
+    if ("atMost" in refusal) {
+      this.#remaining.refuse(perPage);
+      await this.#settlement.lowerPerPage(refusal.atMost);
+    } else {
+      this.#remaining.refuse(perPage, refusal.atLeast);
+      this.#options.onNotice?.(`the service gives no page of ${perPage} profiles; going on with larger ones`);
+    }
+    await this.#settlement.giveUp(unit, `no page of ${perPage} rows`);
+    return true;
+  }
+
+  /** 402: the hold was too large for the balance. Once, and again only after progress, with what the balance covers. */
+  async #lowerToBalance({ unit }: Flown, error: ServiceError): Promise<void> {
+    this.#lowering++;
+    try {
+      await this.#settlement.giveUp(unit, "not enough credits for the hold");
+      if (this.#lowered) throw this.#budget.usedUp(error);
+      await this.#lower(unit.intent.perPage, error);
+    } finally {
+      this.#lowering--;
+      this.#flight.signal();
+    }
+  }
+
+  async #lower(asked: number, error: ServiceError): Promise<void> {
+    while (this.#flight.count("flying", "keeping") > 0) {
+      await this.#flight.change();
+      if (this.#flight.stopped || this.#lowered) return;
+    }
+    this.#lowered = true;
+    let free = error.creditsRemaining;
+    try {
+      const account = await this.#options.client.account(this.#flight.halt);
+      if (account.balance !== undefined) free = credits(account.balance - (account.held ?? ZERO));
+    } catch {
+      // The error's own balance is all there is.
+    }
+    const rows = free === undefined ? 0 : affordableRows(free, this.#budget.price);
+    if (rows < 1) throw this.#budget.usedUp(error);
+    this.#budget.setBalance(free, false);
+    if (rows < asked) {
+      this.#options.onNotice?.(`the balance covers ${grouped(rows)} more; going on with smaller pages`);
+      return;
+    }
+    // Not the balance, then: the cap of the key, most likely. A service that says what still fits is believed.
+    const fits = whole(/\bper_page to (\d+)/.exec(error.detail.join(" "))?.[1], 1, asked - 1);
+    this.#remaining.lowerPerPage(fits ?? Math.floor(asked / 2));
+    this.#options.onNotice?.(`refused (402): ${error.detail[0] ?? "no reason"}; going on with smaller pages`);
+  }
+
+  /** A reply was lost where keys may not be honoured, or no more: the free balance tells what is uncertain. @returns whether to try again */
+  async #settleDoubt(flown: Flown, why: string): Promise<boolean> {
+    const flight = this.#flight;
+    const budget = this.#budget;
+    const { unit, hold } = flown;
+    flight.turn(flown, "doubt");
+    while (flight.mustWait(flown)) await flight.change();
+    const after = await this.#balanceAfter();
+    const before = budget.balance;
+    const gone = before === undefined || after === undefined ? hold : credits(before - after);
+    // Where nobody told the price the hold is a guess.
+    const uncertain = budget.priceKnown ? minCredits(gone, hold) : gone;
+    // What is gone beyond it may be what others in doubt were charged: it is left for their own looks to find.
+    const theirs = minCredits(credits(gone - uncertain), credits(flight.held("doubt") - hold));
+    if (after !== undefined) budget.setBalance(credits(after + (theirs > 0n ? theirs : ZERO)), budget.sure);
+    if (uncertain > 0n) await this.#settlement.bookUncertain(unit, uncertain, why);
+    if (before !== undefined && after !== undefined && gone > uncertain + theirs) {
+      await this.#settlement.bookForeign(credits(gone - uncertain - theirs));
+    }
+    flight.turn(flown, "flying");
+    const room = budget.room();
+    // This unit's own hold is in the sum already.
+    if (room === undefined || room >= 0n) return true;
+    await this.#settlement.giveUp(unit, "the cap leaves no room for another attempt");
+    return false;
+  }
+
+  /** The balance once the service is no longer at work on a call whose reply was lost: its hold is not yet a charge. */
+  async #balanceAfter(): Promise<Credits | undefined> {
+    const { client, sleep } = this.#options;
+    try {
+      let account = await client.account();
+      for (let look = 0; look < 5 && (account.held ?? ZERO) > 0n; look++) {
+        await sleep(500);
+        account = await client.account();
+      }
+      return account.balance;
+    } catch {
+      return undefined;
+    }
+  }
+}

@@ -1,0 +1,179 @@
+import { affordableRows, type Credits, credits, minCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
+import type { CliError } from "../../shared/errors.ts";
+import type { ServiceError } from "../client/errors.ts";
+import { creditsOf, type RunState, type Unit } from "../runs/journal.ts";
+import { usedUp } from "./failures.ts";
+import type { Flight, Flown } from "./flight.ts";
+
+export interface BudgetOptions {
+  readonly price: Credits;
+  /** Whether the service told that price: else it is a guess, and the first row that is paid for tells. */
+  readonly priceKnown: boolean;
+  readonly maxCredits: Credits | undefined;
+  /** The most that a run may cost in all its sessions, uncertain credits included; undefined: only `maxRows` counts. */
+  readonly cap: Credits | undefined;
+  readonly maxRows: number | undefined;
+  readonly balance: Credits | undefined;
+}
+
+export interface Charge {
+  readonly used: Credits;
+  readonly told: Credits | undefined;
+}
+
+/** What may still be spent: by the cap, by the rows allowed, by the balance as far as it is known. */
+export class Budget {
+  readonly #options: BudgetOptions;
+  readonly #spent: RunState;
+  readonly #flight: Flight;
+  /** Charged by replies that are being written; settled in the state once they are on the disk. */
+  #keeping: Credits = ZERO;
+  #balance: Credits | undefined;
+  #sure = false;
+  #price: Credits;
+  #priceKnown: boolean;
+
+  constructor(options: BudgetOptions, spent: RunState, flight: Flight) {
+    this.#options = options;
+    this.#spent = spent;
+    this.#flight = flight;
+    this.#balance = options.balance;
+    this.#price = options.price;
+    this.#priceKnown = options.priceKnown;
+  }
+
+  get price(): Credits {
+    return this.#price;
+  }
+
+  get priceKnown(): boolean {
+    return this.#priceKnown;
+  }
+
+  learnPrice(used: Credits, rows: number): void {
+    if (this.#priceKnown || rows === 0) return;
+    this.#priceKnown = true;
+    this.#price = credits((used + BigInt(rows) - 1n) / BigInt(rows));
+  }
+
+  /** Balance as far as known: what the service told last, less what was charged since. */
+  get balance(): Credits | undefined {
+    return this.#balance;
+  }
+
+  get sure(): boolean {
+    return this.#sure;
+  }
+
+  setBalance(balance: Credits | undefined, sure: boolean): void {
+    this.#balance = balance;
+    this.#sure = sure;
+  }
+
+  room(): Credits | undefined {
+    const { cap } = this.#options;
+    if (cap === undefined) return undefined;
+    const { settled, uncertain } = this.#spent;
+    return credits(cap - settled - uncertain - this.#keeping - this.#atRisk() - this.#flight.waiting.hold);
+  }
+
+  fits(hold: Credits): boolean {
+    const room = this.room();
+    return room === undefined || hold <= room;
+  }
+
+  rowRoom(): number {
+    const { maxRows } = this.#options;
+    const room = this.room();
+    const affordable = room === undefined ? Number.POSITIVE_INFINITY : affordableRows(room, this.price);
+    if (maxRows === undefined) return affordable;
+    // A page that is being written counts whole: how many rows it has is known only once it was read.
+    return Math.min(affordable, maxRows - this.#spent.rows - this.#flight.rowsAsked - this.#flight.waiting.rows);
+  }
+
+  wholeRoom(): number {
+    const { cap, maxCredits } = this.#options;
+    const room = this.room();
+    if (maxCredits === undefined || cap === undefined || room === undefined) return Number.POSITIVE_INFINITY;
+    return affordableRows(credits(room + maxCredits - cap), this.price);
+  }
+
+  /** Rows that the balance covers beside what is in flight; undefined where nobody knows it. */
+  covered(): number | undefined {
+    if (this.#balance === undefined) return undefined;
+    return affordableRows(credits(this.#balance - this.#atRisk()), this.price);
+  }
+
+  /** Whether the balance still covers a page that was prepared while others were in flight. */
+  covers({ hold }: Flown): boolean {
+    if (this.#balance === undefined || hold === 0n) return true;
+    return hold + this.#flight.held("flying", "doubt") <= this.#balance;
+  }
+
+  /** A reply is being written: its charge counts, its hold no longer does. Ends with {@link kept}. */
+  keeping(used: Credits): void {
+    this.#keeping = credits(this.#keeping + used);
+  }
+
+  kept(used: Credits): void {
+    this.#keeping = credits(this.#keeping - used);
+  }
+
+  /** Takes a charge off, and believes the balance told where no other call was in flight. @returns what others spent */
+  charge({ used, told }: Charge, alone: boolean): Credits {
+    if (this.#balance !== undefined) this.#balance = credits(this.#balance - used);
+    this.#sure = alone && told !== undefined;
+    if (!this.#sure || told === undefined) return ZERO;
+    const gone = this.#balance === undefined ? ZERO : credits(this.#balance - told);
+    this.#balance = told;
+    return gone > 0n ? gone : ZERO;
+  }
+
+  /** What a call cost by the balance that came with its reply; undefined where that cannot be known. Before {@link charge}. */
+  measured(told: Credits | undefined, alone: boolean): Credits | undefined {
+    if (!alone || told === undefined || this.#balance === undefined) return undefined;
+    return credits(this.#balance - told);
+  }
+
+  /**
+   * What a request of an earlier session may have cost: at most its hold, all of it where nobody knows. Each balance that was told before
+   * that request went out bounds it, less what is booked of requests that went out after it. A balance below today's tells nothing: credits were added.
+   */
+  explain({ intent }: Unit): Credits {
+    const hold = creditsOf(intent.hold);
+    const now = this.#options.balance;
+    if (now === undefined) return hold;
+    const since = bookedSince(this.#spent);
+    const bounds = [...this.#spent.units.values()]
+      .filter(({ settled, before }) => settled?.remaining !== undefined && before <= intent.n)
+      .map(({ settled, before }) => credits(creditsOf(settled?.remaining) - now - (since[before] ?? ZERO)))
+      .filter((gone) => gone >= 0n);
+    return bounds.reduce(minCredits, hold);
+  }
+
+  /** @param cause what the service said to a hold */
+  usedUp(cause: ServiceError | undefined): CliError {
+    return usedUp(cause?.creditsRemaining ?? this.#balance, this.price, this.#spent.rows, cause);
+  }
+
+  priceOf(rows: number): Credits {
+    return priceOf(rows, this.price);
+  }
+
+  #atRisk(): Credits {
+    return this.#flight.held("ready", "flying", "doubt");
+  }
+}
+
+/** By the number of an intent: what is booked of it and of all later ones. */
+function bookedSince({ units, nextN }: RunState): Credits[] {
+  const since: Credits[] = [];
+  let sum: Credits = ZERO;
+  for (let n = nextN - 1; n > 0; n--) {
+    const { settled, uncertain = ZERO } = units.get(n) ?? {};
+    const used = settled?.owned === undefined ? creditsOf(settled?.used) : ZERO;
+    sum = credits(sum + used + uncertain);
+    since[n] = sum;
+  }
+  return since;
+}

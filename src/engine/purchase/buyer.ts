@@ -1,0 +1,322 @@
+import { randomUUID } from "node:crypto";
+import { affordableRows, credits, ZERO } from "../../shared/contract/money.ts";
+import { Page } from "../../shared/rows/page.ts";
+import { LostReplyError, ServiceError, WaitTooLongError } from "../client/errors.ts";
+import type { Pacer } from "../client/pacing.ts";
+import type { ServiceClient } from "../client/types.ts";
+import { kindOf } from "../output/distinct.ts";
+import { freeBytes } from "../runs/disk.ts";
+import { creditsOf, creditText, newUnit, type Unit } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
+import { Attempts } from "./attempt.ts";
+import { Budget, type BudgetOptions } from "./budget.ts";
+import { diskFull } from "./failures.ts";
+import { Flight, type Flown } from "./flight.ts";
+import { ReorderBuffer } from "./in-order.ts";
+import { type Ask, type Next, nextPage } from "./next-page.ts";
+import type { BuyProgress, BuyResult, Clock } from "./order.ts";
+import { restore } from "./recovery.ts";
+import { Remaining } from "./remaining.ts";
+import { Repeats } from "./repeats.ts";
+import { Settlement } from "./settle.ts";
+import type { Source } from "./source.ts";
+
+/** Room on the disk beyond the pages in flight: plan, journal, receipt. */
+const DISK_RESERVE = 512 * 1024;
+/** How long it is believed what room there is, where little was written meanwhile. */
+const DISK_LOOK_MS = 1_000;
+
+export interface BuyerOptions extends Clock, BudgetOptions {
+  readonly run: Run;
+  readonly client: ServiceClient;
+  readonly source: Source;
+  readonly pacer: Pacer;
+  readonly perPage: number;
+  readonly concurrency: number;
+  readonly maxWaitMs: number;
+  readonly interrupted: AbortSignal;
+  readonly honoursKeys: boolean;
+  readonly datasetVersion: string | null;
+  /** Takes the pages in the order of the output, each once, after it is settled. A rejection ends the buying. */
+  readonly commit: (page: Page, unit: Unit) => Promise<void>;
+  /** Asked after each page that was handed on: whether what came is reason to buy no more. */
+  readonly enough?: (() => boolean) | undefined;
+  readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
+  readonly onNotice?: ((text: string) => void) | undefined;
+}
+
+interface Ready {
+  readonly flown: Flown;
+  readonly kept: Promise<void>;
+}
+
+/**
+ * Buys the pages of a run. What keeps every credit accounted for is the order on the disk: the intent with its key, then the
+ * reply with the line that settles it, and only then the output (docs/runs.md). No more than the cap is at risk.
+ */
+export class Buyer {
+  readonly #options: BuyerOptions;
+  readonly #flight = new Flight();
+  readonly #remaining: Remaining;
+  readonly #repeats: Repeats;
+  #indivisible = false;
+  readonly #budget: Budget;
+  readonly #buffer: ReorderBuffer;
+  readonly #settlement: Settlement;
+  readonly #attempts: Attempts;
+  readonly #ready: Ready[] = [];
+  /** Whether what earlier sessions bought was handed on, as far as it could be. */
+  #isLive = false;
+  #disk: { readonly free: number; readonly at: number; readonly written: number } | undefined;
+
+  constructor(options: BuyerOptions) {
+    const { run, source, interrupted } = options;
+    const commit = (page: Page, unit: Unit): Promise<void> => {
+      if (!this.#isLive) this.#repeats.see(unit, page);
+      return options.commit(page, unit);
+    };
+    const flight = this.#flight;
+    this.#repeats = new Repeats(source.segment);
+    const perPage = Math.min(options.perPage, run.state.perPageMax ?? Number.POSITIVE_INFINITY);
+    const remaining = new Remaining(source, run.plan.paging, perPage);
+    const isNext = (unit: Unit): boolean => !flight.hasBefore(unit) && !remaining.hasBefore(unit.intent);
+    const read = (unit: Unit): Page => Page.read(run.readReply(unit), kindOf(run));
+    const budget = new Budget(options, run.state, flight);
+    const buffer = new ReorderBuffer({ isNext, read, commit, interrupted }, flight);
+    const parts = { flight, remaining, budget, buffer, repeats: this.#repeats };
+    const settlement = new Settlement({ ...options, onSettled: () => this.#progress(undefined) }, parts);
+    const onWait = (wait: BuyProgress["wait"]): void => this.#progress(wait);
+    this.#options = options;
+    this.#remaining = remaining;
+    this.#budget = budget;
+    this.#buffer = buffer;
+    this.#settlement = settlement;
+    this.#attempts = new Attempts({ ...options, onWait }, { ...parts, settlement });
+  }
+
+  /** Buys until nothing is left or allowed; what is in flight is settled first. @throws what ended it */
+  async buy(): Promise<BuyResult> {
+    const flight = this.#flight;
+    const settlement = this.#settlement;
+    const { interrupted, run, now } = this.#options;
+    const onInterrupt = (): void => this.#interrupt();
+    if (interrupted.aborted) onInterrupt();
+    interrupted.addEventListener("abort", onInterrupt, { once: true });
+    try {
+      await restore(run.state, { flight, budget: this.#budget, remaining: this.#remaining, settlement }, now());
+      await this.#buffer.commitKept();
+      this.#isLive = true;
+      for (const [unit, page] of this.#buffer.heldUp()) this.#repeats.see(unit, page);
+      const committing = this.#buffer.commitAll();
+      await this.#feed().catch((error: unknown) => flight.stop(error));
+      await this.#dropReady();
+      while (!flight.isEmpty) await flight.change();
+      this.#buffer.finish();
+      await committing;
+      await settlement.idle();
+    } finally {
+      interrupted.removeEventListener("abort", onInterrupt);
+    }
+    if (!flight.stopped && !this.#budget.sure) await this.#lookAtBalance();
+    if (flight.stopped) throw flight.failure;
+    return {
+      repeated: this.#repeats.repeated,
+      missing: this.#remaining.missing,
+      least: this.#indivisible ? this.#remaining.sizes.least : undefined,
+      price: this.#budget.price,
+      ended: this.#remaining.somethingLeft || flight.hasShelved ? "limit" : "all",
+      wall: this.#attempts.wall,
+      balance: this.#budget.sure ? this.#budget.balance : undefined,
+    };
+  }
+
+  #interrupt(): void {
+    const { interrupted, onNotice } = this.#options;
+    const flying = this.#flight.count("flying", "doubt");
+    const pages = flying === 1 ? "the page" : `${flying} pages`;
+    if (flying > 0) onNotice?.(`waiting for ${pages} in flight; the same signal again leaves at once`);
+    this.#flight.stop(interrupted.reason);
+  }
+
+  #progress(wait: BuyProgress["wait"]): void {
+    const { settled, uncertain, rows } = this.#options.run.state;
+    this.#options.onProgress?.({ rows, settled, uncertain, wait });
+  }
+
+  /** With several pages in flight only the account tells, at the end, what others spent meanwhile. */
+  async #lookAtBalance(): Promise<void> {
+    const known = this.#budget.balance;
+    try {
+      const { balance } = await this.#options.client.account(this.#flight.halt);
+      const gone = known === undefined || balance === undefined ? ZERO : credits(known - balance);
+      this.#budget.setBalance(balance, true);
+      if (gone > 0n) await this.#settlement.bookForeign(gone);
+    } catch (error) {
+      // Everything is bought and kept: no reason to fail for a number in the last line. A disk that fails is one.
+      if (!(error instanceof ServiceError || error instanceof LostReplyError || error instanceof WaitTooLongError)) {
+        this.#flight.stop(error);
+      }
+    }
+  }
+
+  async #feed(): Promise<void> {
+    while (!this.#flight.stopped) {
+      const seen = this.#flight.changes;
+      const why = await this.#prepare();
+      const first = this.#ready[0];
+      if (first !== undefined && this.#hasFreeSlot()) {
+        this.#ready.shift();
+        await this.#launch(first);
+      } else if (first !== undefined || why === "wait") await this.#flight.change(seen);
+      else if (why === "end" || why === "indivisible") {
+        this.#indivisible = why === "indivisible";
+        return;
+      } else if (why === "broke") await this.#askBalance();
+    }
+  }
+
+  /** Writes intents ahead: one until the first reply was looked at, then one for each page in flight. @returns why no more */
+  async #prepare(): Promise<"enough" | Exclude<Next, Ask>> {
+    const { concurrency, enough } = this.#options;
+    while (this.#ready.length < (this.#settlement.hasLooked ? concurrency : 1)) {
+      const resumed = this.#flight.nextWaiting();
+      if (resumed !== undefined) {
+        await this.#resume(resumed);
+        continue;
+      }
+      const next = enough?.() === true ? (this.#flight.isEmpty ? "end" : "wait") : this.#next();
+      if (typeof next === "string") return next;
+      await this.#intend(next);
+    }
+    return "enough";
+  }
+
+  #next(): Next {
+    const flight = this.#flight;
+    const budget = this.#budget;
+    const remaining = this.#remaining;
+    const { proven, repeated } = this.#repeats;
+    const turns = repeated ? "no" : proven ? "yes" : "unknown";
+    const { paging, perPage, sizes } = remaining;
+    return nextPage(
+      { paging, perPage, sizes, turns, open: () => remaining.open() },
+      {
+        rows: budget.rowRoom(),
+        covered: budget.covered(),
+        whole: budget.wholeRoom(),
+        priced: budget.priceKnown,
+        moving: !flight.isEmpty,
+        busy: flight.busyTargets(paging === "cursor" || turns === "unknown"),
+        proving: flight.isBeyondFirst,
+      },
+    );
+  }
+
+  async #resume(unit: Unit): Promise<void> {
+    if (!this.#budget.fits(creditsOf(unit.intent.hold))) return this.#flight.shelve(unit);
+    this.#ready.push({ flown: this.#flight.add(unit, true), kept: Promise.resolve() });
+    await this.#requireDisk();
+  }
+
+  async #intend(ask: Ask): Promise<void> {
+    const { run, now } = this.#options;
+    const { most, ...position } = ask;
+    const hold = creditText(this.#budget.priceOf(most));
+    const unit = newUnit({ t: "intent", n: run.nextNumber(), ...position, key: randomUUID(), hold, at: now() });
+    const flown = this.#flight.add(unit, false);
+    this.#remaining.take(ask);
+    try {
+      await this.#requireDisk();
+    } catch (error) {
+      this.#forget(flown);
+      throw error;
+    }
+    const kept = run.intend(unit);
+    // Looked at where it is awaited; until then a failure is no unhandled one.
+    kept.catch(() => undefined);
+    this.#ready.push({ flown, kept });
+  }
+
+  /** Not on the disk, so not sent: its rows are simply still to be bought. */
+  #forget({ unit }: Flown): void {
+    this.#remaining.giveBack(unit.intent);
+    this.#flight.remove(unit);
+  }
+
+  /** Others may have topped up what was thought to leave nothing. @throws CliError exit 4 where it is used up */
+  async #askBalance(): Promise<void> {
+    const { balance, held } = await this.#options.client.account(this.#flight.halt);
+    const free = balance === undefined ? undefined : credits(balance - (held ?? ZERO));
+    this.#budget.setBalance(free, this.#budget.sure);
+    if (free !== undefined && affordableRows(free, this.#budget.price) < 1) throw this.#budget.usedUp(undefined);
+  }
+
+  #hasFreeSlot(): boolean {
+    const flight = this.#flight;
+    const { concurrency } = this.#options;
+    const flying = flight.count("flying", "doubt");
+    // Alone until the first reply was looked at: it tells the largest page, the price, whether keys are honoured.
+    const allowed = this.#settlement.hasLooked ? concurrency : 1 - flight.count("keeping");
+    if (flight.count("doubt") > 0 || this.#attempts.isLowering || flying >= allowed) return false;
+    // A slow reader of the output stops the buying: no more pages are held than this.
+    if (this.#buffer.length + flight.count("flying", "keeping") < concurrency + 3) return true;
+    // Unless what is waiting waits for a page that was left out in an earlier session.
+    return flying === 0 && this.#buffer.isHeldUp;
+  }
+
+  async #launch({ flown, kept }: Ready): Promise<void> {
+    const flight = this.#flight;
+    this.#options.run.hurry();
+    try {
+      await kept;
+    } catch (error) {
+      this.#forget(flown);
+      throw error;
+    }
+    if (flight.stopped || this.#isOutdated(flown)) return this.#takeBack(flown);
+    flight.turn(flown, "flying");
+    void this.#attempts.ask(flown).catch(async (error: unknown) => {
+      flight.stop(error);
+      // Nothing that was never sent, or was only refused, is left as if it might have been charged.
+      if (!flown.sent && flight.has(flown)) {
+        await this.#settlement.giveUp(flown.unit, "refused").catch(() => undefined);
+      }
+      flight.remove(flown.unit);
+    });
+  }
+
+  /** Whether a unit that was prepared while others were in flight is no longer what is wanted. */
+  #isOutdated(flown: Flown): boolean {
+    const { intent } = flown.unit;
+    if (flown.sent) return false;
+    const isTooLarge = this.#options.source.page === undefined && intent.perPage > this.#remaining.perPage;
+    if (isTooLarge || this.#repeats.repeated || this.#remaining.isPastEnd(intent)) return true;
+    return !this.#budget.covers(flown) || this.#options.enough?.() === true;
+  }
+
+  /** A unit that was not sent in this session. One of an earlier session stays pending, under its key. */
+  async #takeBack({ unit, sent }: Flown): Promise<void> {
+    if (sent) this.#flight.remove(unit);
+    else await this.#settlement.giveUp(unit, this.#flight.stopped ? "not sent" : "no longer fits");
+  }
+
+  async #dropReady(): Promise<void> {
+    const dropped = this.#ready.splice(0).flatMap(({ flown, kept }) => [kept, this.#takeBack(flown)]);
+    for (const end of await Promise.allSettled(dropped)) if (end.status === "rejected") this.#flight.stop(end.reason);
+  }
+
+  /** What could not be kept is not bought. @throws CliError where what is asked for might not fit on the disk */
+  async #requireDisk(): Promise<void> {
+    const { run, now } = this.#options;
+    const { written, rowBytes } = this.#settlement;
+    const known = this.#disk;
+    const since = known === undefined ? 0 : 2 * (written - known.written);
+    const stale = known === undefined || now() - known.at >= DISK_LOOK_MS || since > known.free / 8;
+    if (stale) {
+      const free = (await freeBytes(run.path)) ?? Number.POSITIVE_INFINITY;
+      this.#disk = { free, at: now(), written };
+    }
+    const free = stale ? (this.#disk?.free ?? 0) : known.free - since;
+    if (free <= this.#flight.rowsAsked * rowBytes * 1.5 + DISK_RESERVE) throw diskFull(run.path);
+  }
+}

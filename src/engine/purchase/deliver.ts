@@ -1,0 +1,108 @@
+import type { Credits } from "../../shared/contract/money.ts";
+import type { CompanyQuery } from "../client/types.ts";
+import { type Distinct, distinctPages } from "../output/distinct.ts";
+import type { Output } from "../output/output.ts";
+import { naming } from "../output/publish.ts";
+import { writtenAs } from "../output/sinks/sink.ts";
+import type { Run } from "../runs/run.ts";
+import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
+import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
+import type { Narrowed } from "./ownership.ts";
+import type { Quote } from "./quote.ts";
+import { buildReceipt, type Receipt } from "./receipt.ts";
+
+export interface Finished {
+  readonly receipt: Receipt;
+  readonly quote: Quote;
+  readonly run: string;
+  readonly balance: Credits | undefined;
+  /** Companies that the service does not know, as they were given. */
+  readonly misses: readonly string[];
+}
+
+export interface Bought {
+  readonly run: Run;
+  readonly quote: Quote;
+  readonly distinct: Distinct;
+  readonly bought: Doubled;
+  readonly sink: Output;
+  readonly narrowed?: Narrowed | null;
+}
+
+/** Writes receipt, misses and output. @throws CliError exit 5 where the run fell short, exit 6 where its one company is not known */
+export async function deliver(
+  { run, quote, distinct, bought, sink, narrowed = null }: Bought,
+  options: Pick<
+    ExportOptions,
+    "receipt" | "misses" | "format" | "packing" | "requireComplete" | "overwrite" | "maxCredits"
+  >,
+  /** Whether an earlier session of the run may have written the files beside the output. */
+  continued: boolean,
+  { disk, now, onNotice }: Pick<ExportDeps, "disk" | "now" | "onNotice">,
+): Promise<Pick<Finished, "receipt" | "misses">> {
+  const missed = theOneMissed(run);
+  if (missed !== undefined) throw companyNotFound(missed);
+  const refused = allRefused(run);
+  if (refused !== undefined) throw nothingLookedUp(refused);
+  const receipt = buildReceipt({
+    run,
+    quote,
+    distinct,
+    bought,
+    narrowed,
+    maxCredits: options.maxCredits,
+    finishedAt: now(),
+  });
+  const mayReplace = options.overwrite || continued;
+  const copyReceipt = async (copy: Receipt): Promise<void> => {
+    if (options.receipt === undefined) return;
+    const text = `${JSON.stringify(copy, null, 2)}\n`;
+    await naming(options.receipt, disk.replaceFile(options.receipt, text, "receipt copy", mayReplace));
+  };
+  const { shortfall, received, count, bound } = receipt;
+  if (shortfall !== null || (options.requireComplete && !receipt.complete)) {
+    await run.writeReceipt(receipt);
+    await copyReceipt(receipt);
+    if (shortfall === null) throw notComplete(received, count, bound);
+    const { others = [] } = narrowed ?? {};
+    throw others.length > 0 && shortfall === narrowed?.shortfall
+      ? newUnreached(shortfall, others)
+      : incomplete("incomplete", shortfall);
+  }
+  const file = await sink.prepare(() => distinctPages(run));
+  for (const notice of sink.notices) onNotice(notice);
+  const output = file === undefined ? null : writtenAs(file, options);
+  const whole: Receipt = { ...receipt, output };
+  // Before the file appears: a crash between the two leaves a file that the run knows as its own.
+  await run.writeReceipt(whole);
+  await sink.publish();
+  const misses = missesOf(run);
+  if (options.misses !== undefined) {
+    const text = misses.map((line) => `${line}\n`).join("");
+    await naming(options.misses, disk.replaceFile(options.misses, text, "misses", mayReplace));
+  }
+  await copyReceipt(whole);
+  return { receipt: whole, misses };
+}
+
+function missesOf(run: Run): string[] {
+  const { target } = run.plan;
+  if (target.kind === "search") return [];
+  const misses: string[] = [];
+  for (const { intent, settled } of run.state.units.values()) {
+    if (settled?.miss === true) misses.push(target.companies[intent.target]?.value ?? "");
+  }
+  return misses;
+}
+
+/** Why no company at all was looked up, in the service's words: then it is no matter of one of them. */
+function allRefused({ state }: Run): string | undefined {
+  const reasons = [...state.units.values()].map(({ settled }) => settled?.refused);
+  return state.rows === 0 && reasons.every((reason) => reason !== undefined) ? reasons[0] : undefined;
+}
+
+function theOneMissed({ plan: { target }, state }: Run): CompanyQuery | undefined {
+  if (target.kind === "enrich" && target.keep !== undefined) return undefined;
+  const single = target.kind !== "search" && target.companies.length === 1 && state.misses === 1;
+  return single ? target.companies[0] : undefined;
+}

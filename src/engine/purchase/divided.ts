@@ -1,0 +1,86 @@
+import type { Filters } from "../../shared/contract/filters.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import { usageError } from "../../shared/errors.ts";
+import { divide, type Parts, UnsoundCountsError } from "../planning/parts.ts";
+import type { Plan, Target } from "../runs/plan.ts";
+import { unsound } from "./failures.ts";
+import type { ExportDeps, Offer } from "./order.ts";
+
+/** Free counts that dividing a segment may take. */
+const MAX_COUNTS = 5_000;
+
+type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap">;
+type Deps = Pick<ExportDeps, "seller" | "interrupted" | "onNotice">;
+
+/** What a run is to ask for one after the other: the parts of several segments, of one that is larger than the service gives, companies. */
+export async function divisionOf(
+  target: Target,
+  { matches, counts, parts, overlap }: Offer,
+  wall: number | undefined,
+  deps: Deps,
+): Promise<Divided> {
+  if (target.kind === "search" && parts !== undefined) {
+    const each = await Promise.all(
+      parts.map((part, index) => {
+        const total = counts?.[index] ?? 0;
+        return wall === undefined || total <= wall
+          ? { parts: [part], counts: [total] }
+          : divided(part, total, wall, deps);
+      }),
+    );
+    const unreached = each.flatMap((one: Divided) => one.unreached ?? []);
+    return {
+      parts: each.flatMap((one) => one.parts ?? []),
+      counts: each.flatMap((one) => one.counts ?? []),
+      ...(unreached.length === 0 ? {} : { unreached }),
+      ...(overlap === undefined || overlap === 0 ? {} : { overlap }),
+    };
+  }
+  if (target.kind === "search" && wall !== undefined) return divided(target.filters, matches ?? 0, wall, deps);
+  return counts === undefined ? {} : { counts };
+}
+
+/** The parts of a segment that is larger than what the service gives of one, as a plan has them. @throws as {@link dividedParts} */
+async function divided(segment: Filters, total: number, wall: number, deps: Deps): Promise<Divided> {
+  const { parts, unreached } = await dividedParts(segment, total, wall, deps);
+  return {
+    parts: parts.map(({ filters }) => filters),
+    counts: parts.map((part) => part.count),
+    ...(unreached.length === 0 ? {} : { unreached }),
+  };
+}
+
+/**
+ * The parts of a segment that is larger than what the service gives of one, found by free counts (docs/runs.md, "Large segments").
+ * Nothing is bought.
+ * @param wanted as {@link divide} takes it
+ * @throws CliError exit 2 where it takes too many counts, exit 8 where the counts do not add up
+ */
+export async function dividedParts(
+  segment: Filters,
+  total: number,
+  wall: number,
+  { seller, interrupted, onNotice }: Deps,
+  wanted?: (from: number, to: number) => boolean,
+): Promise<Parts> {
+  onNotice(`the service gives at most ${grouped(wall)} rows of one segment: dividing ${grouped(total)} by free counts`);
+  let counts = 0;
+  const count = async (filters: Filters): Promise<number> => {
+    if (++counts > MAX_COUNTS) {
+      throw usageError(
+        `dividing this segment takes more than ${grouped(MAX_COUNTS)} free counts; nothing was spent`,
+        "add a filter, or --limit with a smaller number",
+        "too_many_counts",
+      );
+    }
+    return (await seller.client.count(filters, interrupted)).count;
+  };
+  try {
+    const found = await divide(segment, total, wall, count, wanted);
+    onNotice(`${counted(found.parts.length, "part")} by ${counted(counts, "free count")}`);
+    return found;
+  } catch (error) {
+    if (!(error instanceof UnsoundCountsError)) throw error;
+    throw unsound(error, "nothing was spent", `--limit ${wall} buys what the service gives of the whole segment`);
+  }
+}

@@ -1,0 +1,227 @@
+import { type Credits, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { counted, echo, grouped } from "../../shared/contract/text.ts";
+import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../../shared/errors.ts";
+import type { ServiceError } from "../client/errors.ts";
+import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
+import type { CompanyQuery } from "../client/types.ts";
+import { TOO_FEW } from "../output/publish.ts";
+import type { UnsoundCountsError } from "../planning/parts.ts";
+import { pendingUnits } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
+
+export const incomplete = (code: string, message: string, more: Pick<CliErrorInit, "hint"> = {}): CliError =>
+  new CliError({ code, category: "incomplete", message, ...more });
+
+export const unreadablePage = (problem: unknown, place: string): CliError =>
+  incomplete("unreadable_page", `a paid reply cannot be read: ${(problem as Error).message}; it is kept as ${place}`);
+
+export const pageTooLong = (rows: number, perPage: number): CliError =>
+  incomplete(
+    "page_too_long",
+    `the service answered ${grouped(rows)} profiles to a page of ${grouped(perPage)}; pages can no longer be told apart`,
+  );
+
+export const priceMoved = (used: Credits, rows: number, expected: Credits): CliError =>
+  incomplete(
+    "price_moved",
+    `the service charged ${formatCreditsGrouped(used)} credits for ${counted(rows, "profile")} quoted at ${formatCreditsGrouped(expected)}`,
+  );
+
+export const impossibleCharge = (used: Credits): CliError =>
+  incomplete(
+    "impossible_charge",
+    `the service says that it charged ${formatCreditsGrouped(used)} credits, which cannot be; booked as 0, and nothing more is bought`,
+  );
+
+export const cursorTooLong = (length: number): CliError =>
+  incomplete(
+    "cursor_too_long",
+    `the service's cursor of the next page is ${grouped(length)} characters long: it cannot be kept`,
+  );
+
+export const otherPaging = (detail: string): CliError => {
+  // What it does know stands in many a refusal.
+  const named = (["offset", "cursor"] as const).find((name) => speaksOf(detail, name));
+  const say =
+    named === undefined
+      ? "--paging offset (or page0, cursor), or HEADCOUNT_PAGING, says it"
+      : `or try --paging ${named}`;
+  return new CliError({
+    code: "other_paging",
+    category: "service",
+    message: `the service pages in another way than by page numbers: ${detail}; nothing was charged`,
+    hint: `headcount doctor finds out how it pages, free of charge; ${say}`,
+  });
+};
+
+export const datasetMoved = (from: string | null, to: string): CliError =>
+  incomplete(
+    "dataset_moved",
+    `the service changed its dataset from ${from} to ${to} while this run was at work; pages of both do not make one list`,
+  );
+
+export const runMismatch = (run: string, differences: readonly string[], hint?: string): CliError =>
+  incomplete("run_mismatch", `run ${run} cannot be continued: ${differences.join("; ")}; nothing was spent`, {
+    hint:
+      hint ??
+      `headcount runs export ${run} writes what it holds at 0 credits; the same command with --fresh buys everything anew`,
+  });
+
+/** @param moved how the dataset moved, in words; @param anew how to begin anew */
+export const staleRun = (run: string, moved: string, category: "incomplete" | "declined", anew: string): CliError =>
+  new CliError({
+    code: "stale_run",
+    category,
+    message: `run ${run} cannot be continued: ${moved}; nothing was spent`,
+    hint: `headcount runs export ${run} writes what it holds at 0 credits; ${anew}`,
+  });
+
+/** Free counts that contradict each other. @param so what was not done by them, in words */
+export const unsound = (cause: UnsoundCountsError, so: string, hint: string): CliError =>
+  new CliError({ code: "unsound_counts", category: "service", message: `${cause.message}; ${so}`, hint, cause });
+
+export const NEW_UNREACHED = "new_unreached";
+
+/** Everything else that was agreed to is bought: going on would find no more of them. @param commands what buys them */
+export const newUnreached = (message: string, commands: readonly string[]): CliError =>
+  incomplete(NEW_UNREACHED, message).with({ details: commands.map((command) => `to buy them: ${command}`) });
+
+export const notComplete = (received: number, count: number | null, bound: string): CliError =>
+  incomplete(
+    "incomplete",
+    `not complete: ${grouped(received)} of ${count === null ? "an unknown number of" : grouped(count)} rows were bought, as ${bound === "cap" ? "--max-credits" : "--limit"} says`,
+    { hint: "a higher limit goes on with the same run" },
+  );
+
+export const drawnTooDeep = (detail: string): CliError =>
+  incomplete(
+    "too_deep",
+    `the service does not go as deep as the rows that were drawn ("${detail}"): a sample without them would not be fair`,
+    { hint: "a filter that makes the segment smaller, or --spread KEY:N" },
+  );
+
+export const drawnSize = (size: number, refusal: SizeRefusal, detail: string): CliError => {
+  const fits = "atLeast" in refusal ? refusal.atLeast : refusal.atMost;
+  return usageError(
+    `the service gives no page of ${counted(size, "row")} ("${detail}")`,
+    `--per-page ${fits} draws ${fits} rows together`,
+    "page_size",
+  );
+};
+
+/** Which rows came then, nobody knows: they may belong to another page than the one that was drawn. */
+export const drawnShort = (rows: number, wanted: number): CliError =>
+  incomplete(
+    "drawn_short",
+    `the service gave ${counted(rows, "row")} for a page of ${grouped(wanted)} that was drawn: pages are smaller than was asked for, or the segment changed`,
+    {
+      hint:
+        rows > 0
+          ? `the same command with --fresh --per-page ${rows} draws anew`
+          : "the same command with --fresh draws anew",
+    },
+  );
+
+/** Where the balance would do, it is something else, such as the cap of the key: then the service's own words say it. */
+const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
+  const [detail] = cause?.detail ?? [];
+  if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;
+  const left = balance === undefined ? "used up" : formatCreditsGrouped(balance);
+  return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${left}`;
+};
+
+export const usedUp = (
+  balance: Credits | undefined,
+  price: Credits,
+  rows: number,
+  cause: ServiceError | undefined,
+): CliError =>
+  new CliError({
+    code: "insufficient_credits",
+    category: "credits",
+    message: `${soldOut(balance, price, cause)}; ${counted(rows, "row")} ${rows === 1 ? "is" : "are"} bought and kept`,
+    ...(cause === undefined ? {} : { status: cause.status, cause }),
+    ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
+  });
+
+export const diskFull = (path: string): CliError =>
+  new CliError({
+    code: "disk_full",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message: `the disk with ${path} is almost full: stopped before buying what could not be kept`,
+  });
+
+/** A single look-up's 404: exit 6, free of charge (docs/contract.md, "Enrich"). */
+export const companyNotFound = ({ by, value }: CompanyQuery): CliError =>
+  new CliError({
+    code: "not_found",
+    category: "not_found",
+    status: 404,
+    message: `no company has the ${by === "company_network_url" ? "profile address" : by} "${echo(value)}"; nothing was charged`,
+    hint: "a domain looks like acme.com, a profile address like network.example/company/acme; --name looks up by name",
+  });
+
+export const nothingLookedUp = (detail: string): CliError =>
+  usageError(
+    `the service refuses to look up any of these companies: ${detail}; nothing was charged`,
+    "another --column, or --name or --id, may be what it looks up by",
+    "refused",
+  );
+
+export const fileExists = (path: string): CliError =>
+  usageError(
+    `${path} exists already; nothing was spent`,
+    "--overwrite replaces it once the new one is whole",
+    "file_exists",
+  );
+
+/** What ended a run before its end, with where things are and how to go on. @param error as the command line reports it */
+export function ending(error: unknown, run: Run, interrupted: boolean): unknown {
+  const { rows, session, settled } = run.state;
+  const pending = pendingUnits(run.state).length;
+  const nothing = rows === 0 && pending === 0 && settled === 0n;
+  const wanted = session?.rows ?? run.plan.matches;
+  const kept = `${grouped(rows)} of ${wanted === null ? "?" : grouped(wanted)} rows are paid for and kept in run ${run.id}`;
+  const pages = pending === 1 ? "one page" : `${pending} pages`;
+  const open = pending > 0 ? [`${pages} in flight may be charged; going on asks for them under the same key`] : [];
+  if (interrupted) {
+    return new CliError({
+      code: "interrupted",
+      category: "interrupted",
+      message: `interrupted: ${nothing ? "nothing was bought" : kept}`,
+      details: open,
+      ...(nothing ? {} : { hint: `headcount resume ${run.id} goes on` }),
+    });
+  }
+  if (nothing) return error;
+  if (error instanceof CliError && error.exitCode === EXIT.pipeClosed) return error.with({ details: [kept, ...open] });
+  const failure = error instanceof CliError ? error : stoppedByDisk(error, run);
+  if (failure === undefined || failure.code.startsWith("damaged")) return failure ?? error;
+  const { code, details, hint, category } = failure;
+  if (failure.code === TOO_FEW) {
+    return failure.with({
+      details: [...details, kept],
+      hint: `headcount runs export ${run.id} writes it to another file`,
+    });
+  }
+  if (failure.code === NEW_UNREACHED) {
+    return failure.with({
+      details: [kept, ...details],
+      hint: `headcount runs export ${run.id} writes the others at 0 credits`,
+    });
+  }
+  const goesOn = `headcount resume ${run.id} goes on where it stopped`;
+  const writes = `headcount runs export ${run.id} writes what there is at 0 credits`;
+  const anew = code === "dataset_moved" ? "the same command begins anew" : `headcount resume ${run.id} tries to go on`;
+  return failure.with({
+    // So it was with this call; of the run the lines below tell.
+    message: failure.message.replace(/(?:; nothing was charged)+$/, ""),
+    details: [...details, kept, ...open, ...(hint === undefined ? [] : [hint])],
+    hint: category === "incomplete" ? `${writes}; ${anew}` : goesOn,
+  });
+}
+
+/** A disk that is full or gone: everything that was paid for before is kept, so it is no bug but a stop. */
+const stoppedByDisk = (error: unknown, { path }: Run): CliError | undefined =>
+  systemFailure(error)?.with({ exitCode: EXIT.incomplete, details: [`the run is in ${path}`], hint: undefined });

@@ -1,0 +1,181 @@
+import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { byPosition, creditsOf, type Unit } from "../runs/journal.ts";
+
+/** `ready`: its intent is written; `flying`: asked for; `keeping`: its reply is being written; `doubt`: it may be charged. */
+export type Phase = "ready" | "flying" | "keeping" | "doubt";
+
+export interface Flown {
+  readonly unit: Unit;
+  readonly hold: Credits;
+  readonly phase: Phase;
+  /** Whether any attempt may have reached the service. */
+  readonly sent: boolean;
+  /** Whether no other call was in flight at any moment since it was asked for. */
+  readonly alone: boolean;
+}
+
+const isAsked = ({ phase }: Flown): boolean => phase === "flying" || phase === "doubt";
+
+/** The units in flight with their holds, those of an earlier session that wait for their turn, and the stop of it all. */
+export class Flight {
+  readonly #units = new Map<number, { -readonly [Key in keyof Flown]: Flown[Key] }>();
+  /** Units of an earlier session whose reply is not known; they go first, under their own keys. */
+  #pending: Unit[] = [];
+  /** Of those, the ones that a cap lowered since leaves no room for: they stay at risk, and are not repeated. */
+  readonly #shelved: Unit[] = [];
+  readonly #halt = new AbortController();
+  #failure: unknown;
+  #changed = new Set<() => void>();
+  #changes = 0;
+
+  get stopped(): boolean {
+    return this.#halt.signal.aborted;
+  }
+
+  get failure(): unknown {
+    return this.#failure;
+  }
+
+  get halt(): AbortSignal {
+    return this.#halt.signal;
+  }
+
+  /** Nothing more is bought; what is in flight is settled. The first reason counts. */
+  stop(reason: unknown): void {
+    if (!this.stopped) {
+      this.#failure = reason;
+      this.#halt.abort(reason);
+    }
+    this.signal();
+  }
+
+  signal(): void {
+    this.#changes++;
+    const waiting = this.#changed;
+    this.#changed = new Set();
+    for (const resolve of waiting) resolve();
+  }
+
+  /** How often it changed so far: taken before a look at it that awaits, and given to {@link change} after. */
+  get changes(): number {
+    return this.#changes;
+  }
+
+  /** Resolves with the next change. @param since at once where there was one after that: else it would be waited for in vain */
+  change(since = this.#changes): Promise<void> {
+    if (since !== this.#changes) return Promise.resolve();
+    return new Promise((resolve) => {
+      this.#changed.add(resolve);
+    });
+  }
+
+  add(unit: Unit, sent: boolean): Flown {
+    const flown = { unit, hold: creditsOf(unit.intent.hold), phase: "ready" as Phase, sent, alone: true };
+    this.#units.set(unit.intent.n, flown);
+    return flown;
+  }
+
+  turn({ unit }: Flown, phase: Phase): void {
+    const flown = this.#units.get(unit.intent.n);
+    if (flown !== undefined) flown.phase = phase;
+    if (this.count("flying", "doubt") > 1) {
+      for (const one of this.#units.values()) if (isAsked(one)) one.alone = false;
+    }
+    this.signal();
+  }
+
+  markSent({ unit }: Flown): void {
+    const flown = this.#units.get(unit.intent.n);
+    if (flown !== undefined) flown.sent = true;
+  }
+
+  remove({ intent }: Unit): void {
+    this.#units.delete(intent.n);
+    this.signal();
+  }
+
+  has({ unit }: Flown): boolean {
+    return this.#units.has(unit.intent.n);
+  }
+
+  get isEmpty(): boolean {
+    return this.#units.size === 0;
+  }
+
+  count(...phases: readonly Phase[]): number {
+    let count = 0;
+    for (const { phase } of this.#units.values()) if (phases.includes(phase)) count++;
+    return count;
+  }
+
+  held(...phases: readonly Phase[]): Credits {
+    let sum: bigint = ZERO;
+    for (const { hold, phase } of this.#units.values()) if (phases.includes(phase)) sum += hold;
+    return credits(sum);
+  }
+
+  /** Whether a unit in doubt must wait before it looks at the balance: until nothing else moves it, the lowest number first. */
+  mustWait({ unit }: Flown): boolean {
+    if (this.count("flying", "keeping") > 0) return true;
+    for (const other of this.#units.values()) {
+      if (other.phase === "doubt" && other.unit.intent.n < unit.intent.n) return true;
+    }
+    return false;
+  }
+
+  get rowsAsked(): number {
+    let rows = 0;
+    for (const { unit } of this.#units.values()) rows += unit.intent.perPage;
+    return rows;
+  }
+
+  /** Targets whose next page has to wait for what is in flight. @param withKept also for what is being written */
+  busyTargets(withKept: boolean): Set<number> {
+    const targets = new Set(this.#pending.map(({ intent }) => intent.target));
+    for (const { unit, phase } of this.#units.values()) {
+      if (withKept || phase !== "keeping") targets.add(unit.intent.target);
+    }
+    return targets;
+  }
+
+  get isBeyondFirst(): boolean {
+    for (const { unit } of this.#units.values()) if (unit.intent.offset > 0) return true;
+    return false;
+  }
+
+  /** Whether anything before this unit in the output is in flight or waits for its turn. */
+  hasBefore(unit: Unit): boolean {
+    for (const other of this.#units.values()) if (byPosition(other.unit, unit) < 0) return true;
+    return this.#pending.some((other) => byPosition(other, unit) < 0);
+  }
+
+  wait(unit: Unit): void {
+    this.#pending = [...this.#pending, unit].sort(byPosition);
+  }
+
+  nextWaiting(): Unit | undefined {
+    return this.#pending.shift();
+  }
+
+  shelve(unit: Unit): void {
+    this.#shelved.push(unit);
+  }
+
+  get isWaiting(): boolean {
+    return this.#pending.length > 0;
+  }
+
+  get hasShelved(): boolean {
+    return this.#shelved.length > 0;
+  }
+
+  get waiting(): { readonly hold: Credits; readonly rows: number } {
+    let hold: bigint = ZERO;
+    let rows = 0;
+    for (const { intent } of [...this.#pending, ...this.#shelved]) {
+      hold += creditsOf(intent.hold);
+      rows += intent.perPage;
+    }
+    return { hold: credits(hold), rows };
+  }
+}

@@ -1,0 +1,199 @@
+import { type Filters, MAX_CHARACTERS, MAX_VALUES_PER_KEY } from "../../shared/contract/filters.ts";
+import { grouped } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { ServiceError } from "../client/errors.ts";
+import type { CountView, RateLimit, ServiceClient } from "../client/types.ts";
+import type { Counts, OwnedAddress } from "../planning/question.ts";
+import { incomplete } from "./failures.ts";
+
+/** Of the calls of a minute so much is used: the rest is left to other users of the key, as is this share of those of a day. */
+export const SHARE_OF_MINUTE = 0.8;
+const LEFT_OF_DAY = 0.1;
+const MINUTE = 60_000;
+const AT_ONCE = 4;
+/** Characters of one list: room is left for the other filters of a question. */
+const LIST_CHARACTERS = MAX_CHARACTERS * 0.8;
+
+export interface FreeCountsOptions {
+  readonly client: Pick<ServiceClient, "count">;
+  /** Free calls that may be made in all. */
+  readonly maxCalls: number;
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly signal: AbortSignal;
+  /** What the account says; replies tell it better. */
+  readonly perMinute?: number | undefined;
+  /** Called after each call with the number of them. */
+  readonly onCall?: ((calls: number) => void) | undefined;
+}
+
+interface Window {
+  readonly limit: number;
+  remaining: number;
+  readonly resetAt: number;
+}
+
+/**
+ * Free counts with manners (docs/new-only.md, "Manners"): no more than were allowed, at most four fifths of a minute's, never the last tenth of a
+ * day's, and none where they cost credits. All are of one version of the dataset.
+ */
+export class FreeCounts implements Counts {
+  readonly #options: FreeCountsOptions;
+  #listSize = MAX_VALUES_PER_KEY;
+  #calls = 0;
+  #version: string | undefined;
+  #minute: Window | undefined;
+  #turn: Promise<void> = Promise.resolve();
+  readonly #waiting: (() => void)[] = [];
+  #flying = 0;
+
+  constructor(options: FreeCountsOptions) {
+    this.#options = options;
+  }
+
+  get listSize(): number {
+    return this.#listSize;
+  }
+
+  get calls(): number {
+    return this.#calls;
+  }
+
+  /** The version that all counts so far are of; undefined where the service tells none. */
+  get datasetVersion(): string | undefined {
+    return this.#version;
+  }
+
+  /**
+   * @throws CliError exit 2 where more calls than allowed are needed, or a count costs credits; exit 5 where the dataset moved; exit 7 near the
+   * end of the day's calls
+   */
+  async count(filters: Filters): Promise<number> {
+    if (this.#flying >= AT_ONCE) await new Promise<void>((go) => this.#waiting.push(go));
+    this.#flying++;
+    try {
+      const turn = this.#turn.then(() => this.#wait());
+      this.#turn = turn.catch(() => undefined);
+      await turn;
+      return this.#read(await this.#options.client.count(filters, this.#options.signal));
+    } finally {
+      this.#flying--;
+      this.#waiting.shift()?.();
+    }
+  }
+
+  async listed(filters: Filters, addresses: readonly OwnedAddress[]): Promise<number> {
+    const sums = this.#lists(addresses).map((list) => this.#list(filters, list));
+    const settled = await Promise.allSettled(sums);
+    const failed = settled.find((each) => each.status === "rejected");
+    if (failed !== undefined) throw failed.reason;
+    return settled.reduce((sum, each) => sum + (each.status === "fulfilled" ? each.value : 0), 0);
+  }
+
+  #lists(addresses: readonly OwnedAddress[]): OwnedAddress[][] {
+    const lists: OwnedAddress[][] = [];
+    let room = 0;
+    for (const address of addresses) {
+      const list = lists.at(-1);
+      room -= address.length;
+      if (list !== undefined && list.length < this.#listSize && room >= 0) list.push(address);
+      else {
+        lists.push([address]);
+        room = LIST_CHARACTERS - address.length;
+      }
+    }
+    return lists;
+  }
+
+  async #list(filters: Filters, list: readonly OwnedAddress[]): Promise<number> {
+    try {
+      return await this.count({ ...filters, network_url: list });
+    } catch (error) {
+      const most = longestList(error, list.length);
+      if (most === undefined) throw error;
+      this.#listSize = Math.min(this.#listSize, most);
+      return this.listed(filters, list);
+    }
+  }
+
+  /** Takes a turn: calls are handed out one after the other, replies may come in any order. */
+  async #wait(): Promise<void> {
+    const { maxCalls, now, sleep, signal, perMinute, onCall } = this.#options;
+    if (this.#calls >= maxCalls) {
+      throw usageError(
+        `this takes more than ${grouped(maxCalls)} free calls`,
+        "--max-calls allows more; --calls-per-credit with a smaller number takes fewer",
+        "too_many_counts",
+      );
+    }
+    const full = (): Window | undefined =>
+      perMinute === undefined ? undefined : { limit: perMinute, remaining: perMinute, resetAt: now() + MINUTE };
+    this.#minute ??= full();
+    if (this.#minute !== undefined && now() >= this.#minute.resetAt) this.#minute = full();
+    const minute = this.#minute;
+    if (minute !== undefined && minute.remaining <= Math.ceil(minute.limit * (1 - SHARE_OF_MINUTE))) {
+      await sleep(Math.max(0, minute.resetAt - now()), signal);
+      this.#minute = { limit: minute.limit, remaining: minute.limit, resetAt: now() + MINUTE };
+    }
+    if (this.#minute !== undefined) this.#minute.remaining--;
+    this.#calls++;
+    onCall?.(this.#calls);
+  }
+
+  #read({ count, meta }: CountView): number {
+    const { creditsUsed, datasetVersion, rateLimit } = meta;
+    if (creditsUsed !== undefined && creditsUsed > 0n) {
+      throw usageError("counts cost credits at this service, so nothing is planned by them", undefined, "counts_cost");
+    }
+    if (datasetVersion !== undefined) {
+      this.#version ??= datasetVersion;
+      if (this.#version !== datasetVersion) {
+        throw incomplete(
+          "dataset_moved",
+          `the service changed its dataset from ${this.#version} to ${datasetVersion} after ${grouped(this.#calls)} free counts; counts of both do not add up`,
+          { hint: "nothing was bought by them; the same command counts anew" },
+        );
+      }
+    }
+    this.#observe(rateLimit);
+    return count;
+  }
+
+  #observe(told: RateLimit | undefined): void {
+    if (told === undefined) return;
+    const { now } = this.#options;
+    if (told.window === "day" || told.resetAt - now() > 2 * MINUTE) {
+      if (told.remaining <= told.limit * LEFT_OF_DAY) throw endOfDay(told);
+      return;
+    }
+    const known = this.#minute;
+    const same = known !== undefined && Math.abs(known.resetAt - told.resetAt) <= 2_000;
+    const remaining = told.remaining - (this.#flying - 1);
+    this.#minute = {
+      limit: told.limit,
+      remaining: same ? Math.min(known.remaining, remaining) : remaining,
+      resetAt: told.resetAt,
+    };
+  }
+}
+
+const endOfDay = ({ limit, remaining, resetAt }: RateLimit): CliError =>
+  new CliError({
+    code: "day_limit_near",
+    category: "rate_limit",
+    message: `${grouped(remaining)} of the day's ${grouped(limit)} calls are left, which free counts leave to others`,
+    hint: `the day's calls are new at ${new Date(resetAt).toISOString()}; what was bought is kept`,
+  });
+
+const ABOUT_LISTS = /at most|maximum|max\b|exceed|too (many|long|large|big)|less than|no more than|up to|fewer/i;
+
+/** How many values a service takes of one key, by the words with which it refused more. @returns undefined where it refused something else */
+function longestList(error: unknown, length: number): number | undefined {
+  if (!(error instanceof ServiceError) || ![400, 413, 414, 422].includes(error.status) || length < 2) return undefined;
+  const text = error.detail.join(" ");
+  if (error.status === 422 || error.status === 400) if (!ABOUT_LISTS.test(text)) return undefined;
+  const named = [...text.matchAll(/\d+/g)]
+    .map(([digits]) => Number(digits))
+    .filter((number) => number >= 1 && number < length);
+  return named.length > 0 ? Math.max(...named) : length >> 1;
+}

@@ -1,0 +1,200 @@
+import { FACET_VALUES_MAX, type FacetKey, isFacetKey } from "../../shared/contract/facets.ts";
+import {
+  type CanonicalFilters,
+  checkFilters,
+  FILTER_SPECS,
+  type FilterKey,
+  type Filters,
+} from "../../shared/contract/filters.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import type { CountView, ServiceClient } from "../client/types.ts";
+import { joined, type Segment, segmentOf } from "../planning/algebra.ts";
+import { InseparableError, Sets } from "../planning/sets.ts";
+import type { Target } from "../runs/plan.ts";
+import type { ExportDeps } from "./order.ts";
+
+/** Free counts that set work may take. */
+const MAX_COUNTS = 2_000;
+
+interface Checked {
+  readonly filters: Filters;
+  readonly canonical: CanonicalFilters;
+}
+
+export type SearchTarget = Target & { readonly kind: "search" };
+
+/** What a search is to buy: one segment where the several can be said as one, else their union without those of `except`. */
+export function searchTarget(segments: readonly Checked[], except: readonly Checked[]): SearchTarget {
+  const spelled = spelling([...segments, ...except].map(({ filters }) => filters));
+  const [union, without] = [segments, except].map((each) => joined(each.map(({ canonical }) => segmentOf(canonical))));
+  const [first = {}] = union ?? [];
+  const filters = segments.length === 1 ? (segments[0]?.filters ?? {}) : spelled(first);
+  const texts = (sets: readonly Segment[] = []): string => sets.map(textOf).sort().join(" or ");
+  const canonical = `${texts(union)}${except.length === 0 ? "" : ` except ${texts(without)}`}`;
+  return {
+    kind: "search",
+    filters,
+    canonical,
+    ...(union === undefined || union.length < 2 ? {} : { union: union.map(spelled) }),
+    ...(without === undefined || without.length === 0 ? {} : { except: without.map(spelled) }),
+  };
+}
+
+/** As canonicalJson writes it. */
+const textOf = (segment: Segment): string =>
+  JSON.stringify(Object.fromEntries(FILTER_SPECS.flatMap(({ key }) => (key in segment ? [[key, segment[key]]] : []))));
+
+/** Gives values the spelling back that they came with: a service may tell upper case from lower case. */
+function spelling(given: readonly Filters[]): (segment: Segment) => Filters {
+  const raw = new Map<string, string>();
+  for (const filters of given)
+    for (const [key, value] of Object.entries(filters))
+      for (const text of [value].flat()) {
+        const checked = checkFilters({ [key]: text });
+        const [normal] = checked.ok ? [segmentOf(checked.canonical)[key as FilterKey]].flat() : [];
+        if (typeof text === "string" && normal !== undefined && !raw.has(`${key} ${normal}`))
+          raw.set(`${key} ${normal}`, text);
+      }
+  const spelled = (key: string, value: string | number): string | number => raw.get(`${key} ${value}`) ?? value;
+  return (segment) =>
+    Object.fromEntries(
+      Object.entries(segment).map(([key, value]) => [
+        key,
+        Array.isArray(value) ? value.map((one: string) => spelled(key, one)) : spelled(key, value as string | number),
+      ]),
+    ) as Filters;
+}
+
+/** Whether more than one segment is to be looked at. */
+export const isSet = (target: Target): boolean =>
+  target.kind === "search" && (target.union !== undefined || target.except !== undefined);
+
+type ListOf = (filters: Filters, key: FilterKey) => Promise<readonly string[] | undefined>;
+
+/** Values of a key as a service lists them: of the segment, or where it keeps rare ones back of its whole dataset. */
+export function valuesFrom(client: Pick<ServiceClient, "facets">, signal: AbortSignal): ListOf {
+  const known = new Map<FilterKey, Promise<readonly string[] | undefined>>();
+  const listed = async (filters: Filters, key: FacetKey, whole: boolean): Promise<readonly string[] | undefined> => {
+    const found = await client.facets(filters, key, { limit: FACET_VALUES_MAX, signal });
+    if (found === undefined || !found.exact || (whole && found.others !== 0)) return undefined;
+    return found.values.map(({ value }) => value);
+  };
+  return async (filters, key) => {
+    if (!isFacetKey(key)) return undefined;
+    const all = known.get(key) ?? listed({}, key, false);
+    known.set(key, all);
+    // Nobody lists anything where the first answer was that there is no such call.
+    return (await all) === undefined ? undefined : ((await listed(filters, key, true)) ?? all);
+  };
+}
+
+export interface Counting {
+  readonly count: (filters: Filters) => Promise<CountView>;
+  /** All values of a key in a segment, where somebody tells. */
+  readonly values?: ListOf;
+}
+
+interface Looked {
+  readonly sets: Sets;
+  readonly spelled: (segment: Segment) => Filters;
+  readonly segments: readonly Segment[];
+  readonly except: readonly Segment[];
+  readonly calls: () => number;
+  /** Of the dataset that was counted. */
+  readonly version: () => string | undefined;
+}
+
+function look({ filters, union = [filters], except = [] }: SearchTarget, { count, values }: Counting): Looked {
+  const spelled = spelling([...union, ...except]);
+  const versions = new Set<string | undefined>();
+  let calls = 0;
+  const sets = new Sets(
+    async (segment) => {
+      if (++calls > MAX_COUNTS) throw tooMany();
+      const view = await count(spelled(segment));
+      if (versions.add(view.meta.datasetVersion).size > 1) throw moved();
+      return view.count;
+    },
+    async (segment, key) => values?.(spelled(segment), key),
+  );
+  const segment = (each: Filters): Segment => {
+    const checked = checkFilters(each);
+    if (!checked.ok) throw new RangeError(checked.issues[0]?.message);
+    return segmentOf(checked.canonical);
+  };
+  const version = (): string | undefined => [...versions][0];
+  return { sets, spelled, segments: union.map(segment), except: except.map(segment), calls: () => calls, version };
+}
+
+/** How many people are in a union without those of `except`, exactly, by free counts. */
+export async function countJoined(target: SearchTarget, counting: Counting): Promise<number> {
+  const { sets, segments, except } = look(target, counting);
+  return (await sets.people([...segments, ...except])) - (await sets.people(except));
+}
+
+export interface JoinedOffer {
+  /** Rows that are paid for: people, and those of `overlap` once more. */
+  readonly matches: number;
+  readonly parts: readonly Filters[];
+  readonly counts: readonly number[];
+  readonly overlap: number;
+  readonly datasetVersion: string | undefined;
+}
+
+/** The parts to buy for a union, found by free counts. @throws CliError exit 2 where `except` cannot be left out, exit 8 where counts do not add up */
+export async function joinedOffer(
+  target: SearchTarget,
+  { seller, interrupted, onNotice }: Pick<ExportDeps, "seller" | "interrupted" | "onNotice">,
+): Promise<JoinedOffer> {
+  const looked = look(target, {
+    count: (filters) => seller.client.count(filters, interrupted),
+    values: valuesFrom(seller.client, interrupted),
+  });
+  const { sets, spelled, segments, except } = looked;
+  try {
+    const { parts, overlap } = await sets.parts(segments, except);
+    const matches = parts.reduce((sum, { count }) => sum + count, 0);
+    const people = (await sets.people([...segments, ...except])) - (await sets.people(except));
+    if (matches - overlap > people || matches < people) throw unsound(matches, people);
+    const where = parts.length === 1 ? "" : ` in ${counted(parts.length, "part")}`;
+    const apart = overlap === 0 ? "" : `, ${grouped(matches - people)} of them more than once`;
+    onNotice(
+      `the segments are ${counted(people, "person", "people")}${where}${apart}, as ${counted(looked.calls(), "free count")} told`,
+    );
+    return {
+      matches,
+      parts: parts.map(({ segment }) => spelled(segment)),
+      counts: parts.map(({ count }) => count),
+      overlap: matches - people,
+      datasetVersion: looked.version(),
+    };
+  } catch (error) {
+    if (!(error instanceof InseparableError)) throw error;
+    throw usageError(
+      `--except cannot be held to: ${grouped(error.both)} of ${counted(error.people, "person", "people")} are in it, and no filter says "but not those"; nothing was spent`,
+      `without --except they are bought too, for ${grouped(error.both)} profiles more; an --except by department, seniority level, a range, or the keys of the segment can be held to`,
+      "inseparable",
+    );
+  }
+}
+
+const tooMany = (): CliError =>
+  usageError(
+    `taking these segments apart takes more than ${grouped(MAX_COUNTS)} free counts; nothing was spent`,
+    "give fewer segments at once",
+    "too_many_counts",
+  );
+
+const service = (code: string, message: string, hint: string): CliError =>
+  new CliError({ code, category: "service", message, hint });
+
+const moved = (): CliError =>
+  service("dataset_moved", "the service changed its dataset between two counts; nothing was spent", "run it again");
+
+const unsound = (parts: number, people: number): CliError =>
+  service(
+    "unsound_counts",
+    `the counts do not add up: the parts hold ${grouped(parts)} people and the segments ${grouped(people)}; they are approximate, or the dataset moved; nothing was spent`,
+    "run it again, or buy the segments one after the other",
+  );

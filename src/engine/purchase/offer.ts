@@ -1,0 +1,166 @@
+import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { type AccountView, pagingName } from "../client/types.ts";
+import type { RunState } from "../runs/journal.ts";
+import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
+import { runMismatch } from "./failures.ts";
+import { isSet, joinedOffer } from "./joined.ts";
+import type { ExportDeps, ExportOptions, Offer, Seller } from "./order.ts";
+import { makeQuote, type Quote, type QuoteInput } from "./quote.ts";
+
+/** The call that a target buys by, as the account names it, and its price there. */
+const PAID_CALLS = {
+  search: { call: "person_search", cost: "personSearch" },
+  employees: { call: "company_employees", cost: "companyEmployees" },
+  enrich: { call: "company_enrich", cost: "companyEnrich" },
+} as const;
+
+const MAX_COUNTS = 100;
+
+export async function offerOf(target: Target, account: AccountView, deps: ExportDeps): Promise<Offer> {
+  const { seller, interrupted } = deps;
+  if (target.kind !== "search") {
+    return { ...(await countCompanies(target, deps)), datasetVersion: account.datasetVersion ?? null };
+  }
+  if (isSet(target)) {
+    const offer = await joinedOffer(target, deps);
+    return { ...offer, datasetVersion: offer.datasetVersion ?? account.datasetVersion ?? null };
+  }
+  const { count, meta } = await seller.client.count(target.filters, interrupted);
+  return { matches: count, datasetVersion: meta.datasetVersion ?? account.datasetVersion ?? null };
+}
+
+async function countCompanies(
+  target: Exclude<Target, { kind: "search" }>,
+  { seller, interrupted }: ExportDeps,
+): Promise<Pick<Offer, "matches" | "counts">> {
+  const { companies } = target;
+  if (target.kind === "enrich") return { matches: companies.length };
+  const each = target.perCompany ?? Number.POSITIVE_INFINITY;
+  if (companies.length > MAX_COUNTS || companies.some(({ by }) => by !== "company_network_url")) {
+    return { matches: target.perCompany === null ? null : each * companies.length };
+  }
+  const counts: number[] = [];
+  for (const { value } of companies) {
+    counts.push((await seller.client.count({ company_network_url: value }, interrupted)).count);
+  }
+  // Nobody may mean that the service does not know the company at all; only asking for one person tells.
+  return { matches: counts.reduce((sum, count) => sum + Math.min(Math.max(count, 1), each), 0), counts };
+}
+
+const priceFor = (target: Target, { costs }: AccountView): Credits => costs[PAID_CALLS[target.kind].cost];
+
+export const perPageOf = (
+  { perPage }: Pick<ExportOptions, "perPage">,
+  account: AccountView,
+  { seller }: Pick<ExportDeps, "seller">,
+): number => Math.min(perPage ?? PER_PAGE_MAX, account.perPageMax ?? seller.client.dialect.perPageMax ?? PER_PAGE_MAX);
+
+export const isPriceKnown = (target: Target, { unknownCosts }: AccountView): boolean =>
+  !unknownCosts.includes(PAID_CALLS[target.kind].call);
+
+/** What a sample is drawn by. */
+export const termsOf = (
+  target: Target,
+  options: Pick<ExportOptions, "perPage">,
+  account: AccountView,
+  deps: Pick<ExportDeps, "seller">,
+) => ({
+  perPageMax: perPageOf(options, account, deps),
+  priceKnown: isPriceKnown(target, account),
+  maxDepth: account.maxDepth,
+  perMinute: perMinuteOf(account, deps),
+  perDay: account.perDay,
+});
+
+const perMinuteOf = ({ perMinute }: AccountView, { seller }: Pick<ExportDeps, "seller">): number | undefined =>
+  perMinute ?? seller.pacer.perMinute();
+
+export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> {
+  readonly price?: Credits | undefined;
+}
+
+export function spentOf({ rows, owned, settled, uncertain }: RunState): Spent {
+  const paid = BigInt(rows - owned);
+  return {
+    rows,
+    settled,
+    uncertain,
+    price: paid === 0n ? undefined : credits((settled + paid - 1n) / paid),
+  };
+}
+
+/** The quote for a target. @param spent what earlier sessions of the run bought */
+export function quoteFor(
+  target: Target,
+  matches: number | null,
+  account: AccountView,
+  options: Pick<ExportOptions, "limit" | "maxCredits" | "perPage">,
+  deps: Pick<ExportDeps, "seller" | "onNotice">,
+  spent: Spent = { rows: 0, settled: ZERO, uncertain: ZERO },
+  drawn?: QuoteInput["drawn"],
+): Quote {
+  const isKnown = isPriceKnown(target, account);
+  if (!isKnown && spent.price === undefined) {
+    const { call } = PAID_CALLS[target.kind];
+    deps.onNotice(
+      `warning: the account does not tell what ${call} costs; counted as 1 credit until the first row tells`,
+    );
+  }
+  return makeQuote({
+    target,
+    matches,
+    price: isKnown ? priceFor(target, account) : (spent.price ?? priceFor(target, account)),
+    balance: account.balance,
+    limit: options.limit,
+    maxCredits: options.maxCredits,
+    maxDepth: account.maxDepth,
+    perPage: perPageOf(options, account, deps),
+    perMinute: perMinuteOf(account, deps),
+    paging: deps.seller.client.dialect.paging,
+    spent,
+    drawn,
+  });
+}
+
+export const identityOf = (
+  target: Target,
+  output: string | null,
+  account: AccountView,
+  { connectionName, serviceId }: Seller,
+): RunIdentity => ({
+  connection: connectionName,
+  base_url: serviceId,
+  account_id: account.accountId ?? null,
+  key_mode: account.keyMode ?? null,
+  target,
+  output,
+});
+
+/** @returns how the dataset moved since, if it did. @throws CliError exit 5 where anything else is not the run's */
+export async function checkSame(plan: Plan, account: AccountView, deps: ExportDeps): Promise<string | undefined> {
+  const { client } = deps.seller;
+  const now = identityOf(plan.target, plan.output, account, deps.seller);
+  const differences: string[] = [];
+  const compare = (what: string, was: string | null, is: string | null): void => {
+    if (was !== null && is !== null && was !== is) differences.push(`${what} was ${was} and is ${is}`);
+  };
+  compare("the service", plan.base_url, now.base_url);
+  compare("the account", plan.account_id, now.account_id);
+  compare("the key mode", plan.key_mode, now.key_mode);
+  const pages = pagingName({ paging: plan.paging, firstPage: plan.first_page ?? 1 });
+  const known = differences.length;
+  compare("the paging", pages, pagingName(client.dialect));
+  if (differences.length > 0)
+    throw runMismatch(
+      plan.id,
+      differences,
+      known === 0 ? `--paging ${pages} goes on with it; the same command with --fresh buys everything anew` : undefined,
+    );
+  let version = account.datasetVersion ?? null;
+  if (version === null && plan.dataset_version !== null && plan.target.kind === "search") {
+    version = (await client.count(plan.target.filters, deps.interrupted)).meta.datasetVersion ?? null;
+  }
+  compare("the dataset version", plan.dataset_version, version);
+  return differences[0];
+}

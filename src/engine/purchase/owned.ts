@@ -1,0 +1,136 @@
+import { flagsOf } from "../../shared/contract/command-line.ts";
+import { formatCredits, priceOf } from "../../shared/contract/money.ts";
+import { grouped } from "../../shared/contract/text.ts";
+import type { Page } from "../../shared/rows/page.ts";
+import type { AccountView } from "../client/types.ts";
+import type { Output } from "../output/output.ts";
+import type { Plan, Target } from "../runs/plan.ts";
+import type { Run } from "../runs/run.ts";
+import { divisionOf } from "./divided.ts";
+import type { ExportDeps, Offer } from "./order.ts";
+import type { Known, Narrowed, Ownership } from "./ownership.ts";
+import type { Quote } from "./quote.ts";
+
+/** Whether only those are bought whom nobody owns yet. */
+export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;
+
+/** The most rows that buying the new people takes. */
+export const mostRows = (known: Known | undefined): number => known?.estimate?.rows ?? 0;
+
+/** New people of the segment, where that is known. */
+export const newIn = (known: Known | undefined): number | undefined =>
+  known === undefined ? undefined : known.total - known.owned;
+
+export const rowsOf = (counts: readonly number[] = []): number => counts.reduce((sum, count) => sum + count, 0);
+
+/** The most rows that can be written: what is bought, and where they are wanted those that are owned. */
+export const rowsWritten = (target: Target, { rows, known }: Quote): number =>
+  target.kind === "search" && target.owned === "with" ? rows + (known?.owned ?? 0) : rows;
+
+/** The parts that a run is to buy, found by free counts after they were agreed to. */
+export async function partsToBuy(
+  target: Target,
+  offer: Offer,
+  quote: Quote,
+  account: AccountView,
+  deps: ExportDeps,
+): Promise<Pick<Plan, "matches" | "parts" | "counts" | "unreached" | "overlap">> {
+  const { matches } = offer;
+  if (!isNarrowed(target)) return { matches, ...(await divisionOf(target, offer, quote.depth, deps)) };
+  const ownership = await deps.ownership?.(account);
+  if (ownership === undefined) throw new TypeError("nobody knows who is owned");
+  const { unreached = [], beyond = 0, ...found } = await ownership.divide(quote.rows);
+  const parts = await divisionOf(target, { ...offer, ...found }, quote.depth, deps);
+  const made = { matches: rowsOf(parts.counts) + beyond, ...parts };
+  const left = [...unreached, ...(made.unreached ?? [])];
+  return left.length === 0 ? made : { ...made, unreached: left };
+}
+
+/** Writes what an ownership says of the rows that a run bought, and then what was owned before. */
+export class OwnedOutput implements Output {
+  readonly #inner: Output;
+  readonly #run: Run;
+  readonly #ownership: Ownership;
+  /** Rows that were bought, and those of them whose people were owned before. */
+  readonly rows = { bought: 0, again: 0 };
+
+  constructor(inner: Output, run: Run, ownership: Ownership) {
+    this.#inner = inner;
+    this.#run = run;
+    this.#ownership = ownership;
+  }
+
+  get notices(): readonly string[] {
+    return this.#inner.notices;
+  }
+
+  write(page: Page): Promise<void> {
+    const { kept, again } = this.#kept(page);
+    this.rows.bought += page.length;
+    this.rows.again += again;
+    return this.#inner.write(kept);
+  }
+
+  /** The rows of a page that are written: with the owned, what was bought again too, as it is newer. */
+  #kept(page: Page): { readonly kept: Page; readonly again: number } {
+    const before = this.#ownership.before(this.#run, page);
+    const { target } = this.#run.plan;
+    if (before.size === 0 || (target.kind === "search" && target.owned === "with"))
+      return { kept: page, again: before.size };
+    const fresh = Array.from({ length: page.length }, (_, row) => row).filter((row) => !before.has(row));
+    return { kept: page.select(fresh), again: before.size };
+  }
+
+  async prepare(pages: () => AsyncIterable<Page>): ReturnType<Output["prepare"]> {
+    const beside = (): AsyncIterable<Page> => this.#ownership.beside(this.#run);
+    const kept = (page: Page): Page => this.#kept(page).kept;
+    for await (const page of beside()) await this.#inner.write(page);
+    return this.#inner.prepare(async function* () {
+      for await (const page of pages()) yield kept(page);
+      yield* beside();
+    });
+  }
+
+  publish(): Promise<void> {
+    return this.#inner.publish();
+  }
+
+  abort(): Promise<void> {
+    return this.#inner.abort();
+  }
+}
+
+/** Asked after everything was bought and before anything is published. */
+export async function narrowing(
+  run: Run,
+  quote: Quote,
+  sink: Output,
+  ownership: Ownership | undefined,
+): Promise<Narrowed | null> {
+  if (!(sink instanceof OwnedOutput) || ownership === undefined) return null;
+  const { bought, again } = sink.rows;
+  const all = quote.bound === "matches" && run.state.rows >= quote.rows;
+  const unreached = all ? unreachedText(run.plan) : undefined;
+  const shortfall = unreached ?? (all ? ((await ownership.certify(run)) ?? null) : null);
+  const others = unreached === undefined ? [] : commandsFor(run.plan, quote);
+  return { new: bought - again, again, whole: all ? shortfall === null : null, shortfall, others };
+}
+
+/** New people in no part, in a sentence; undefined where everybody is in one. */
+function unreachedText({ unreached = [] }: Pick<Plan, "unreached">): string | undefined {
+  const people = rowsOf(unreached.map(({ count }) => count));
+  if (people === 0) return undefined;
+  const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
+  return `${people === 1 ? "1 new person was" : `${grouped(people)} new people were`} not bought, as more of those you own would be bought again than was agreed to: ${who.join(", ")}`;
+}
+
+/** What buys them with those who are owned, and writes only them. */
+function commandsFor({ unreached = [] }: Pick<Plan, "unreached">, { unitPrice }: Quote): string[] {
+  return unreached
+    .flatMap(({ within = [] }) => within)
+    .map(({ filters, rows }, index) => {
+      const cap = formatCredits(priceOf(rows, unitPrice));
+      const file = index === 0 ? "others.csv" : `others-${index + 1}.csv`;
+      return `headcount search ${flagsOf(filters)} --new-only --calls-per-credit 0 --max-credits ${cap} -o ${file}`;
+    });
+}

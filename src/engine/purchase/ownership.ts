@@ -1,0 +1,56 @@
+import type { Filters } from "../../shared/contract/filters.ts";
+import type { Page } from "../../shared/rows/page.ts";
+import type { AccountView } from "../client/types.ts";
+import type { Estimate } from "../planning/estimate.ts";
+import type { Plan } from "../runs/plan.ts";
+import type { Run } from "../runs/run.ts";
+
+/** How much of a segment is owned already. */
+export interface Known {
+  readonly total: number;
+  readonly owned: number;
+  /** Whether free counts told it; otherwise it is what the records of the owned people say. */
+  readonly exact: boolean;
+  /** Free calls that it took, or would take where it is not exact. */
+  readonly calls: number;
+  /** What buying only the new ones takes; undefined where it is not exact. */
+  readonly estimate: Estimate | undefined;
+  /** How long the estimated calls take at the rate that free counts keep to, in milliseconds; 0 where no rate is known. */
+  readonly durationMs: number;
+}
+
+/** The parts of a segment that hold its new people. */
+export interface NewParts extends Pick<Plan, "unreached" | "overlap"> {
+  readonly parts: readonly Filters[];
+  readonly counts: readonly number[];
+  /** New people who are in none of them, because a limit or cap leaves no rows for them. */
+  readonly beyond?: number;
+}
+
+/** What is owned of the segment that is bought from: all that a purchase knows of it. */
+export interface Ownership {
+  /** Counts the owned people of the segment, before anything is agreed to: no part of it is looked into. @param total its count */
+  look(total: number): Promise<Known | undefined>;
+  /** What to buy so as to have the new people. @param maxRows the most rows that were agreed to */
+  divide(maxRows: number): Promise<NewParts>;
+  /** Which rows of a page that a run bought are of people who were owned before, by their index. */
+  before(run: Run, page: Page): ReadonlySet<number>;
+  /** After everything was bought: why not everybody of the segment is owned; undefined where everybody is. */
+  certify(run: Run): Promise<string | undefined>;
+  /** Rows that were owned before and are to be written too. */
+  beside(run: Run): AsyncIterable<Page>;
+}
+
+export type OpenOwnership = (account: AccountView) => Promise<Ownership | undefined>;
+
+/** How buying only new people went. */
+export interface Narrowed {
+  readonly new: number;
+  /** Rows of people who were owned before: they shared the last parts with new ones, or moved. */
+  readonly again: number;
+  /** Whether free counts said at the end that everybody of the segment is owned; null where a limit or cap left some out. */
+  readonly whole: boolean | null;
+  readonly shortfall: string | null;
+  /** What buys new people who were told from nobody owned: commands that can be copied. */
+  readonly others?: readonly string[];
+}

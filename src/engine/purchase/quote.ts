@@ -1,0 +1,257 @@
+import {
+  affordableRows,
+  type Credits,
+  credits,
+  creditsOrNull,
+  creditsText,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+  minCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
+import { grouped } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
+import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
+import type { Known } from "./ownership.ts";
+import { requestsFor } from "./paging.ts";
+
+export type Bound = "matches" | "limit" | "cap" | "companies" | "sample";
+
+export interface Quote {
+  /** People that match; null where no free count tells (employees of a company that is named by its domain). */
+  readonly matches: number | null;
+  /** Rows to have at the end, those of earlier sessions included: at most this many. */
+  readonly rows: number;
+  /** What `rows` would be if no credits were uncertain: lost replies may have used up a part of the cap. */
+  readonly rowsIfNothingLost: number;
+  /** What `rows` would be without a cap; undefined: nothing else bounds them. */
+  readonly rowsUncapped: number | undefined;
+  readonly kept: number;
+  readonly bound: Bound;
+  readonly unitPrice: Credits;
+  readonly credits: Credits;
+  /** With what was spent already: what `--max-credits` must be for it, because that counts from the run's beginning. */
+  readonly total: Credits;
+  readonly balance: Credits | undefined;
+  readonly balanceAfter: Credits | undefined;
+  readonly requests: number;
+  /** How long the rate limit alone makes it take, in milliseconds; 0 where it does not bind. */
+  readonly durationMs: number;
+  /** People of several segments that are in more than one of their parts, and paid for each time. */
+  readonly overlap?: number;
+  /** The most rows that the service gives of one segment, where that is less than is wanted: the segment is divided. */
+  readonly depth: number | undefined;
+  /** Where it is a sample: what it is drawn by, and how. */
+  readonly sample: SampleQuote | undefined;
+  /** How much of the segment is owned; undefined where nobody looked. */
+  readonly known?: Known | undefined;
+  /** A finished run that holds the same rows. */
+  readonly reuse?: { readonly run: string; readonly rows: number; readonly text: string } | undefined;
+}
+
+export interface SampleQuote {
+  readonly seed: number;
+  /** Rows of the whole sample, whatever a cap leaves of it. */
+  readonly rows: number;
+  /** The most rows that are drawn together: 1 where each is drawn alone. */
+  readonly together: number;
+}
+
+export interface QuoteInput {
+  readonly target: Target;
+  readonly matches: number | null;
+  readonly price: Credits;
+  readonly balance: Credits | undefined;
+  readonly limit: number | undefined;
+  readonly maxCredits: Credits | undefined;
+  readonly maxDepth: number | undefined;
+  readonly perPage: number;
+  readonly perMinute: number | undefined;
+  readonly paging: Plan["paging"];
+  readonly spent: { readonly rows: number; readonly settled: Credits; readonly uncertain: Credits };
+  readonly drawn?: { readonly seed: number; readonly pages: readonly DrawnPage[] } | undefined;
+}
+
+/** @throws CliError exit 2 where nothing bounds the purchase */
+export function makeQuote(input: QuoteInput): Quote {
+  const { target, matches, price, limit, maxCredits, maxDepth, spent, balance } = input;
+  const bounds: [Bound, number][] = [];
+  const pages = input.drawn?.pages;
+  if (pages !== undefined) bounds.push(["sample", rowsOf(pages)]);
+  else if (matches !== null) bounds.push([target.kind === "enrich" ? "companies" : "matches", matches]);
+  if (limit !== undefined) bounds.push(["limit", limit]);
+  if (maxCredits !== undefined) {
+    // What earlier sessions paid counts; so does what may have been charged for replies that were lost.
+    const left = credits(maxCredits - spent.settled - spent.uncertain);
+    bounds.push(["cap", spent.rows + affordableRows(left, price)]);
+  }
+  const finite = bounds.filter(([, rows]) => Number.isFinite(rows));
+  const [bound, allowed] = finite.reduce<[Bound, number] | [undefined, number]>(
+    (least, each) => (each[1] < least[1] ? each : least),
+    [undefined, Number.POSITIVE_INFINITY],
+  );
+  if (bound === undefined) {
+    throw usageError(
+      "nobody can tell beforehand how many people these companies have, so something must bound the purchase",
+      "add --max-credits N, --limit N or --per-company N",
+      "unbounded_purchase",
+    );
+  }
+  const rows = pages === undefined ? allowed : rowsBegun(pages, allowed).rows;
+  const others = finite.filter(([other]) => other !== "cap").map(([, most]) => most);
+  let rowsIfNothingLost = rows;
+  if (bound === "cap" && maxCredits !== undefined && spent.uncertain > 0n) {
+    const lossless = spent.rows + affordableRows(credits(maxCredits - spent.settled), price);
+    rowsIfNothingLost = Math.max(rows, Math.min(lossless, ...others));
+  }
+  const toBuy = rowsToBuy({ rows, kept: spent.rows });
+  const cost = priceOf(toBuy, price);
+  const requests = requestCount(input, toBuy);
+  return {
+    matches,
+    rows,
+    rowsIfNothingLost,
+    rowsUncapped: others.length === 0 ? undefined : Math.min(...others),
+    kept: spent.rows,
+    bound,
+    unitPrice: price,
+    credits: cost,
+    total: credits(spent.settled + spent.uncertain + cost),
+    balance,
+    balanceAfter: balance === undefined ? undefined : credits(balance - cost),
+    requests,
+    durationMs: rateLimited(requests, input.perMinute),
+    depth:
+      target.kind === "search" && pages === undefined && maxDepth !== undefined && maxDepth < rows
+        ? maxDepth
+        : undefined,
+    sample: input.drawn === undefined ? undefined : sampleQuote(input.drawn),
+  };
+}
+
+/** The cap that a run is held to, all told: what the user set, and never more than was quoted and agreed to. */
+export function consentedCap(
+  quote: Quote,
+  spent: { readonly settled: Credits; readonly uncertain: Credits },
+  maxCredits: Credits | undefined,
+): Credits {
+  const agreed = credits(spent.settled + spent.uncertain + quote.credits);
+  return maxCredits === undefined ? agreed : minCredits(agreed, maxCredits);
+}
+
+function sampleQuote({ seed, pages }: NonNullable<QuoteInput["drawn"]>): SampleQuote {
+  return { seed, rows: rowsOf(pages), together: Math.max(1, ...pages.slice(0, 1_000).map(({ size }) => size)) };
+}
+
+function requestCount({ target, paging, perPage, drawn, spent }: QuoteInput, rows: number): number {
+  if (target.kind === "enrich") return rows;
+  if (drawn !== undefined) {
+    const whole = rowsBegun(drawn.pages, spent.rows + rows).pages;
+    return rows === 0 ? 0 : whole - rowsBegun(drawn.pages, spent.rows).pages;
+  }
+  const pages = rows === 0 ? 0 : requestsFor(paging, rows, Math.max(1, perPage));
+  return target.kind === "employees" ? Math.max(pages, Math.min(target.companies.length, rows)) : pages;
+}
+
+/** Beyond the first window every further minute brings as many calls again. */
+const rateLimited = (requests: number, perMinute: number | undefined): number =>
+  perMinute === undefined || perMinute <= 0 ? 0 : Math.floor(Math.max(0, requests - 1) / perMinute) * 60_000;
+
+/** @throws CliError exit 4 where what the cap still allows is more than a budget has left, and there is something to buy */
+export function requireBudget(
+  quote: Quote,
+  { maxCredits, budgetLeft }: { readonly maxCredits: Credits | undefined; readonly budgetLeft?: Credits | undefined },
+): void {
+  if (budgetLeft === undefined || quote.credits === ZERO) return;
+  const spent = quote.total - quote.credits;
+  const allowed = maxCredits === undefined ? quote.credits : credits(maxCredits - spent);
+  if (allowed > budgetLeft) throw overBudget(allowed, budgetLeft, credits(spent));
+}
+
+/** @param spent what the run has cost already: a cap counts from its beginning */
+export function overBudget(allowed: Credits, budgetLeft: Credits, spent: Credits): CliError {
+  const left = budgetLeft < 0n ? ZERO : budgetLeft;
+  return new CliError({
+    code: "over_budget",
+    category: "credits",
+    message: `its cap allows ${formatCreditsGrouped(allowed)} more credits, and the budget has ${formatCreditsGrouped(left)} left; nothing ${spent > 0n ? "more " : ""}was spent`,
+    hint: left === ZERO ? undefined : `a cap of at most ${formatCredits(credits(left + spent))} fits`,
+  });
+}
+
+/** @throws CliError exit 4 where balance or cap do not pay for it, with what would fit */
+export function requireBalance(quote: Quote, target: Target): void {
+  const { balance, kept, rows, unitPrice } = quote;
+  if (rows === 0 && quote.bound === "cap") {
+    const price = formatCredits(unitPrice);
+    throw new CliError({
+      code: "over_cap",
+      category: "credits",
+      message: `one ${target.kind === "enrich" ? "company" : "profile"} costs ${creditsText(unitPrice)}, more than --max-credits; nothing was spent`,
+      hint: `--max-credits ${price} pays for one; headcount account shows the prices`,
+    });
+  }
+  if (balance === undefined || quote.credits <= balance) return;
+  const fits = kept + Math.min(rows, affordableRows(balance < 0n ? ZERO : balance, unitPrice));
+  throw new CliError({
+    code: "insufficient_credits",
+    category: "credits",
+    message: `${grouped(rows - kept)} ${target.kind === "enrich" ? "companies" : "profiles"} cost up to ${formatCreditsGrouped(quote.credits)} credits, the balance is ${formatCreditsGrouped(balance)}; nothing was spent`,
+    hint:
+      fits > kept
+        ? `--limit ${fits} would fit; headcount account shows the balance`
+        : "top the account up; headcount account shows the balance",
+  });
+}
+
+/** What has to be known before buying where segments overlap and nothing takes them apart. */
+export function overlapWarning({ overlap = 0, unitPrice }: Quote): string {
+  const price = formatCreditsGrouped(priceOf(overlap, unitPrice));
+  return `warning: up to ${grouped(overlap)} ${overlap === 1 ? "person is" : "people are"} in more than one of the segments, and no filter takes those apart: paid for each time (up to ${price} credits more), written once`;
+}
+
+/** Rows that are still to be paid for. An unfinished run may hold more than is wanted now. */
+export const rowsToBuy = ({ rows, kept }: Pick<Quote, "rows" | "kept">): number => Math.max(0, rows - kept);
+
+export const quoteJson = (quote: Quote, target: Target): Record<string, unknown> => ({
+  target: describeTarget(target),
+  matches: quote.matches,
+  rows: quote.rows,
+  kept: quote.kept,
+  bound: quote.bound,
+  unit_cost: creditsToNumber(quote.unitPrice),
+  credits: creditsToNumber(quote.credits),
+  balance: creditsOrNull(quote.balance),
+  balance_after: creditsOrNull(quote.balanceAfter),
+  requests: quote.requests,
+  rate_limited_seconds: quote.durationMs / 1000,
+  max_depth: quote.depth ?? null,
+  overlap: quote.overlap ?? 0,
+  sample: quote.sample ?? null,
+  ...knownJson(quote),
+  reuse: quote.reuse === undefined ? null : { run: quote.reuse.run, rows: quote.reuse.rows },
+});
+
+/** What is owned already, and what buying only the others takes. */
+function knownJson({ known, unitPrice }: Quote): Record<string, unknown> {
+  const { owned = null, exact = null, total = 0, calls = null, estimate } = known ?? {};
+  const price = (rows: number): number => creditsToNumber(priceOf(rows, unitPrice));
+  return {
+    owned,
+    owned_exact: exact,
+    owned_calls: calls,
+    new_only:
+      estimate === undefined || owned === null
+        ? null
+        : {
+            new: total - owned,
+            credits: price(total - owned),
+            max_credits: price(estimate.rows),
+            calls: estimate.calls,
+            calls_per_credit: estimate.callsPerCredit,
+          },
+  };
+}

@@ -1,0 +1,199 @@
+import {
+  type Credits,
+  credits,
+  creditsOrNull,
+  creditsText,
+  creditsToNumber,
+  formatCredits,
+  formatCreditsGrouped,
+  priceOf,
+} from "../../shared/contract/money.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import type { Distinct } from "../output/distinct.ts";
+import type { Written } from "../output/sinks/sink.ts";
+import type { Target } from "../runs/plan.ts";
+import type { Run } from "../runs/run.ts";
+import { isFirstPage } from "./first-page.ts";
+import type { Doubled } from "./order.ts";
+import type { Narrowed } from "./ownership.ts";
+import type { Bound, Quote, SampleQuote } from "./quote.ts";
+
+/** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
+export interface Receipt {
+  readonly run: string;
+  readonly command: string;
+  readonly connection: string;
+  readonly service: string;
+  readonly account_id: string | null;
+  readonly key_mode: string | null;
+  /** Of several segments `{union: [...], except: [...]}`. */
+  readonly filters: unknown;
+  readonly companies: readonly string[] | null;
+  /** Where it is a random sample: its size, what it was drawn by, and how many rows were drawn together. */
+  readonly sample: SampleQuote | null;
+  /** Rows that matched when it was quoted; null where nobody could tell. */
+  readonly count: number | null;
+  readonly wanted: number;
+  readonly bound: Bound;
+  readonly received: number;
+  readonly distinct: number;
+  readonly duplicates: number;
+  /** Of the distinct rows, those that were paid for and left out of the output: headcount suppress. */
+  readonly suppressed: number;
+  /** Rows of the segment that the service itself leaves out since it was counted: X-Suppressed-Count. */
+  readonly withheld: number;
+  /** Rows that earlier runs paid for, and this one took from them. */
+  readonly reused: number;
+  /** Companies that the service does not know: free. */
+  readonly misses: number;
+  readonly unit_cost: number;
+  readonly credits: number;
+  /** Credits that may have been charged for replies that were lost. */
+  readonly uncertain_credits: number;
+  readonly foreign_credits: number;
+  readonly balance: number | null;
+  /** Where only new people were bought: how many they are, and how many rows were of people owned before. */
+  readonly new_only: { readonly new: number; readonly again: number; readonly whole: boolean | null } | null;
+  /** Whether everything that matched was received; of a sample, whether all of it was. */
+  readonly complete: boolean;
+  /** Why the run fell short of what was wanted, in a sentence; null where it did not. */
+  readonly shortfall: string | null;
+  readonly dataset_version: string | null;
+  readonly started: string;
+  readonly finished: string;
+  readonly output: Written | null;
+}
+
+export interface ReceiptInput {
+  readonly run: Run;
+  readonly quote: Quote;
+  readonly distinct: Distinct;
+  readonly bought: Doubled;
+  /** The cap that the user set. */
+  readonly maxCredits: Credits | undefined;
+  readonly finishedAt: number;
+  readonly narrowed?: Narrowed | null;
+}
+
+export function buildReceipt(input: ReceiptInput): Receipt {
+  const { run, quote, distinct, bought, finishedAt } = input;
+  const { plan, state } = run;
+  const { target } = plan;
+  const { balance } = bought;
+  const isWhole = quote.bound === "matches" || quote.bound === "companies";
+  const narrowed = input.narrowed ?? null;
+  const shortfall = whyShort(input) ?? narrowed?.shortfall ?? null;
+  return {
+    run: run.id,
+    command: plan.command,
+    connection: plan.connection,
+    service: plan.base_url,
+    account_id: plan.account_id,
+    key_mode: plan.key_mode,
+    filters: filtersOf(target),
+    companies: target.kind === "search" ? null : target.companies.map(({ value }) => value),
+    sample: quote.sample ?? null,
+    new_only: narrowed === null ? null : { new: narrowed.new, again: narrowed.again, whole: narrowed.whole },
+    count: plan.matches,
+    wanted: quote.rows,
+    bound: quote.bound,
+    received: state.rows,
+    distinct: distinct.distinct,
+    duplicates: distinct.duplicates,
+    suppressed: distinct.suppressed,
+    withheld: withheldOf(run),
+    reused: state.owned,
+    misses: state.misses,
+    unit_cost: creditsToNumber(bought.price),
+    credits: creditsToNumber(state.settled),
+    uncertain_credits: creditsToNumber(state.uncertain),
+    foreign_credits: creditsToNumber(state.foreign),
+    balance: creditsOrNull(balance),
+    complete:
+      shortfall === null &&
+      narrowed?.whole !== null &&
+      (bought.ended === "all" || (isWhole && state.rows + withheldOf(run) >= quote.rows)),
+    shortfall,
+    dataset_version: plan.dataset_version,
+    started: plan.created_at,
+    finished: new Date(finishedAt).toISOString(),
+    output: null,
+  };
+}
+
+const withheldOf = ({ state }: Run): number =>
+  [...state.units.values()].reduce((sum, { settled }) => sum + (settled?.withheld ?? 0), 0);
+
+function filtersOf(target: Target): unknown {
+  if (target.kind !== "search") return null;
+  const { filters, union, except } = target;
+  return union === undefined && except === undefined ? filters : { union: union ?? [filters], except: except ?? [] };
+}
+
+/** As many rows are missing as the first page has: it may be that the service counts pages from 0. */
+const FIRST_PAGE =
+  " (where it counts pages from 0, the same command with --fresh --paging page0 gets the first page too)";
+
+/** Rows that were wanted and did not come, or came twice: in a plain sentence. */
+function whyShort({ run, quote, distinct, bought, maxCredits }: ReceiptInput): string | null {
+  const { rows } = run.state;
+  const { wall, least, missing, price } = bought;
+  const came = `${grouped(rows)} of ${grouped(quote.rows)} rows came`;
+  if (wall !== undefined) {
+    return `the service does not go deeper than row ${grouped(wall.offset)} of this segment ("${wall.detail}"): ${came}; split the segment by another filter`;
+  }
+  const twice = cameTwice(run, quote, distinct, bought);
+  if (twice !== null) return twice;
+  if (least !== undefined && quote.sample !== undefined) {
+    return `what cap and balance leave does not pay for the next page of the sample: ${came}`;
+  }
+  if (least !== undefined) {
+    return `the service gives no page that is as small as what is left to buy, but ${grouped(least)} rows or more: ${came}; a limit or cap with room for whole pages ends whole`;
+  }
+  const uncertain = uncertainCap(run, quote, bought);
+  if (uncertain !== null) return uncertain;
+  const isDearer = price > quote.unitPrice && bought.ended === "limit" && rows < quote.rows;
+  const spent = run.state.settled + run.state.uncertain;
+  // The user's own cap was reached: that is done, and said.
+  if (isDearer && maxCredits !== undefined && spent + price > maxCredits) return null;
+  if (isDearer) {
+    return `a row costs ${formatCreditsGrouped(price)} credits, which the account did not tell, and not the ${formatCreditsGrouped(quote.unitPrice)} that were agreed to: ${came}; headcount resume ${run.id} --max-credits ${formatCredits(credits(spent + priceOf(quote.rows - rows, price)))} buys the rest`;
+  }
+  if (missing.unsure > 0) {
+    return `the service gave a whole page, no cursor to the next one, and no total: whether there are more than the ${grouped(rows)} profiles that came, nobody knows`;
+  }
+  const fewer = Math.max(missing.rows, run.plan.target.kind === "search" ? quote.rows - rows - withheldOf(run) : 0);
+  if (fewer <= 0) return null;
+  const unreached = run.plan.unreached ?? [];
+  const behind = unreached.reduce((sum, { count }) => sum + count, 0);
+  if (behind > 0) {
+    const who = unreached.slice(0, 5).map(({ where, count }) => `${grouped(count)} ${where}`);
+    const others = unreached.length > who.length ? `, and ${unreached.length - who.length} other groups` : "";
+    return `${came}; the service gives only a part of a large segment, and no filter divides ${grouped(behind)} of its people further: ${who.join(", ")}${others}`;
+  }
+  const first = [...run.state.units.values()].find(({ settled }) => settled !== undefined);
+  const page0 = quote.sample === undefined && run.plan.paging === "page" && isFirstPage(first, fewer) ? FIRST_PAGE : "";
+  return `the service gave ${grouped(rows)} of the ${grouped(rows + fewer)} profiles that it counted; nothing was charged for the missing ${grouped(fewer)}${page0}`;
+}
+
+function cameTwice({ state, plan }: Run, quote: Quote, distinct: Distinct, bought: Doubled): string | null {
+  const { overlap = 0 } = plan;
+  const pages = Math.max(
+    plan.target.kind === "search" && overlap === 0 ? distinct.repeatedPages : 0,
+    Number(bought.repeated),
+  );
+  if (pages > 0) {
+    return `the service gave ${pages === 1 ? "a page" : `${grouped(pages)} pages`} twice: ${counted(distinct.distinct, "different profile")} in ${counted(state.rows, "row")}; the repeated ones are paid for, and written once; headcount doctor tells how the service pages`;
+  }
+  if (bought.doubled <= overlap) return null;
+  return `${grouped(bought.doubled)} of ${grouped(state.rows)} rows came twice and were paid for: ${counted(distinct.distinct, "different profile")} of ${grouped(quote.rows)}`;
+}
+
+function uncertainCap({ id, state }: Run, quote: Quote, bought: Doubled): string | null {
+  const wanted = quote.rowsIfNothingLost;
+  if (bought.ended !== "limit" || state.rows >= wanted || state.uncertain === 0n) return null;
+  // A cap below that would leave rows out once more.
+  const missing = (quote.rowsUncapped ?? wanted) - state.rows;
+  const cap = formatCredits(credits(state.settled + state.uncertain + priceOf(missing, bought.price)));
+  return `${creditsText(state.uncertain)} may have been charged for replies that were lost, and count against the cap: ${grouped(state.rows)} of ${grouped(wanted)} rows came; headcount resume ${id} --max-credits ${cap} buys the other ${grouped(missing)}`;
+}

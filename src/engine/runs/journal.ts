@@ -1,0 +1,373 @@
+import { addCredits, type Credits, credits, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import type { LogEntry, LogRecord } from "./log-lines.ts";
+
+// Times (`at`) are epoch milliseconds. docs/runs.md has an example of what stands on the disk.
+
+export type CreditText = string;
+
+const DAY_MS = 86_400_000;
+const NOTHING = { settled: ZERO, uncertain: ZERO, refunded: ZERO, foreign: ZERO };
+
+export const creditText = (amount: Credits): CreditText => formatCredits(amount);
+export const creditsOf = (text: CreditText | undefined): Credits =>
+  text === undefined ? ZERO : (parseCredits(text) ?? ZERO);
+
+/** What is to be asked for: synced before the request goes out, with the key that makes it safe to repeat. */
+export interface IntentRecord extends LogRecord {
+  readonly t: "intent";
+  readonly n: number;
+  /** Which of the run's targets: always 0 for a search, else the index of the company. */
+  readonly target: number;
+  readonly offset: number;
+  readonly perPage: number;
+  readonly cursor?: string;
+  readonly key: string;
+  readonly hold: CreditText;
+  /** Nothing is asked for: the reply of another run follows. */
+  readonly owned?: true;
+  readonly at: number;
+}
+
+export interface SettledRecord extends LogRecord {
+  readonly t: "settled";
+  readonly n: number;
+  readonly rows: number;
+  /** Rows of the segment that the page was paid for and no longer shows: the service suppresses them. */
+  readonly withheld?: number;
+  readonly used: CreditText;
+  /** What the service said that it charged, where that cannot be; it is booked as 0. */
+  readonly impossible?: CreditText;
+  readonly remaining?: CreditText;
+  /** The cursor of the next page; null: the service said that there is none. */
+  readonly next?: string | null;
+  /** The length of the next page's cursor where it was too long to be kept: the run cannot go on from here. */
+  readonly cursorLength?: number;
+  readonly version?: string;
+  readonly requestId?: string;
+  readonly replayed?: boolean;
+  readonly total?: number;
+  readonly miss?: boolean;
+  /** Why the service would not look a company up, in its words: a miss. */
+  readonly refused?: string;
+  /** The run that paid for this reply: here it costs nothing. */
+  readonly owned?: string;
+  readonly at: number;
+}
+
+/** An intent that cost nothing and will not be repeated: its rows are to be asked for in another way. */
+export interface VoidRecord extends LogRecord {
+  readonly t: "void";
+  readonly n: number;
+  readonly why: string;
+  readonly at: number;
+}
+
+/** Credits that may have been charged for a lost reply of this unit; counts against the cap. */
+export interface UncertainRecord extends LogRecord {
+  readonly t: "uncertain";
+  readonly n: number;
+  readonly amount: CreditText;
+  readonly why: string;
+  readonly at: number;
+}
+
+export interface ForeignRecord extends LogRecord {
+  readonly t: "foreign";
+  readonly amount: CreditText;
+  readonly at: number;
+}
+
+export interface SessionRecord extends LogRecord {
+  readonly t: "session";
+  readonly maxCredits: CreditText | null;
+  readonly limit: number | null;
+  readonly cap?: CreditText;
+  /** Rows that this session means to have at its end, all sessions counted; null: as many as there are. */
+  readonly rows: number | null;
+  /** The job that bought it, where one did. */
+  readonly job?: string;
+  /** The named budget that it was bought within, where there was one. */
+  readonly budget?: string;
+  readonly at: number;
+}
+
+export interface LearnedRecord extends LogRecord {
+  readonly t: "learned";
+  readonly perPageMax: number;
+}
+
+/** Nobody is to go on with the run by itself; a later session may. */
+export interface EndedRecord extends LogRecord {
+  readonly t: "ended";
+  /** `stale`: its dataset is gone, so its pages and later ones make no list. `closed`: the reader of its output had enough. */
+  readonly how: "stale" | "closed";
+  readonly why: string;
+  readonly at: number;
+}
+
+export interface DaySpend {
+  readonly from: number;
+  readonly to: number;
+  readonly rows: number;
+  readonly settled: CreditText;
+  readonly uncertain: CreditText;
+  readonly refunded: CreditText;
+  readonly foreign: CreditText;
+}
+
+export interface Sums {
+  readonly rows: number;
+  readonly misses: number;
+  readonly settled: CreditText;
+  readonly uncertain: CreditText;
+  readonly foreign: CreditText;
+  readonly expected: number | null;
+  readonly job?: string;
+  readonly budgets?: readonly string[];
+  readonly days: readonly DaySpend[];
+}
+
+export interface DoneRecord extends LogRecord {
+  readonly t: "done";
+  /** With the run's id, which no service knows: so that a list of many runs can believe this line without those before it. */
+  readonly run?: string;
+  readonly sums?: Sums;
+  readonly at: number;
+}
+
+export type JournalRecord =
+  | IntentRecord
+  | SettledRecord
+  | VoidRecord
+  | UncertainRecord
+  | ForeignRecord
+  | SessionRecord
+  | LearnedRecord
+  | EndedRecord
+  | DoneRecord;
+
+export interface Unit {
+  readonly intent: IntentRecord;
+  settled: SettledRecord | undefined;
+  /** The number of the first intent that was written after it was settled: that request and all later ones went out after its reply. */
+  before: number;
+  replyAt: number;
+  voided: boolean;
+  uncertain: Credits;
+  /** What makes up `uncertain`: of each lost reply what it may have cost. */
+  readonly lost: Credits[];
+}
+
+export interface Spending {
+  readonly kind: "settled" | "uncertain" | "refunded" | "foreign";
+  readonly amount: Credits;
+  readonly rows: number;
+  readonly at: number;
+}
+
+export interface RunState {
+  readonly units: Map<number, Unit>;
+  readonly spent: Spending[];
+  nextN: number;
+  settled: Credits;
+  uncertain: Credits;
+  foreign: Credits;
+  /** Rows paid for, duplicates included. */
+  rows: number;
+  /** Of those, the ones that another run paid for. */
+  owned: number;
+  misses: number;
+  perPageMax: number | undefined;
+  session: SessionRecord | undefined;
+  job: string | undefined;
+  /** Every budget that a session of it was held to: it counts whole in each, so that none forgets what it paid for. */
+  budgets: string[];
+  done: DoneRecord | undefined;
+  ended: EndedRecord | undefined;
+  lastAt: number;
+}
+
+export function emptyState(): RunState {
+  return {
+    units: new Map(),
+    spent: [],
+    nextN: 1,
+    settled: ZERO,
+    uncertain: ZERO,
+    foreign: ZERO,
+    rows: 0,
+    owned: 0,
+    misses: 0,
+    perPageMax: undefined,
+    session: undefined,
+    job: undefined,
+    budgets: [],
+    done: undefined,
+    ended: undefined,
+    lastAt: 0,
+  };
+}
+
+export const newUnit = (intent: IntentRecord): Unit => ({
+  intent,
+  settled: undefined,
+  before: 0,
+  replyAt: 0,
+  voided: false,
+  uncertain: ZERO,
+  lost: [],
+});
+
+/**
+ * What a stored reply shows to be no charge beside its own: the attempt that it answers, of those that were lost the one that cost the least that covers it.
+ * Others stay uncertain: a service that forgot the key between two attempts has charged for both.
+ */
+function answered(lost: readonly Credits[], used: Credits): Credits {
+  const sorted = [...lost].sort((a, b) => (a < b ? -1 : 1));
+  return sorted.find((amount) => amount >= used) ?? sorted.at(-1) ?? ZERO;
+}
+
+/** Takes one record into account. The journal and the running program build their state with this same function. @param end
+ * where in the journal the record's line ends */
+export function apply(state: RunState, record: JournalRecord, end = 0): void {
+  if ("at" in record) state.lastAt = record.at;
+  switch (record.t) {
+    case "intent":
+      state.units.set(record.n, newUnit(record));
+      state.nextN = Math.max(state.nextN, record.n + 1);
+      return;
+    case "settled": {
+      const unit = state.units.get(record.n);
+      if (unit === undefined || unit.settled !== undefined) return;
+      unit.settled = record;
+      unit.before = state.nextN;
+      unit.replyAt = end;
+      state.rows += record.rows;
+      if (record.miss === true) state.misses++;
+      else if (record.owned !== undefined) state.owned += record.rows;
+      else spend(state, "settled", creditsOf(record.used), record.at, record.rows);
+      // The stored reply of an earlier attempt: what that attempt cost is known now, and is this charge.
+      if (record.replayed === true && unit.uncertain > 0n) {
+        const back = answered(unit.lost, creditsOf(record.used));
+        spend(state, "refunded", back, record.at);
+        unit.uncertain = credits(unit.uncertain - back);
+      }
+      return;
+    }
+    case "void": {
+      const unit = state.units.get(record.n);
+      if (unit !== undefined) unit.voided = true;
+      return;
+    }
+    case "uncertain": {
+      const unit = state.units.get(record.n);
+      const amount = creditsOf(record.amount);
+      if (unit !== undefined) {
+        unit.uncertain = credits(unit.uncertain + amount);
+        unit.lost.push(amount);
+      }
+      spend(state, "uncertain", amount, record.at);
+      return;
+    }
+    case "foreign":
+      spend(state, "foreign", creditsOf(record.amount), record.at);
+      return;
+    case "session":
+      state.session = record;
+      state.job = record.job ?? state.job;
+      if (record.budget !== undefined && !state.budgets.includes(record.budget)) state.budgets.push(record.budget);
+      state.done = undefined;
+      state.ended = undefined;
+      return;
+    case "learned":
+      state.perPageMax = record.perPageMax;
+      return;
+    case "ended":
+      state.ended = record;
+      return;
+    case "done":
+      state.done = record;
+  }
+}
+
+/** No word of a service is longer in a journal: a line has to be shorter than its readers bear. */
+const LONGEST_WORD = 16_384;
+
+/** A record without words of a service that are absurdly long: a cursor of that kind is dropped and said, others are cut. */
+export function bounded(record: SettledRecord): SettledRecord {
+  const { next, version, requestId, ...rest } = record;
+  return {
+    ...rest,
+    ...(next === undefined
+      ? {}
+      : next !== null && next.length > LONGEST_WORD
+        ? { cursorLength: next.length }
+        : { next }),
+    ...(version === undefined ? {} : { version: version.slice(0, LONGEST_WORD) }),
+    ...(requestId === undefined ? {} : { requestId: requestId.slice(0, LONGEST_WORD) }),
+  };
+}
+
+function spend(state: RunState, kind: Spending["kind"], amount: Credits, at: number, rows = 0): void {
+  state.spent.push({ kind, amount, rows, at });
+  if (kind === "refunded") state.uncertain = credits(state.uncertain - amount);
+  else state[kind] = credits(state[kind] + amount);
+}
+
+/** What was spent from a time on, day by day. @param since epoch milliseconds */
+export function daysOf(spent: readonly Spending[], since = 0): DaySpend[] {
+  const days = new Map<number, { from: number; to: number; rows: number } & Record<Spending["kind"], Credits>>();
+  for (const { kind, amount, rows, at } of spent) {
+    if (at < since) continue;
+    const number = Math.floor(at / DAY_MS);
+    const day = days.get(number) ?? { from: at, to: at, rows: 0, ...NOTHING };
+    days.set(number, day);
+    day.from = Math.min(day.from, at);
+    day.to = Math.max(day.to, at);
+    day.rows += rows;
+    day[kind] = addCredits(day[kind], amount);
+  }
+  return [...days.values()].map(({ settled, uncertain, refunded, foreign, ...day }) => ({
+    ...day,
+    settled: creditText(settled),
+    uncertain: creditText(uncertain),
+    refunded: creditText(refunded),
+    foreign: creditText(foreign),
+  }));
+}
+
+export function replay(entries: readonly LogEntry<JournalRecord>[]): RunState {
+  const state = emptyState();
+  for (const { record, end } of entries) apply(state, record, end);
+  return state;
+}
+
+/** An idempotency key is good for 24 hours (docs/contract.md, "Idempotency"); older intents are not repeated under it. */
+export const KEY_LIFE_MS = 23 * 3_600_000;
+
+/** Whether a unit's key may be forgotten by now: sent again under it the request could be charged again. @param now epoch milliseconds */
+export const hasOutlivedKey = ({ intent }: Unit, now: number): boolean => now - intent.at > KEY_LIFE_MS;
+
+export const OUTLIVED = "its idempotency key is older than 24 hours";
+
+/** Units that were asked for and whose reply is not on the disk: they may have been charged. */
+export const pendingUnits = (state: RunState): Unit[] =>
+  [...state.units.values()].filter((unit) => unit.settled === undefined && !unit.voided);
+
+export const byPosition = (a: Unit, b: Unit): number =>
+  a.intent.target - b.intent.target || a.intent.offset - b.intent.offset;
+
+export const settledUnits = (state: RunState): Unit[] =>
+  [...state.units.values()].filter((unit) => unit.settled !== undefined).sort(byPosition);
+
+export const sumsOf = (state: RunState, matches: number | null): Sums => ({
+  rows: state.rows,
+  misses: state.misses,
+  settled: creditText(state.settled),
+  uncertain: creditText(state.uncertain),
+  foreign: creditText(state.foreign),
+  expected: state.session?.rows ?? matches,
+  ...(state.job === undefined ? {} : { job: state.job }),
+  ...(state.budgets.length === 0 ? {} : { budgets: state.budgets }),
+  days: daysOf(state.spent),
+});

@@ -1,0 +1,187 @@
+import { randomBytes } from "node:crypto";
+import { link, open, readdir, readFile, stat, unlink, writeFile } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { CliError } from "../../shared/errors.ts";
+import { askSign, type Fate, fateOf, LifeSign, type ProcessIdentity, thisProcess } from "./alive.ts";
+import { errorCode, FILE_MODE } from "./disk.ts";
+
+export interface LockHolder extends ProcessIdentity {
+  readonly at: string;
+  /** Tells two locks of one process apart. */
+  readonly token: string;
+}
+
+export interface Lock {
+  readonly path: string;
+  release(): Promise<void>;
+}
+
+export interface LockOptions {
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly wait?: boolean;
+  readonly signal?: AbortSignal;
+  readonly onWait?: (holder: LockHolder | undefined) => void;
+  readonly what: string;
+}
+
+const POLL_MS = 250;
+const SIGN_MADE_MS = 200;
+
+const temporaryOf = (path: string, token: string): string => `${path}.${token}`;
+const signOf = (path: string, token: string): string => `${path}.${token}.s`;
+/** Whose turn it is to remove what the process of this token, which is gone, was about. */
+const turnAfter = (path: string, token: string): string => `${path}.${token}.t`;
+
+/** Takes a lock file. It is created whole and at once (a link to a finished file), so no reader sees half of it. A lock whose
+ * holder is gone is taken over; a living holder's never is, nor one of which nobody here can tell (docs/runs.md, "Several at
+ * once"). @throws CliError exit 9 where another process holds it and `wait` is not set */
+export async function acquireLock(path: string, options: LockOptions): Promise<Lock> {
+  const token = randomBytes(8).toString("hex");
+  const mine: LockHolder = { ...(await thisProcess()), at: new Date(options.now()).toISOString(), token };
+  // Before the lock says whose it is: a holder that shows no sign where it should is gone.
+  const sign = await LifeSign.show(signOf(path, token));
+  try {
+    await take(path, mine, options);
+  } catch (error) {
+    await sign?.end();
+    throw error;
+  }
+  await clearLeft(path, token, options.now());
+  return {
+    path,
+    release: async () => {
+      if ((await readHolder(path))?.token === token) await unlink(path).catch(() => undefined);
+      await sign?.end();
+    },
+  };
+}
+
+/** Whoever was killed while it waited has left its sign, its temporary file or its turn, and no lock names them. Turns were about
+ * locks before this one. A sign that is being made is too young to be asked: for an instant it is there and nobody listens. */
+async function clearLeft(path: string, token: string, now: number): Promise<void> {
+  const start = `${basename(path)}.`;
+  const tokens = new Set<string>();
+  for (const name of await readdir(dirname(path)).catch(() => [])) {
+    const [, theirs, kind] =
+      /^([0-9a-f]{16})(\.[st])?$/.exec(name.startsWith(start) ? name.slice(start.length) : "") ?? [];
+    if (theirs === undefined || theirs === token) continue;
+    if (kind === ".t") await unlink(join(dirname(path), name)).catch(() => undefined);
+    else tokens.add(theirs);
+  }
+  for (const theirs of tokens) {
+    const sign = signOf(path, theirs);
+    const made = await stat(sign).catch(() => undefined);
+    if (made !== undefined && now - made.mtimeMs < SIGN_MADE_MS) continue;
+    const writer = await readHolder(temporaryOf(path, theirs));
+    const fate = writer === undefined ? await askSign(sign) : await fateOfHolder(path, writer);
+    if (fate === "gone") await removeAll([temporaryOf(path, theirs), sign]);
+  }
+}
+
+/** In this order: what tells that its process is gone comes last. */
+async function removeAll(paths: readonly string[]): Promise<void> {
+  for (const each of paths) await unlink(each).catch(() => undefined);
+}
+
+async function take(path: string, mine: LockHolder, options: LockOptions): Promise<void> {
+  for (let waited = false; ; ) {
+    if (await create(path, path, mine)) return;
+    const holder = await readHolder(path);
+    const fate = await fateOfHolder(path, holder);
+    if (holder !== undefined && fate === "gone") {
+      await takeAway(path, holder, mine);
+      await options.sleep(1, options.signal);
+      continue;
+    }
+    if (options.wait !== true) throw await lockedError(path, options.what, holder, fate);
+    if (!waited) options.onWait?.(holder);
+    waited = true;
+    await options.sleep(POLL_MS, options.signal);
+  }
+}
+
+/** The holder of a lock file, or undefined where there is none or it cannot be read. */
+export async function readHolder(path: string): Promise<LockHolder | undefined> {
+  try {
+    const { pid, token, ...told } = JSON.parse(await readFile(path, "utf8")) as Partial<LockHolder>;
+    if (typeof pid !== "number" || typeof token !== "string" || !/^\w+$/.test(token)) return undefined;
+    return { started: "", space: "", boot: "", machine: "", host: "", at: "", ...told, pid, token };
+  } catch {
+    return undefined;
+  }
+}
+
+export const isLocked = async (path: string): Promise<boolean> => {
+  const holder = await readHolder(path);
+  return holder !== undefined && (await fateOfHolder(path, holder)) !== "gone";
+};
+
+const fateOfHolder = async (path: string, holder: LockHolder | undefined): Promise<Fate> =>
+  holder === undefined ? "elsewhere" : fateOf(holder, Date.parse(holder.at), signOf(path, holder.token));
+
+async function lockedError(path: string, what: string, holder: LockHolder | undefined, fate: Fate): Promise<CliError> {
+  const self = await thisProcess();
+  const where =
+    holder?.boot !== self.boot || (self.boot === "" && holder.host !== self.host)
+      ? ` on ${holder?.host ?? ""}`
+      : holder.space === self.space
+        ? ""
+        : " in another container";
+  return new CliError({
+    code: "locked",
+    category: "locked",
+    message: `another run is at work on ${what}: ${holder === undefined ? "a process that left no name" : `process ${holder.pid}${where} since ${holder.at}`}`,
+    hint:
+      fate === "living"
+        ? "wait for it with --wait, or stop it; nothing was bought"
+        : `if it is certain that it ended, remove ${path}`,
+  });
+}
+
+/** Writes a holder's name to a file that must not be there. @param path the lock's, @param file its own or a turn's */
+async function create(path: string, file: string, mine: LockHolder): Promise<boolean> {
+  const temporary = temporaryOf(path, mine.token);
+  const text = JSON.stringify(mine);
+  await writeFile(temporary, text, { mode: FILE_MODE, flag: "wx" });
+  try {
+    await link(temporary, file);
+    return true;
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false;
+    if (!["EPERM", "ENOTSUP", "ENOSYS", "EOPNOTSUPP"].includes(errorCode(error) ?? "")) throw error;
+    return await createExclusive(file, text);
+  } finally {
+    await unlink(temporary).catch(() => undefined);
+  }
+}
+
+async function createExclusive(path: string, text: string): Promise<boolean> {
+  try {
+    const file = await open(path, "wx", FILE_MODE);
+    await file.writeFile(text);
+    await file.close();
+    return true;
+  } catch (error) {
+    if (errorCode(error) === "EEXIST") return false;
+    throw error;
+  }
+}
+
+/** Removes a stale lock. Several processes may have seen the same one, and one of them may hold a new lock by now: they take
+ * turns, and each looks again in its turn, so that only the stale lock itself is ever removed. Whoever is killed in its turn keeps it,
+ * and the next turn is the one after it: were it removed, somebody slow might remove the turn of a living one in its stead. */
+async function takeAway(path: string, stale: LockHolder, mine: LockHolder): Promise<void> {
+  const turns: string[] = [];
+  const gone = [stale.token];
+  for (let turn = turnAfter(path, stale.token); ; turn = turnAfter(path, gone.at(-1) ?? "")) {
+    turns.push(turn);
+    if (await create(path, turn, mine)) break;
+    const holder = await readHolder(turn);
+    if (holder === undefined || (await fateOfHolder(path, holder)) !== "gone") return;
+    gone.push(holder.token);
+  }
+  if ((await readHolder(path))?.token === stale.token) await unlink(path).catch(() => undefined);
+  await removeAll(turns);
+  for (const token of gone) await removeAll([temporaryOf(path, token), signOf(path, token)]);
+}

@@ -1,0 +1,165 @@
+import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
+import { canonicalAddress, normalForm } from "../../shared/contract/normalise.ts";
+import { grouped } from "../../shared/contract/text.ts";
+import type { CompanyQuery, Dialect } from "../client/types.ts";
+import type { CreditText } from "./journal.ts";
+
+export type RunCommand = "search" | "employees" | "enrich";
+
+/** A random sample of a segment, as it was asked for. */
+export interface Sampling {
+  /** Rows in all; of each value where there is a `spread`. */
+  readonly rows: number;
+  /** Null: any. The one that was drawn by is in the plan. */
+  readonly seed: number | null;
+  /** Rows that are drawn together; null: as few as the rate limit affords. */
+  readonly together: number | null;
+  readonly spread: { readonly key: FilterKey; readonly values: readonly string[] } | null;
+}
+
+/** The caller's own table, to whose rows the companies are put; the run keeps a copy of it. */
+export interface Keep {
+  /** SHA-256 of the table as it was read. */
+  readonly sha256: string;
+  readonly column: string | null;
+  readonly by: "name" | "id" | null;
+  readonly prefix: string;
+}
+
+export type Target =
+  | {
+      readonly kind: "search";
+      /** Of several segments, those of the first. */
+      readonly filters: Filters;
+      /** Equal for the same people wanted. */
+      readonly canonical: string;
+      /** Several segments, each person of which is bought once. */
+      readonly union?: readonly Filters[];
+      /** Segments whose people are left out. */
+      readonly except?: readonly Filters[];
+      /** Only whom nobody owns yet is bought; written are they alone, or the owned too. */
+      readonly owned?: "without" | "with";
+      readonly sample?: Sampling;
+      /** The list that a refresh buys for: absolute path. Only parts of the segment are bought. */
+      readonly list?: string;
+    }
+  | { readonly kind: "employees"; readonly companies: readonly CompanyQuery[]; readonly perCompany: number | null }
+  | { readonly kind: "enrich"; readonly companies: readonly CompanyQuery[]; readonly keep?: Keep };
+
+export interface SavedView {
+  /** `csv`, `csv.gz`. */
+  readonly format: string;
+  readonly fields: readonly string[] | null;
+  readonly excel: boolean;
+  readonly raw: boolean;
+  readonly template?: string;
+}
+
+/** `plan.json` of a run: everything that must be the same when it is continued. */
+export interface Plan extends RunIdentity {
+  readonly version: number;
+  readonly id: string;
+  readonly created_at: string;
+  readonly command: RunCommand;
+  readonly dataset_version: string | null;
+  readonly unit_price: CreditText;
+  /** People that matched at the time of the quote; null where no free count tells. */
+  readonly matches: number | null;
+  /** The same for each company of a list, or each part of a segment, where each was counted. */
+  readonly counts?: readonly number[];
+  /** Filters of the parts of a segment that is larger than what the service gives of one; bought one after the other. */
+  readonly parts?: readonly Filters[];
+  /** People in more than one of the parts, at most: paid for each time, as no filter takes the parts of a union apart. */
+  readonly overlap?: number;
+  /** What was drawn of the parts, in the order of the output: see `pagesText` of `planning/draw.ts`. */
+  readonly draw?: { readonly seed: number; readonly pages: string };
+  /** People of such a segment whom no part holds: in words, how many, and the smallest parts that hold them with people who are owned. */
+  readonly unreached?: readonly {
+    readonly where: string;
+    readonly count: number;
+    readonly within?: readonly { readonly filters: Filters; readonly rows: number }[];
+  }[];
+  readonly paging: Dialect["paging"];
+  /** Where pages are counted from 0. */
+  readonly first_page?: 0;
+  readonly view: SavedView;
+  readonly per_page: number | null;
+  readonly overwrite?: boolean;
+  /** When the rows are too few to be written; see docs/output.md, "Files that stay". */
+  readonly few?: {
+    readonly allow_empty: boolean;
+    readonly min_rows: number | null;
+    readonly max_shrink: number | null;
+  };
+  readonly misses: string | null;
+  readonly receipt: string | null;
+}
+
+export interface RunIdentity {
+  readonly connection: string;
+  /** The service's address; "sample" for the built-in connection, whose port is another one each time. */
+  readonly base_url: string;
+  readonly account_id: string | null;
+  readonly key_mode: "live" | "test" | null;
+  readonly target: Target;
+  readonly output: string | null;
+}
+
+const EVERYBODY = "everybody";
+
+/** What a company is asked for by, equal where it is the same question. */
+export const companyKey = ({ by, value }: CompanyQuery): string =>
+  `${by} ${by === "company_network_url" ? (canonicalAddress(value) ?? value) : by === "id" ? value : normalForm(value)}`;
+
+/** A target as one line of text, equal where the same thing is bought. */
+export function targetText(target: Target): string {
+  if (target.kind === "search") {
+    const sample = target.sample === undefined ? "" : ` sample ${JSON.stringify(target.sample)}`;
+    const only = target.owned === undefined ? "" : ` ${target.owned} the owned`;
+    return `search ${target.canonical}${only}${sample}${target.list === undefined ? "" : ` for ${target.list}`}`;
+  }
+  const companies = target.companies.map(({ by, value }) => `${by}=${value}`);
+  const limit = target.kind === "employees" ? ` at most ${target.perCompany ?? "all"} each` : "";
+  const keep = target.kind === "enrich" && target.keep !== undefined ? ` beside ${JSON.stringify(target.keep)}` : "";
+  return `${target.kind} ${JSON.stringify(companies)}${limit}${keep}`;
+}
+
+/** A target as people speak: the values of a search alone where they say what they are, `Legal · germany`. */
+export function spokenTarget(target: Target): string {
+  if (target.kind !== "search") return `${target.kind} ${describeTarget(target)}`;
+  const { filters, union = [filters], except = [] } = target;
+  const without = except.length === 0 ? "" : ` without ${except.map(spokenFilters).join(" or ")}`;
+  return `${selectionText(target)}${union.map(spokenFilters).join(" or ")}${without}`;
+}
+
+/** Filters as people speak: their values, where those say what they are. */
+export function spokenFilters(filters: Filters): string {
+  const parts = Object.entries(filters).map(([key, value]) => {
+    const values = [value].flat();
+    const some =
+      values.length > 5 ? `${values.slice(0, 4).join(", ")} and ${values.length - 4} more` : values.join(", ");
+    if (key.endsWith("_prefix")) return `${some}…`;
+    return typeof value === "number" ? `${key} ${some}` : some;
+  });
+  return parts.join(" · ") || EVERYBODY;
+}
+
+/** Which people of a segment, where it is not all of them. */
+function selectionText({ sample, owned }: Target & { readonly kind: "search" }): string {
+  const whose = { without: "new people of ", with: "new people, and those owned, of " };
+  return `${owned === undefined ? "" : whose[owned]}${sample === undefined ? "" : sampleText(sample)}`;
+}
+
+function sampleText({ rows, spread }: Sampling): string {
+  if (spread === null) return `sample of ${grouped(rows)} of `;
+  return `${grouped(rows)} of each ${spread.key.replaceAll("_", " ")} of `;
+}
+
+export function describeTarget(target: Target): string {
+  if (target.kind === "search") {
+    return `${selectionText(target)}${target.canonical === "{}" ? EVERYBODY : target.canonical}`;
+  }
+  const [first] = target.companies;
+  const more = target.companies.length - 1;
+  return `${first?.value ?? "nothing"}${more > 0 ? ` and ${more} more` : ""}`;
+}

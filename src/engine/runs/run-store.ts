@@ -1,0 +1,342 @@
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
+import { readdir, readFile, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { nearest } from "../../shared/contract/suggest.ts";
+import type { Suppression } from "../../shared/contract/suppression.ts";
+import { counted, echo } from "../../shared/contract/text.ts";
+import { CliError, usageError } from "../../shared/errors.ts";
+import { type Disk, errorCode, remove } from "./disk.ts";
+import { creditsOf, type EndedRecord, pendingUnits, type RunState, type Sums, sumsOf } from "./journal.ts";
+import { acquireLock, isLocked, type LockOptions } from "./lock.ts";
+import { type Plan, type RunIdentity, targetText } from "./plan.ts";
+import { removeDrafts, rewriteReplies } from "./rewrite.ts";
+import {
+  finishedSums,
+  knownPlan,
+  LAYOUT,
+  planOf,
+  Run,
+  RunReader,
+  type RunStatus,
+  type RunSummary,
+  readableState,
+  receiptOf,
+  runIds,
+  stateOf,
+} from "./run.ts";
+import { keepSpend } from "./spend.ts";
+import { readSuppression, suppressionFolder } from "./suppression.ts";
+
+export type { RunStatus, RunSummary } from "./run.ts";
+
+export type NewPlan = Omit<Plan, "version" | "id" | "created_at">;
+
+export class RunStore {
+  readonly folder: string;
+  readonly #stateDir: string;
+  readonly #disk: Disk;
+
+  constructor(stateDir: string, disk: Disk) {
+    this.#stateDir = stateDir;
+    this.folder = join(stateDir, "runs");
+    this.#disk = disk;
+  }
+
+  #path(id: string): string {
+    return join(this.folder, id);
+  }
+
+  #lookup(identity: RunIdentity): string {
+    return join(this.folder, ".open", identityHash(identity));
+  }
+
+  /** Who is left out of every output, as the list is now. @throws CliError exit 5 where it cannot be read */
+  suppression(): Promise<Suppression> {
+    return readSuppression(suppressionFolder(this.#stateDir));
+  }
+
+  async #withSuppression<R extends RunReader>(run: R): Promise<R> {
+    run.suppression = await this.suppression();
+    return run;
+  }
+
+  /** Makes a run's folder and takes its lock. @param at epoch milliseconds, in the run's id */
+  async create(plan: NewPlan, at: number, lock: LockOptions): Promise<Run> {
+    const id = this.#newId(at);
+    const whole: Plan = { version: LAYOUT, id, created_at: new Date(at).toISOString(), ...plan };
+    const path = this.#path(id);
+    await this.#disk.makeFolder(path);
+    const held = await acquireLock(join(path, "lock"), lock);
+    try {
+      await this.#disk.replaceFile(join(path, "plan.json"), `${JSON.stringify(whole, null, 2)}\n`, "plan");
+      // Where the same command finds it again. Before any intent: a run that is not found again was not paid for.
+      await this.#disk.makeFolder(join(this.folder, ".open"));
+      await this.#disk.replaceFile(this.#lookup(whole), id, "open");
+      return await this.#withSuppression(await Run.open(this.#disk, path, whole, held));
+    } catch (error) {
+      await held.release();
+      await remove(path).catch(() => undefined);
+      throw error;
+    }
+  }
+
+  /** `20260115-093012-1f4a2b`: ids sort by time, also within a second; the first half of the end is its milliseconds. */
+  #newId(at: number): string {
+    const time = new Date(at).toISOString();
+    const milliseconds = Number(time.slice(20, 23)).toString(16).padStart(3, "0");
+    const second = time.slice(0, 19).replace(/[-:]/g, "").replace("T", "-");
+    for (;;) {
+      const id = `${second}-${milliseconds}${randomBytes(2).toString("hex").slice(1)}`;
+      if (!existsSync(this.#path(id))) return id;
+    }
+  }
+
+  async findOpen(identity: RunIdentity): Promise<Plan | undefined> {
+    let id: string;
+    try {
+      id = (await readFile(this.#lookup(identity), "utf8")).trim();
+    } catch (error) {
+      if (errorCode(error) === "ENOENT") return undefined;
+      throw error;
+    }
+    try {
+      const plan = await this.readPlan(id);
+      if (identityHash(plan) !== identityHash(identity)) return undefined;
+      const { done, ended } = stateOf(this.#path(id));
+      return done === undefined && ended?.how !== "stale" ? plan : undefined;
+    } catch (error) {
+      if (errorCode(error) === "ENOENT" || (error instanceof CliError && error.code === "no_such_run"))
+        return undefined;
+      throw error;
+    }
+  }
+
+  async openForWriting(id: string, lock: LockOptions): Promise<Run> {
+    const plan = await this.readPlan(id);
+    const held = await acquireLock(join(this.#path(id), "lock"), lock);
+    try {
+      return await this.#withSuppression(await Run.open(this.#disk, this.#path(id), plan, held));
+    } catch (error) {
+      await held.release();
+      throw error;
+    }
+  }
+
+  async readPlan(id: string): Promise<Plan> {
+    const plan = planOf(this.#path(id));
+    if (plan === undefined) throw await this.#noSuchRun(id);
+    return plan;
+  }
+
+  /** The caller's table that a run keeps. @throws ENOENT where it keeps none */
+  input(id: string): Promise<string> {
+    return readFile(join(this.#path(id), "input"), "utf8");
+  }
+
+  /** When a run finished, in epoch milliseconds, by the end of its journal alone; undefined where that does not tell. */
+  finishedAt(id: string): number | undefined {
+    return finishedSums(this.#path(id), id)?.at;
+  }
+
+  receipt(id: string): Promise<unknown> {
+    return receiptOf(this.#path(id)).catch(() => undefined);
+  }
+
+  async open(id: string): Promise<RunReader> {
+    const plan = await this.readPlan(id);
+    return this.#withSuppression(new RunReader(this.#path(id), plan, stateOf(this.#path(id))));
+  }
+
+  ids(): Promise<string[]> {
+    return runIds(this.folder);
+  }
+
+  /** As {@link open}, but what was damaged is left out and told (`lost`). */
+  async salvage(id: string): Promise<RunReader> {
+    const { state, problem } = readableState(this.#path(id));
+    const run = new RunReader(this.#path(id), await this.readPlan(id), state);
+    run.lost = new Set(problem === undefined ? [] : [problem]);
+    return this.#withSuppression(run);
+  }
+
+  /** Every run, newest first. A damaged one is listed as such; it does not hide the others. */
+  async list(): Promise<RunSummary[]> {
+    const summaries: RunSummary[] = [];
+    for (const id of await this.ids()) {
+      const summary = await this.summary(id);
+      if (summary !== undefined) summaries.push(summary);
+    }
+    return summaries;
+  }
+
+  /** @returns undefined where the folder holds no plan: a run that died before it bought anything */
+  async summary(id: string): Promise<RunSummary | undefined> {
+    const path = this.#path(id);
+    const { plan, problem: lost } = knownPlan(path, id);
+    if (plan === undefined) return undefined;
+    const lock = join(path, "lock");
+    const running = existsSync(lock) && (await isLocked(lock));
+    const finished = running || lost !== undefined ? undefined : finishedSums(path, id);
+    if (finished !== undefined) {
+      return { ...summed(id, plan, finished.sums), status: "finished", pending: 0, lastAt: finished.at };
+    }
+    const { state, problem } = readableState(path);
+    return {
+      ...summed(id, plan, sumsOf(state, plan.matches)),
+      ...(running ? { status: "running" } : statusOf(state, lost ?? problem)),
+      pending: pendingUnits(state).length,
+      lastAt: state.lastAt || Date.parse(plan.created_at) || 0,
+    };
+  }
+
+  /** The id that a text names: the whole id, or a part of one that only one run has. `last` is the newest. @throws CliError
+   * exit 2 where none or several fit */
+  async resolve(text: string): Promise<string> {
+    const ids = await this.ids();
+    if (text === "last" && ids[0] !== undefined) return ids[0];
+    if (ids.includes(text)) return text;
+    const fitting = text === "" ? [] : ids.filter((id) => id.startsWith(text) || id.endsWith(text));
+    if (fitting.length === 1 && fitting[0] !== undefined) return fitting[0];
+    if (fitting.length > 1) {
+      const more = fitting.length > 5 ? ` and ${fitting.length - 5} more` : "";
+      throw usageError(
+        `"${echo(text)}" names ${fitting.length} runs: ${fitting.slice(0, 5).join(", ")}${more}`,
+        "give more of it, or `last` for the newest",
+      );
+    }
+    throw await this.#noSuchRun(text);
+  }
+
+  async #noSuchRun(text: string): Promise<CliError> {
+    const ids = await this.ids();
+    const near = nearest(text, ids);
+    return usageError(
+      `there is no run "${echo(text)}"`,
+      near === undefined ? "headcount runs lists them" : `did you mean ${near}? headcount runs lists them`,
+      "no_such_run",
+    );
+  }
+
+  async find(text: string): Promise<RunSummary> {
+    const id = await this.resolve(text);
+    const summary = await this.summary(id);
+    if (summary === undefined) throw await this.#noSuchRun(id);
+    return summary;
+  }
+
+  /** @throws CliError exit 9 where it is at work, exit 2 where it may still be resumed and `force` is not set */
+  requireRemovable({ id, status, rows }: RunSummary, force: boolean): void {
+    if (status === "running") {
+      throw new CliError({
+        code: "locked",
+        category: "locked",
+        message: `run ${id} is at work`,
+        hint: `stop it first; where it ended for certain, remove ${join(this.#path(id), "lock")}`,
+      });
+    }
+    if (force || OVER.includes(status)) return;
+    throw usageError(
+      `run ${id} is ${status} and holds ${counted(rows, "paid row")}`,
+      `finish it with headcount resume ${id}, or remove it with --force`,
+    );
+  }
+
+  /** Removes a run and its paid pages; what it spent stays known. @throws CliError exit 9 where somebody began to work on it */
+  async remove({ plan }: Pick<RunSummary, "plan">, clock: Pick<LockOptions, "now" | "sleep">): Promise<void> {
+    const { now, sleep } = clock;
+    const held = await acquireLock(join(this.#path(plan.id), "lock"), { now, sleep, what: `run ${plan.id}` });
+    try {
+      await this.#forgetOpen(plan);
+      await keepSpend(this.#disk, this.folder, plan);
+      // At once, so that a crash leaves the whole run or none of it.
+      const gone = join(this.folder, `.gone-${plan.id}`);
+      await this.#disk.rename(this.#path(plan.id), gone, "remove");
+      await remove(gone);
+    } finally {
+      await held.release();
+    }
+  }
+
+  /** Writes a run's receipt and its replies again, each whole or not at all. @param change see {@link rewriteReplies} */
+  async rewrite(
+    id: string,
+    clock: Pick<LockOptions, "now" | "sleep">,
+    receipt: unknown,
+    change?: (body: Buffer) => Buffer | undefined,
+  ): Promise<void> {
+    const path = this.#path(id);
+    const { now, sleep } = clock;
+    const held = await acquireLock(join(path, "lock"), { now, sleep, what: `run ${id}` });
+    try {
+      await removeDrafts(path);
+      if (receipt !== undefined) {
+        const text = `${JSON.stringify(receipt, null, 2)}\n`;
+        await this.#disk.replaceFile(join(path, "receipt.json"), text, "receipt");
+      }
+      if (change !== undefined) await rewriteReplies(this.#disk, join(path, "journal.ndjson"), change);
+    } finally {
+      await held.release();
+    }
+  }
+
+  /** Deletes what is left of runs whose removal a crash cut short. */
+  async sweep(): Promise<void> {
+    for (const name of await readdir(this.folder).catch(() => [])) {
+      if (name.startsWith(".gone-")) await remove(join(this.folder, name));
+    }
+  }
+
+  /** The run is over: the same command begins a new one. */
+  async #forgetOpen(plan: Plan): Promise<void> {
+    const path = this.#lookup(plan);
+    const id = await readFile(path, "utf8").catch(() => "");
+    if (id.trim() === plan.id) await remove(path);
+  }
+
+  /** Writes the last line of the journal, lets go of the name under which the same command finds the run. */
+  async finish(run: Run, at: number): Promise<void> {
+    await run.append({ t: "done", run: run.id, sums: sumsOf(run.state, run.plan.matches), at });
+    await this.#forgetOpen(run.plan);
+  }
+
+  /** Nobody is to go on with the run by itself. A stale one is let go of: the same command begins a new one. */
+  async end(run: Run, how: EndedRecord["how"], why: string, at: number): Promise<void> {
+    await run.append({ t: "ended", how, why, at });
+    if (how === "stale") await this.#forgetOpen(run.plan);
+  }
+
+  async size(id: string): Promise<number> {
+    let total = 0;
+    for (const entry of await readdir(this.#path(id), { recursive: true, withFileTypes: true })) {
+      if (entry.isFile()) total += (await stat(join(entry.parentPath, entry.name))).size;
+    }
+    return total;
+  }
+}
+
+function identityHash(identity: RunIdentity): string {
+  const { connection, base_url, account_id, key_mode, target, output } = identity;
+  const text = JSON.stringify([connection, base_url, account_id, key_mode, targetText(target), output]);
+  return createHash("sha256").update(text).digest("hex").slice(0, 32);
+}
+
+function statusOf(state: RunState, damage: string | undefined): { status: RunStatus; problem?: string } {
+  if (damage !== undefined) return { status: "damaged", problem: damage };
+  if (state.done !== undefined) return { status: "finished" };
+  return state.ended === undefined ? { status: "unfinished" } : { status: state.ended.how, problem: state.ended.why };
+}
+
+export const isOver = ({ status }: RunSummary): boolean => OVER.includes(status);
+const OVER: readonly RunStatus[] = ["finished", "stale", "closed"];
+
+const summed = (id: string, plan: Plan, sums: Sums): Omit<RunSummary, "status" | "pending" | "lastAt"> => ({
+  id,
+  plan,
+  rows: sums.rows,
+  misses: sums.misses,
+  settled: creditsOf(sums.settled),
+  uncertain: creditsOf(sums.uncertain),
+  foreign: creditsOf(sums.foreign),
+  expected: sums.expected,
+});

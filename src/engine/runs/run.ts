@@ -1,0 +1,304 @@
+import { closeSync, existsSync, openSync, readFileSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Credits } from "../../shared/contract/money.ts";
+import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
+import { CliError, EXIT } from "../../shared/errors.ts";
+import { type Disk, errorCode } from "./disk.ts";
+import {
+  apply,
+  bounded,
+  emptyState,
+  type JournalRecord,
+  type RunState,
+  replay,
+  type SettledRecord,
+  type Sums,
+  settledUnits,
+  type Unit,
+} from "./journal.ts";
+import type { Lock } from "./lock.ts";
+import { Log, readLastRecord, readLog } from "./log.ts";
+import { checksum, type Source, sourceOf, undamaged } from "./log-lines.ts";
+import type { Plan } from "./plan.ts";
+
+/** `finished`: its output was written whole. `running`: a living process holds it. `unfinished`: it is to be resumed.
+ * `closed`: the reader of its output had enough, `stale`: its dataset is gone; only `resume` by name goes on with these. */
+export type RunStatus = "finished" | "running" | "unfinished" | "closed" | "stale" | "damaged";
+
+/** One line of `runs list`. `pending`: intents whose reply is not known. `lastAt`: epoch milliseconds. */
+export interface RunSummary {
+  readonly id: string;
+  readonly status: RunStatus;
+  readonly plan: Plan;
+  readonly rows: number;
+  readonly misses: number;
+  readonly settled: Credits;
+  readonly uncertain: Credits;
+  readonly foreign: Credits;
+  readonly pending: number;
+  readonly expected: number | null;
+  readonly lastAt: number;
+  readonly problem?: string;
+}
+
+export interface SpooledPage {
+  readonly unit: Unit;
+  readonly settled: SettledRecord;
+  readonly body: Buffer;
+}
+
+export const LAYOUT = 2;
+
+const journalOf = (path: string): string => join(path, "journal.ndjson");
+
+/** What the journal of a run's folder adds up to. @throws CliError where it is damaged */
+export const stateOf = (path: string): RunState => replay(undamaged(readLog<JournalRecord>(journalOf(path))).entries);
+
+export function readableState(path: string): { readonly state: RunState; readonly problem: string | undefined } {
+  const { entries, damage } = readLog<JournalRecord>(journalOf(path));
+  const state = emptyState();
+  for (const { record, end } of entries) {
+    // Its intent was in what was damaged: where the page belongs is not known, so it goes to the end.
+    if (record.t === "settled" && !state.units.has(record.n)) {
+      const { n, rows, used, at } = record;
+      const offset = Number.MAX_SAFE_INTEGER;
+      apply(state, { t: "intent", n, target: 0, offset, perPage: rows, key: "", hold: used, at });
+    }
+    apply(state, record, end);
+  }
+  return { state, problem: damage?.message };
+}
+
+/** What a finished run adds up to, by the last line of its journal alone; undefined where that is not enough. */
+export function finishedSums(path: string, id: string): { readonly sums: Sums; readonly at: number } | undefined {
+  const last = readLastRecord(journalOf(path)) as JournalRecord | undefined;
+  // A service might send a reply that ends like such a line; it does not know the run's id.
+  if (last?.t !== "done" || last.run !== id || last.sums === undefined) return undefined;
+  return { sums: last.sums, at: last.at };
+}
+
+/** The plan of a run's folder; undefined where there is none. @throws CliError where it cannot be read, or is of a later
+ * version */
+export function planOf(path: string): Plan | undefined {
+  const file = join(path, "plan.json");
+  let text: string;
+  try {
+    text = readFileSync(file, "utf8");
+  } catch (error) {
+    if (errorCode(error) === "ENOENT" || errorCode(error) === "ENOTDIR") return undefined;
+    throw error;
+  }
+  let plan: Plan;
+  try {
+    plan = JSON.parse(text) as Plan;
+  } catch (error) {
+    throw damagedRun(`${file} is damaged: ${(error as Error).message}`, error);
+  }
+  if (plan.version === LAYOUT) return plan;
+  throw new CliError({
+    code: "other_layout",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message: `${file} was written by another version of headcount (layout ${plan.version}, this one knows ${LAYOUT})`,
+    hint: "nothing was bought or changed; use that version for it",
+  });
+}
+
+/** The plan, or where it cannot be read what stands in its place: such a run is listed, and what it spent counts. */
+export function knownPlan(path: string, id: string): { readonly plan: Plan | undefined; readonly problem?: string } {
+  try {
+    const plan = planOf(path);
+    if (plan !== undefined || !existsSync(journalOf(path))) return { plan };
+    return { plan: unknownPlan(id), problem: `${join(path, "plan.json")} is gone` };
+  } catch (error) {
+    return { plan: unknownPlan(id), problem: (error as Error).message };
+  }
+}
+
+const unknownPlan = (id: string): Plan => ({
+  version: LAYOUT,
+  id,
+  created_at: id.replace(/^(\d{4})(\d\d)(\d\d)-(\d\d)(\d\d)(\d\d).*$/, "$1-$2-$3T$4:$5:$6.000Z"),
+  command: "search",
+  connection: "unknown",
+  base_url: "unknown",
+  account_id: null,
+  key_mode: null,
+  target: { kind: "search", filters: {}, canonical: "unknown" },
+  dataset_version: null,
+  unit_price: "0",
+  matches: null,
+  paging: "page",
+  output: null,
+  view: { format: "ndjson", fields: null, excel: false, raw: false },
+  per_page: null,
+  misses: null,
+  receipt: null,
+});
+
+export async function runIds(folder: string): Promise<string[]> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return entries
+      .filter((entry) => entry.isDirectory() && !entry.name.startsWith("."))
+      .map((entry) => entry.name)
+      .sort()
+      .reverse();
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return [];
+    throw error;
+  }
+}
+
+export async function receiptOf(path: string): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(join(path, "receipt.json"), "utf8")) as unknown;
+  } catch (error) {
+    if (errorCode(error) === "ENOENT") return undefined;
+    throw error;
+  }
+}
+
+const damagedRun = (message: string, cause?: unknown): CliError =>
+  new CliError({
+    code: "damaged_run",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message,
+    hint: "nothing was bought or changed; restore the file from a backup",
+    ...(cause === undefined ? {} : { cause }),
+  });
+
+export class RunReader {
+  readonly path: string;
+  readonly plan: Plan;
+  readonly state: RunState;
+  /** What was damaged is left out and told here; undefined: it ends the reading. */
+  lost: Set<string> | undefined;
+  /** Who is left out of what is written from it: the store sets it. */
+  suppression: Suppression = NOBODY_SUPPRESSED;
+
+  constructor(path: string, plan: Plan, state: RunState) {
+    this.path = path;
+    this.plan = plan;
+    this.state = state;
+  }
+
+  get id(): string {
+    return this.plan.id;
+  }
+
+  /** The paid pages in the order of the output, one in memory at a time. Throws where one was damaged. @param wanted the
+   * others are not read */
+  async *pages(wanted: (unit: Unit) => boolean = () => true): AsyncGenerator<SpooledPage> {
+    const file = openSync(journalOf(this.path), "r");
+    try {
+      const source = sourceOf(file);
+      for (const unit of settledUnits(this.state)) {
+        if (unit.settled?.follows === undefined || !wanted(unit)) continue;
+        let body: Buffer;
+        try {
+          body = this.replyOf(unit, source);
+        } catch (error) {
+          if (this.lost === undefined) throw error;
+          this.lost.add((error as Error).message);
+          continue;
+        }
+        yield { unit, settled: unit.settled, body };
+      }
+    } finally {
+      closeSync(file);
+    }
+  }
+
+  receipt(): Promise<unknown> {
+    return receiptOf(this.path);
+  }
+
+  placeOf({ intent }: Unit): string {
+    return `page ${intent.n} in ${journalOf(this.path)}`;
+  }
+
+  protected replyOf(unit: Unit, source: Source): Buffer {
+    const body = source(unit.replyAt, unit.settled?.follows ?? 0);
+    if (checksum(body) === unit.settled?.crc) return body;
+    throw damagedRun(
+      `${this.placeOf(unit)} is damaged: its paid rows cannot be read; nothing else of the run is touched`,
+    );
+  }
+}
+
+export class Run extends RunReader {
+  readonly #disk: Disk;
+  readonly #lock: Lock;
+  readonly #log: Log<JournalRecord>;
+  #lastNumber = 0;
+
+  private constructor(disk: Disk, path: string, plan: Plan, lock: Lock, log: Log<JournalRecord>, state: RunState) {
+    super(path, plan, state);
+    this.#disk = disk;
+    this.#lock = lock;
+    this.#log = log;
+  }
+
+  static async open(disk: Disk, path: string, plan: Plan, lock: Lock): Promise<Run> {
+    const { log, decoded } = await Log.open<JournalRecord>(disk, journalOf(path), "journal");
+    return new Run(disk, path, plan, lock, log, replay(decoded.entries));
+  }
+
+  async append(...records: readonly JournalRecord[]): Promise<void> {
+    await this.#log.append(...records);
+    for (const record of records) apply(this.state, record);
+  }
+
+  nextNumber(): number {
+    this.#lastNumber = Math.max(this.#lastNumber + 1, this.state.nextN);
+    return this.#lastNumber;
+  }
+
+  /** Appends the intent of a unit that is not to be sent yet: it shares the sync of what is appended next. Resolves once it
+   * is synced and the unit is part of the state. */
+  async intend(unit: Unit): Promise<void> {
+    await this.#log.appendLater(unit.intent);
+    apply(this.state, unit.intent);
+    this.state.units.set(unit.intent.n, unit);
+  }
+
+  hurry(): void {
+    this.#log.hurry();
+  }
+
+  /** A reply with the record that settles it: both are on the disk when this resolves, or neither counts. */
+  async settle(settled: SettledRecord, body: Buffer | undefined): Promise<SettledRecord> {
+    const record = bounded(settled);
+    if (body === undefined || body.length === 0) {
+      await this.append(record);
+      return record;
+    }
+    const whole: SettledRecord = { ...record, follows: body.length, crc: checksum(body) };
+    apply(this.state, whole, await this.#log.appendWith(whole, body));
+    return whole;
+  }
+
+  readReply(unit: Unit): Buffer {
+    return this.replyOf(unit, (at, length) => this.#log.read(at, length));
+  }
+
+  async writeReceipt(receipt: unknown): Promise<void> {
+    await this.#disk.replaceFile(join(this.path, "receipt.json"), `${JSON.stringify(receipt, null, 2)}\n`, "receipt");
+  }
+
+  /** Keeps the caller's table with the run: `input`, as text. */
+  async keepInput(text: string): Promise<void> {
+    await this.#disk.replaceFile(join(this.path, "input"), text, "input");
+  }
+
+  async close(): Promise<void> {
+    try {
+      await this.#log.close();
+    } finally {
+      await this.#lock.release();
+    }
+  }
+}

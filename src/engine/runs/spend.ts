@@ -1,0 +1,96 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { credits } from "../../shared/contract/money.ts";
+import { type Disk, errorCode } from "./disk.ts";
+import { type CreditText, creditsOf, creditText, type DaySpend, daysOf, pendingUnits, type Sums } from "./journal.ts";
+import type { Plan, RunIdentity } from "./plan.ts";
+import { finishedSums, knownPlan, readableState, runIds } from "./run.ts";
+
+/** What one run spent, and where: folded from its journal, and kept in its place when the run is removed. */
+export interface RunSpend extends Omit<RunIdentity, "target" | "output"> {
+  readonly run: string;
+  readonly command: string;
+  /** The job that bought it; null: somebody by hand. */
+  readonly job: string | null;
+  /** The named budgets that it was bought within. */
+  readonly budgets: readonly string[];
+  /** What requests whose reply is not known may have cost, beyond what is spent. */
+  readonly pending: CreditText;
+  readonly days: readonly DaySpend[];
+}
+
+export interface Spend {
+  readonly runs: readonly RunSpend[];
+  /** Runs that were damaged: what they spent counts only as far as it can be read. */
+  readonly damaged: readonly string[];
+}
+
+/** Of runs that were removed: a file for each, so that one that is damaged hides nothing of the others. */
+const removedFolder = (folder: string): string => join(folder, ".removed");
+
+/** What every run in a folder spent from a time on, removed ones included. @param since epoch milliseconds */
+export async function readSpend(folder: string, since = 0): Promise<Spend> {
+  const runs: RunSpend[] = [];
+  const damaged: string[] = [];
+  const kept = new Set<string>();
+  for (const id of await runIds(folder)) {
+    const path = join(folder, id);
+    const { plan, problem: lost } = knownPlan(path, id);
+    if (plan === undefined) continue;
+    kept.add(id);
+    const { spend, problem = lost } = spendOf(path, plan, since);
+    runs.push(spend);
+    if (problem !== undefined) damaged.push(id);
+  }
+  for (const name of await readdir(removedFolder(folder)).catch(() => [])) {
+    // A process may have died between writing this down and removing the run: then the run itself counts.
+    const id = name.replace(/\.json$/, "");
+    if (id === name || kept.has(id)) continue;
+    try {
+      const spend = JSON.parse(await readFile(join(removedFolder(folder), name), "utf8")) as RunSpend;
+      const before = { job: null, budgets: [], pending: "0" };
+      runs.push({ ...before, ...spend, days: spend.days.filter(({ to }) => to >= since) });
+    } catch (error) {
+      if (errorCode(error) !== "ENOENT") damaged.push(id);
+    }
+  }
+  return { runs, damaged };
+}
+
+/** What a run spent from a time on: by the last line of its journal where that is enough. */
+function spendOf(path: string, plan: Plan, since: number): { readonly spend: RunSpend; readonly problem?: string } {
+  const { id: run, connection, base_url, account_id, key_mode, command } = plan;
+  const of = (
+    days: readonly DaySpend[],
+    { job, budgets = [] }: Pick<Sums, "job" | "budgets">,
+    pending: CreditText,
+  ): RunSpend => ({
+    run,
+    connection,
+    base_url,
+    account_id,
+    key_mode,
+    command,
+    job: job ?? null,
+    budgets,
+    pending,
+    days,
+  });
+  const sums = finishedSums(path, run)?.sums;
+  if (sums?.days.every(({ from, to }) => from >= since || to < since) === true) {
+    const days = sums.days.filter(({ from }) => from >= since);
+    return { spend: of(days, sums, "0") };
+  }
+  const { state, problem } = readableState(path);
+  const pending = pendingUnits(state).reduce((sum, { intent }) => sum + creditsOf(intent.hold), 0n);
+  const whose = { ...(state.job === undefined ? {} : { job: state.job }), budgets: state.budgets };
+  const spend = of(daysOf(state.spent, since), whose, creditText(credits(pending)));
+  return { spend, ...(problem === undefined ? {} : { problem }) };
+}
+
+export async function keepSpend(disk: Disk, folder: string, plan: Plan): Promise<void> {
+  const { spend } = spendOf(join(folder, plan.id), plan, 0);
+  if (spend.days.length === 0) return;
+  await disk.makeFolder(removedFolder(folder));
+  await disk.replaceFile(join(removedFolder(folder), `${plan.id}.json`), `${JSON.stringify(spend)}\n`, "spend");
+}

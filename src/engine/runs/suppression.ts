@@ -1,0 +1,118 @@
+import { randomBytes } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import {
+  marksOf,
+  NOBODY_SUPPRESSED,
+  parseSuppressed,
+  SUPPRESSION_FILES,
+  type SuppressedEntry,
+  type SuppressedName,
+  Suppression,
+  suppressedText,
+  suppressionFiles,
+} from "../../shared/contract/suppression.ts";
+import { CliError, EXIT } from "../../shared/errors.ts";
+import { type Disk, errorCode } from "./disk.ts";
+import { acquireLock, type LockOptions } from "./lock.ts";
+
+/** The list of a state folder. */
+export const suppressionFolder = (stateDir: string): string => join(stateDir, "suppression");
+
+const absent = (error: unknown): undefined => {
+  if (errorCode(error) === "ENOENT") return undefined;
+  throw error;
+};
+
+/** Who is left out. @throws CliError exit 5 where the list cannot be read whole: nothing is written then rather than too much */
+export async function readSuppression(folder: string): Promise<Suppression> {
+  const { key, entries } = await readList(folder);
+  return key === undefined || entries.length === 0 ? NOBODY_SUPPRESSED : new Suppression(key, entries);
+}
+
+async function readList(folder: string): Promise<{ key: Buffer | undefined; entries: SuppressedEntry[] }> {
+  const { text, key } = await suppressionFiles((name) => readFile(join(folder, name)).catch(absent));
+  try {
+    return { key, entries: parseSuppressed(text, key) };
+  } catch (error) {
+    throw damaged(`${join(folder, SUPPRESSION_FILES.list)}: ${(error as Error).message}`);
+  }
+}
+
+const damaged = (what: string): CliError =>
+  new CliError({
+    code: "damaged_suppression",
+    category: "filesystem",
+    exitCode: EXIT.incomplete,
+    message: `the suppression list cannot be used, and nobody is shown without it: ${what}`,
+    hint: "restore the folder from a backup, or remove it whole and add the people again",
+  });
+
+/** The list to be changed: one process at a time, each change whole or not at all. */
+export class SuppressionList {
+  readonly #folder: string;
+  readonly #disk: Disk;
+  readonly #lock: Pick<LockOptions, "now" | "sleep" | "signal">;
+
+  constructor(folder: string, disk: Disk, lock: Pick<LockOptions, "now" | "sleep" | "signal">) {
+    this.#folder = folder;
+    this.#disk = disk;
+    this.#lock = lock;
+  }
+
+  async entries(): Promise<readonly SuppressedEntry[]> {
+    return (await readList(this.#folder)).entries;
+  }
+
+  /** @returns how many were not on it before */
+  async add(names: readonly SuppressedName[], note: string | null): Promise<number> {
+    return this.#change((entries, key) => {
+      const known = new Set(entries.flatMap(({ marks }) => marks));
+      const at = new Date(this.#lock.now()).toISOString();
+      const fresh: SuppressedEntry[] = [];
+      for (const name of names) {
+        const marks = marksOf(key, name).filter((mark) => !known.has(mark));
+        if (marks.length === 0) continue;
+        for (const mark of marks) known.add(mark);
+        fresh.push({ marks, kind: name.kind, at, note });
+      }
+      return { entries: [...entries, ...fresh], changed: fresh.length };
+    });
+  }
+
+  /** @param marks as they are listed, or their beginnings @returns how many entries went */
+  async remove(names: readonly SuppressedName[], marks: readonly string[]): Promise<number> {
+    return this.#change((entries, key) => {
+      const named = new Set(names.flatMap((name) => marksOf(key, name)));
+      const goes = (mark: string): boolean => named.has(mark) || marks.some((beginning) => mark.startsWith(beginning));
+      const left = entries.filter((entry) => !entry.marks.some(goes));
+      return { entries: left, changed: entries.length - left.length };
+    });
+  }
+
+  async #change(
+    work: (entries: readonly SuppressedEntry[], key: Buffer) => { entries: SuppressedEntry[]; changed: number },
+  ): Promise<number> {
+    await this.#disk.makeFolder(this.#folder);
+    const what = "the suppression list";
+    const lock = await acquireLock(join(this.#folder, "lock"), { ...this.#lock, what, wait: true });
+    try {
+      const { key = await this.#makeKey(), entries } = await readList(this.#folder);
+      const { entries: after, changed } = work(entries, key);
+      if (changed === 0) return 0;
+      const text = suppressedText(after, key);
+      await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), text, "suppression");
+      return changed;
+    } finally {
+      await lock.release();
+    }
+  }
+
+  /** After an empty list: a key without a list is one whose list was lost. */
+  async #makeKey(): Promise<Buffer> {
+    const key = randomBytes(32);
+    await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.list), suppressedText([], key), "suppression");
+    await this.#disk.replaceFile(join(this.#folder, SUPPRESSION_FILES.key), key, "suppression key", false);
+    return key;
+  }
+}

@@ -1,0 +1,316 @@
+import { hash } from "node:crypto";
+import { constants } from "node:fs";
+import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
+import { dirname, join } from "node:path";
+import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../../dataset/layout.ts";
+import { digestOf } from "../../dataset/manifest.ts";
+import { suppressionDir } from "../../dataset/suppression.ts";
+import { checkFiles } from "../../dataset/versions.ts";
+import { needed } from "../http/missing-package.ts";
+import { noteRestored, snapshotLedger } from "../ledger/snapshot.ts";
+import { verifySqliteFile } from "../ledger/sqlite-file.ts";
+import { datasetDir } from "./data-folder.ts";
+
+/*
+ * A backup is a folder: ledger.db (one state of it), dataset/ (the version that was served, and who is taken out), and backup.json,
+ * written last, with the SHA-256 of every file. It and what is restored from it are made in DIR.part and renamed once they are whole,
+ * synced and verified.
+ */
+
+export const MANIFEST = "backup.json";
+const LEDGER = "ledger.db";
+const FORMAT = 1;
+
+export interface BackedFile {
+  readonly path: string;
+  readonly bytes: number;
+  readonly sha256: string;
+}
+
+export interface Manifest {
+  readonly format: number;
+  /** ISO 8601. */
+  readonly made_at: string;
+  /** The end of the ledger's chain; null where the accounts are in another place. */
+  readonly head: string | null;
+  /** The dataset's version; null where the folder has none. */
+  readonly dataset: string | null;
+  readonly files: readonly BackedFile[];
+}
+
+/** What is there is no backup, not what was written, or not sound. */
+export class BackupError extends Error {
+  override readonly name = "BackupError";
+  readonly breaches: readonly string[];
+
+  constructor(message: string, breaches: readonly string[] = []) {
+    super(message);
+    this.breaches = breaches;
+  }
+}
+
+/** The folder that is to be made has something in it, or another process is making it. */
+export class TakenError extends Error {
+  override readonly name = "TakenError";
+}
+
+export interface BackupOptions {
+  /** The data folder. */
+  readonly dir: string;
+  /** The ledger's file; undefined where the accounts are in PostgreSQL. */
+  readonly ledger: string | undefined;
+  /** Missing or empty. */
+  readonly to: string;
+  readonly now: () => number;
+}
+
+/** @throws BackupError where what was copied is not sound; TakenError; NoLedgerError where there is nothing to copy */
+export async function backUp({ dir, ledger, now, to }: BackupOptions): Promise<Manifest> {
+  return inDraft(to, async (draft) => {
+    const madeAt = new Date(now()).toISOString();
+    const dataset = await copyDataset(datasetDir(dir), datasetDir(draft));
+    const head = await copyLedger(ledger, draft, dataset !== undefined);
+    if (head === null && dataset === undefined) throw new BackupError(`there is nothing to back up in ${dir}`);
+    await assertSound(draft);
+    const files = await hashed(draft, await filesOf(draft));
+    const manifest = { format: FORMAT, made_at: madeAt, head, dataset: dataset?.version ?? null, files };
+    await writeFile(join(draft, MANIFEST), manifestText(manifest), { mode: 0o600 });
+    return manifest;
+  });
+}
+
+async function copyLedger(ledger: string | undefined, draft: string, optional: boolean): Promise<string | null> {
+  if (ledger === undefined) return null;
+  return snapshotLedger(ledger, join(draft, LEDGER)).catch((error: unknown) => {
+    if (optional && error instanceof Error && error.name === "NoLedgerError") return null;
+    throw error;
+  });
+}
+
+export interface RestoreOptions {
+  readonly from: string;
+  /** Missing or empty. */
+  readonly dir: string;
+  readonly now: () => number;
+  /** Who restores, for the audit. */
+  readonly actor: string;
+}
+
+/** @throws BackupError where a file is not what was backed up; TakenError */
+export async function restore({ actor, dir, from, now }: RestoreOptions): Promise<Manifest> {
+  const manifest = await readManifest(from);
+  return inDraft(dir, async (draft) => {
+    for (const { path } of manifest.files) {
+      await mkdir(dirname(join(draft, path)), { recursive: true, mode: 0o700 });
+      await copyFile(join(from, path), join(draft, path), constants.COPYFILE_FICLONE).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).code !== "ENOENT") throw error;
+        throw new BackupError(`the backup ${from} is not whole: ${path} is missing`);
+      });
+    }
+    for (const [index, copy] of (
+      await hashed(
+        draft,
+        manifest.files.map(({ path }) => path),
+      )
+    ).entries()) {
+      if (copy.sha256 === manifest.files[index]?.sha256) continue;
+      throw new BackupError(`${join(from, copy.path)} is not what was backed up: its SHA-256 is another`);
+    }
+    if (manifest.head !== null) {
+      await noteRestored(join(draft, LEDGER), { at: now(), by: actor, madeAt: manifest.made_at });
+    }
+    await assertSound(draft);
+    return manifest;
+  });
+}
+
+/** @throws BackupError */
+export async function readManifest(from: string): Promise<Manifest> {
+  const path = join(from, MANIFEST);
+  let manifest: Partial<Manifest> = {};
+  let text = "";
+  try {
+    text = await readFile(path, "utf8");
+    manifest = JSON.parse(text) as Manifest;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT")
+      throw new BackupError(`${from} is no backup: it has no ${MANIFEST}`);
+    if (!(error instanceof SyntaxError)) throw error;
+  }
+  const { files, format, made_at: madeAt } = manifest;
+  if (format !== FORMAT && Number.isInteger(format)) {
+    throw new BackupError(`${path} has format ${format}; this version of headcount reads ${FORMAT}`);
+  }
+  const plain = Array.isArray(files) && files.every((file: Partial<BackedFile>) => isPlain(String(file?.path)));
+  if (!plain || typeof madeAt !== "string" || manifestText(manifest as Manifest) !== text) {
+    throw new BackupError(`${path} is not what a backup has written`);
+  }
+  return manifest as Manifest;
+}
+
+/** With a SHA-256 of its own, over all the rest. */
+export function manifestText({ dataset, files, format, head, made_at }: Manifest): string {
+  const said = { format, made_at, head, dataset, files };
+  return `${JSON.stringify({ ...said, sha256: hash("sha256", JSON.stringify(said)) }, null, 2)}\n`;
+}
+
+/** Holds a backup's files against what was written. @returns a sentence for each that is hurt; none where the folder is no backup */
+export async function checkBackup(folder: string): Promise<readonly string[]> {
+  if ((await stat(join(folder, MANIFEST)).catch(ifMissing(undefined))) === undefined) return [];
+  try {
+    const problems: string[] = [];
+    for (const { path, sha256 } of (await readManifest(folder)).files) {
+      const file = join(folder, path);
+      const found = await digestOf(file).catch(ifMissing(undefined));
+      if (found === undefined) problems.push(`the backup ${folder} is not whole: ${path} is missing`);
+      else if (found !== sha256) problems.push(`${file} is not what was backed up: its SHA-256 is another`);
+    }
+    return problems;
+  } catch (error) {
+    if (error instanceof BackupError) return [error.message];
+    throw error;
+  }
+}
+
+/** No path of a manifest leads out of the folder. */
+const isPlain = (path: string): boolean => /^[\w-][\w.-]*(\/[\w-][\w.-]*)*$/.test(path);
+
+/** Does `work` in DIR.part, syncs it, and makes it DIR. What a killed process left of a draft is removed first. */
+async function inDraft<Value>(target: string, work: (draft: string) => Promise<Value>): Promise<Value> {
+  const { DatabaseSync } = await needed("@photostructure/sqlite", import("@photostructure/sqlite"));
+  if ((await readdir(target).catch(ifMissing<string[]>([]))).length > 0) {
+    throw new TakenError(`${target} is not empty: name a folder that is missing or empty`);
+  }
+  const draft = `${target}.part`;
+  await mkdir(draft, { recursive: true, mode: 0o700 });
+  // The lock is SQLite's, so it dies with the process that held it.
+  const lock = new DatabaseSync(join(draft, LOCK), { timeout: 0 });
+  try {
+    try {
+      lock.exec("PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE");
+    } catch {
+      throw new TakenError(`another process is writing ${draft}`);
+    }
+    for (const name of await readdir(draft)) {
+      if (!name.startsWith(LOCK)) await rm(join(draft, name), { recursive: true });
+    }
+    try {
+      const value = await work(draft);
+      await syncAll(draft);
+      await rename(draft, target).catch((error: unknown) => {
+        const { code } = error as NodeJS.ErrnoException;
+        if (code !== "ENOTEMPTY" && code !== "EEXIST") throw error;
+        throw new TakenError(`${target} was made by somebody else meanwhile`);
+      });
+      await syncPath(dirname(target));
+      await rm(join(target, LOCK), { force: true });
+      return value;
+    } catch (error) {
+      await rm(draft, { recursive: true, force: true });
+      throw error;
+    }
+  } finally {
+    lock.close();
+  }
+}
+
+const LOCK = "draft.lock";
+
+const ifMissing =
+  <Value>(value: Value) =>
+  (error: unknown): Value => {
+    if ((error as NodeJS.ErrnoException).code === "ENOENT") return value;
+    throw error;
+  };
+
+/** The version that is served, under a mark that keeps it from being removed, and the list of who is taken out. */
+async function copyDataset(from: string, to: string): Promise<Pointer | undefined> {
+  for (;;) {
+    const pointer = await readPointer(from);
+    if (pointer === undefined) return undefined;
+    const source = join(from, pointer.folder);
+    let mark: ReturnType<typeof markInUse>;
+    try {
+      mark = markInUse(source);
+    } catch (error) {
+      // Replaced and removed in this moment.
+      if ((await readPointer(from))?.folder !== pointer.folder) continue;
+      throw error;
+    }
+    try {
+      await copyFolder(source, join(to, pointer.folder));
+      const list = suppressionDir(from);
+      if ((await stat(list).catch(ifMissing(undefined))) !== undefined)
+        await copyFolder(list, suppressionDir(to), false);
+      await writeFile(join(to, "CURRENT"), `${JSON.stringify({ ...pointer, previous: [] })}\n`);
+      return pointer;
+    } finally {
+      mark.release();
+    }
+  }
+}
+
+/** @param linked whether its files never change again: then they are linked where the disk is the same */
+async function copyFolder(from: string, to: string, linked = true): Promise<void> {
+  await mkdir(to, { recursive: true, mode: 0o700 });
+  for (const name of await readdir(from)) {
+    const [source, target] = [join(from, name), join(to, name)];
+    // Locks are held on the file itself: a second name of it would share them.
+    if (
+      linked &&
+      name !== FILES.inUse &&
+      (await link(source, target).then(
+        () => true,
+        () => false,
+      ))
+    )
+      continue;
+    await copyFile(source, target, constants.COPYFILE_FICLONE);
+  }
+}
+
+async function assertSound(folder: string): Promise<void> {
+  const ledger = join(folder, LEDGER);
+  const there = (await stat(ledger).catch(ifMissing(undefined))) !== undefined;
+  const breaches = there ? [...(await verifySqliteFile(ledger)).breaches] : [];
+  breaches.push(...((await checkFiles(datasetDir(folder))) ?? []));
+  if (breaches.length === 0 && (await readPointer(datasetDir(folder))) !== undefined) {
+    const { openDataset } = await import("../../dataset/embedded/open.ts");
+    const engine = await openDataset(datasetDir(folder));
+    try {
+      breaches.push(...(await engine.verify()));
+    } finally {
+      await engine.close();
+    }
+  }
+  if (breaches.length > 0) throw new BackupError("what was copied is not sound: nothing was kept of it", breaches);
+}
+
+/** Below a folder, sorted, with slashes. */
+async function filesOf(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  const files = entries.filter((entry) => entry.isFile() && !entry.name.startsWith(LOCK));
+  return files
+    .map((entry) =>
+      join(entry.parentPath, entry.name)
+        .slice(folder.length + 1)
+        .replaceAll("\\", "/"),
+    )
+    .sort();
+}
+
+async function hashed(folder: string, paths: readonly string[]): Promise<readonly BackedFile[]> {
+  const files: BackedFile[] = [];
+  for (const path of paths) {
+    const file = join(folder, path);
+    files.push({ path, bytes: (await stat(file)).size, sha256: await digestOf(file) });
+  }
+  return files;
+}
+
+async function syncAll(folder: string): Promise<void> {
+  for (const entry of await readdir(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.name.startsWith(LOCK)) await syncPath(join(entry.parentPath, entry.name));
+  }
+  await syncPath(folder);
+}

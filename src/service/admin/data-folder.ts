@@ -1,0 +1,219 @@
+import { randomBytes } from "node:crypto";
+import { mkdir } from "node:fs/promises";
+import { join } from "node:path";
+import type { ReloadOptions } from "../../dataset/embedded/reloading-engine.ts";
+import type { Engine } from "../../dataset/engine.ts";
+import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts";
+import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { openTestDataset } from "../http/test-dataset.ts";
+import type { Ask } from "../ledger/chain/against.ts";
+import { StoreConflictError } from "../ledger/errors.ts";
+import type { NewKey, Store } from "../ledger/ledger.ts";
+import type { Verified } from "../ledger/sqlite-file.ts";
+import { makeApiKey } from "../money/keys.ts";
+
+export const DEFAULT_ACCOUNT = "default";
+/** What the first account of a new folder gets, live and (simulated) test. */
+export const FIRST_CREDITS: Credits = credits(10_000n * 1_000_000n);
+
+export interface StoreOptions {
+  /** A SQLite file, or `postgres://...`. Default: `ledger.db` in the data folder. */
+  readonly store?: string;
+  readonly now?: () => number;
+  readonly monotonic?: () => number;
+  /** Who administers, for the audit: `service`. */
+  readonly actor?: string;
+  /** Whether accounts are made where there are none: true. Without it that is a NoLedgerError. */
+  readonly create?: boolean;
+}
+
+export interface DataFolderOptions extends StoreOptions {
+  /** A dataset elsewhere: another folder, or `clickhouse://...`. Default: the folder `dataset` in the data folder. */
+  readonly dataset?: string;
+  /** For a ClickHouse address that names none. */
+  readonly clickHousePassword?: string;
+  /** Called before the sample dataset is generated, which takes a few seconds. */
+  readonly onSample?: () => void;
+  /** Ends the making of the sample dataset. */
+  readonly signal?: AbortSignal;
+  /** Told when another dataset version took over, after an import or generate. */
+  readonly onReload?: (version: string) => void;
+  /** Told when a new dataset version cannot be opened: the old one goes on. */
+  readonly onReloadError?: (error: Error) => void;
+}
+
+/** What a service runs on: dataset and accounts of one data folder. */
+export interface DataFolder {
+  readonly dir: string;
+  readonly engine: Engine;
+  readonly store: Store;
+  readonly testEngine: () => Promise<Engine>;
+  readonly leftOut: PeopleFolders;
+  close(): Promise<void>;
+}
+
+/** Where a data folder keeps its dataset versions. */
+export const datasetDir = (dir: string): string => join(dir, "dataset");
+/** The dataset of test keys. */
+export const testDatasetDir = (dir: string): string => join(dir, "test-dataset");
+
+export const peopleFolders = (dir: string): PeopleFolders => ({
+  suppression: suppressionDir(datasetDir(dir)),
+  dataset: datasetDir(dir),
+  testDataset: testDatasetDir(dir),
+});
+
+/** Whether a text names a place on the network rather than a file. */
+export const isUrl = (text: string): boolean => /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
+
+/** The accounts alone. A new folder gets the account `default` with 10,000 credits. Several processes may do so at once. */
+export async function openStore(dir: string, options: StoreOptions = {}): Promise<Store> {
+  const { create = true } = options;
+  const now = options.now ?? Date.now;
+  const monotonic = options.monotonic ?? (() => performance.now());
+  const place = ledgerFile(dir, options.store);
+  const shared = { now, monotonic, create, ...(options.actor === undefined ? {} : { actor: options.actor }) };
+  if (create) await mkdir(dir, { recursive: true, mode: 0o700 });
+  const store = isUrl(place)
+    ? await import("../ledger/postgres.ts").then(({ openPostgresStore }) =>
+        openPostgresStore({ ...shared, url: place }),
+      )
+    : await import("../ledger/sqlite.ts").then(({ openSqliteStore }) => openSqliteStore({ ...shared, path: place }));
+  try {
+    await setUp(store);
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+  return store;
+}
+
+/** Writes nothing. @param place a file or an address @throws NoLedgerError where there are no accounts */
+export async function verifyLedger(place: string): Promise<Verified> {
+  if (!isUrl(place)) return (await import("../ledger/sqlite-file.ts")).verifySqliteFile(place);
+  const { readPostgres, verifyPostgres } = await import("../ledger/postgres.ts");
+  return readPostgres(place, verifyPostgres);
+}
+
+/** One state of a ledger, read while services go on charging. */
+export async function readLedger<Value>(place: string, read: (ask: Ask) => Promise<Value>): Promise<Value> {
+  if (isUrl(place)) return (await import("../ledger/postgres.ts")).readPostgres(place, read);
+  return (await import("../ledger/sqlite-file.ts")).readSqliteFile(place, read);
+}
+
+/** The file of the accounts. @param store where they are not in the data folder */
+export const ledgerFile = (dir: string, store?: string): string => store ?? join(dir, "ledger.db");
+
+/** Opens (or makes) the data folder of a service. */
+export async function openDataFolder(dir: string, options: DataFolderOptions = {}): Promise<DataFolder> {
+  const store = await openStore(dir, options);
+  try {
+    const engine = await openEngine(dir, options);
+    const leftOut = peopleFolders(dir);
+    let test: Promise<Engine> | undefined;
+    return {
+      dir,
+      engine,
+      store,
+      leftOut,
+      testEngine() {
+        test ??= openTestDataset(leftOut.testDataset, leftOut.suppression).catch((error: unknown) => {
+          test = undefined;
+          throw error;
+        });
+        return test;
+      },
+      async close() {
+        await engine.close();
+        await test?.then((opened) => opened.close()).catch(() => undefined);
+        await store.close();
+      },
+    };
+  } catch (error) {
+    await store.close();
+    throw error;
+  }
+}
+
+async function openEngine(dir: string, options: DataFolderOptions): Promise<Engine> {
+  if (options.dataset?.startsWith("clickhouse://")) {
+    const { followClickHouse } = await import("../../dataset/clickhouse/open.ts");
+    return followClickHouse(options.dataset, options.clickHousePassword ?? "", reloadOptions(options));
+  }
+  const [{ ensureSample }, { DatasetDamagedError, lostPointer, readPointer }, { ReloadingEngine }] = await Promise.all([
+    import("../../dataset/build/sample.ts"),
+    import("../../dataset/layout.ts"),
+    import("../../dataset/embedded/reloading-engine.ts"),
+  ]);
+  const folder = options.dataset ?? datasetDir(dir);
+  if (options.dataset === undefined && (await readPointer(folder)) === undefined) {
+    const lost = await lostPointer(folder);
+    // Made-up people must not be sold in the place of those that were imported.
+    if (lost !== undefined) throw new DatasetDamagedError(lost);
+    options.onSample?.();
+    await ensureSample(folder, options.signal === undefined ? {} : { signal: options.signal });
+  }
+  return ReloadingEngine.open(folder, reloadOptions(options));
+}
+
+function reloadOptions({ monotonic, onReload, onReloadError }: DataFolderOptions): ReloadOptions {
+  return {
+    now: monotonic ?? (() => performance.now()),
+    ...(onReload === undefined ? {} : { onReload: ({ version }) => onReload(version) }),
+    ...(onReloadError === undefined
+      ? {}
+      : { onError: (error) => onReloadError(error instanceof Error ? error : new Error(String(error))) }),
+  };
+}
+
+export interface KeyInit extends Pick<NewKey, "name" | "mode" | "expiresAt" | "scopes" | "maxCredits" | "rotatedFrom"> {
+  readonly accountId?: string;
+  readonly now: () => number;
+}
+
+/** Makes a key and stores what may be known of it. The key itself is in the answer and nowhere else. */
+export async function createKey(store: Store, init: KeyInit): Promise<{ readonly id: string; readonly key: string }> {
+  const { accountId = DEFAULT_ACCOUNT, now, ...bounds } = init;
+  const { hash, key, prefix } = makeApiKey(init.mode);
+  const id = `k_${randomBytes(6).toString("hex")}`;
+  await store.createKey({ ...bounds, id, prefix, hash, accountId, createdAt: now() });
+  return { id, key };
+}
+
+/** A live key for an account that never had a key; undefined where it had one. */
+export async function createFirstKey(store: Store, now: () => number) {
+  if ((await store.listKeys(DEFAULT_ACCOUNT)).length > 0) return undefined;
+  return createKey(store, { name: "first", mode: "live", now });
+}
+
+/** Account, plan and first credits of a new folder. */
+async function setUp(store: Store): Promise<void> {
+  if ((await store.account(DEFAULT_ACCOUNT)) === undefined) {
+    try {
+      await store.createAccount(DEFAULT_ACCOUNT, DEFAULT_ACCOUNT);
+      await endow(store);
+      return;
+    } catch (error) {
+      // Another process was quicker.
+      if (!(error instanceof StoreConflictError)) throw error;
+    }
+  }
+  // The one that made the account is about to endow it, unless it died on the way. Keys are made only afterwards.
+  for (let attempt = 0; attempt < 40; attempt++) {
+    const { balance, usedToday } = await store.balance(DEFAULT_ACCOUNT, "test");
+    if (balance > ZERO || usedToday > ZERO || (await store.listKeys(DEFAULT_ACCOUNT)).length > 0) return;
+    await new Promise((resolve) => setTimeout(resolve, 50));
+  }
+  await endow(store);
+}
+
+/** Only what is missing: who endowed before may have died between the two. */
+async function endow(store: Store): Promise<void> {
+  for (const [mode, note] of [
+    ["live", "first credits of a new data folder"],
+    ["test", "simulated credits for test keys"],
+  ] as const) {
+    const { balance } = await store.balance(DEFAULT_ACCOUNT, mode);
+    if (balance === ZERO) await store.grant(DEFAULT_ACCOUNT, mode, FIRST_CREDITS, note);
+  }
+}

@@ -1,0 +1,95 @@
+import type { FastifyRequest } from "fastify";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import type { Scope, Store, StoredKey } from "../ledger/ledger.ts";
+import { parseApiKey } from "../money/keys.ts";
+import type { Call } from "./call.ts";
+import { countOf } from "./incoming.ts";
+import { type RateLimiter, type RateState, weightOf } from "./limits.ts";
+import { ended, Problem, suspended } from "./problem.ts";
+
+const CHALLENGE = { "www-authenticate": "Bearer" };
+
+/** The first checks of every `/v1` request (docs/contract.md, Errors): 401, 429, 403. */
+export class Admission {
+  readonly #store: Store;
+  readonly #limiter: RateLimiter;
+
+  constructor(store: Store, limiter: RateLimiter) {
+    this.#store = store;
+    this.#limiter = limiter;
+  }
+
+  /** Sets key, account and rate of the call. Throws a Problem. */
+  async admit({ call, raw }: FastifyRequest): Promise<void> {
+    const { headers, httpVersion, rawHeaders } = raw;
+    if (httpVersion !== "1.1" && httpVersion !== "1.0") throw new Problem(400, ["send HTTP/1.1"]);
+    const hosts = countOf("host", rawHeaders);
+    if (hosts > 1 || (hosts === 0 && httpVersion === "1.1")) {
+      throw new Problem(400, ["the request needs exactly one Host header"]);
+    }
+    // Node's merged headers hide a second one.
+    const given = countOf("authorization", rawHeaders);
+    const presented = given === 1 ? keyIn(headers.authorization ?? "") : undefined;
+    const key = presented && (await this.#store.findKey(presented.hash));
+    if (presented === undefined || key === undefined || key.revokedAt !== null || key.mode !== presented.mode) {
+      throw new Problem(401, [unauthorised(headers.authorization, given)], CHALLENGE);
+    }
+    const account = await this.#store.account(key.accountId);
+    if (account === undefined) throw new Error(`key ${key.id} belongs to no account`);
+    if (key.expiresAt !== null && key.expiresAt <= this.#limiter.now()) {
+      throw ended(`the API key expired at ${new Date(key.expiresAt).toISOString()}; ask its operator for another`);
+    }
+    call.key = key;
+    call.account = account;
+    call.rate = this.#limiter.take(key.id, account.plan);
+    if (!call.rate.allowed) throw tooMany(call.rate);
+    if (account.suspendedAt !== null) throw suspended();
+    // Facets are counts of many values at once.
+    if (call.name !== undefined) assertScope(key, call.name === "facets" ? "count" : call.name);
+  }
+
+  /** A free call with many values takes more of the minute (docs/service.md, Under load). */
+  weigh(call: Call, filters: CanonicalFilters): void {
+    const more = weightOf(filters) - 1;
+    if (more > 0 && call.key && call.account) call.rate = this.#limiter.weigh(call.key.id, call.account.plan, more);
+  }
+
+  /** The balance for an envelope; 0 where nobody is known. */
+  async remaining({ key }: Call): Promise<Credits> {
+    return key === undefined ? ZERO : (await this.#store.money(key.accountId, key.mode)).balance;
+  }
+}
+
+const keyIn = (authorization: string): ReturnType<typeof parseApiKey> =>
+  parseApiKey(/^bearer +(\S+)$/i.exec(authorization)?.[1] ?? "");
+
+/** Throws a Problem where the key may not make such a call. */
+export function assertScope({ scopes }: Pick<StoredKey, "scopes">, scope: Scope): void {
+  if (scopes === null || scope === "account" || scopes.includes(scope)) return;
+  throw new Problem(403, [`this key may not call ${scope}; its scopes: ${scopes.join(", ")}`]);
+}
+
+const tooMany = ({ limit, retryAfter, window }: RateState): Problem =>
+  new Problem(429, [`rate limit of ${limit} calls a ${window} exceeded; retry in ${retryAfter} s`], {
+    "retry-after": String(retryAfter),
+  });
+
+/** A 401 beyond those of a minute that an address gets is a 429. Whether the key is valid is looked at first, so nobody with one is refused. */
+export const boundGuesses = (problem: Problem, { allowed, limit, retryAfter }: RateState): Problem =>
+  allowed || problem.status !== 401
+    ? problem
+    : new Problem(
+        429,
+        [
+          `${problem.detail[0]}; more than ${limit} calls a minute without a valid key came from this address, retry in ${retryAfter} s`,
+        ],
+        { "retry-after": String(retryAfter) },
+      );
+
+function unauthorised(authorization: string | undefined, given: number): string {
+  if (given > 1) return "more than one Authorization header; send exactly one";
+  if (authorization === undefined) return "send the API key as: Authorization: Bearer <API_KEY>";
+  if (!/^bearer /i.test(authorization)) return "the Authorization header must be: Bearer <API_KEY>";
+  return "the API key is not valid or was revoked";
+}

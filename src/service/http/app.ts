@@ -1,0 +1,275 @@
+import { randomUUID } from "node:crypto";
+import type { IncomingMessage, ServerResponse } from "node:http";
+import type { Socket } from "node:net";
+import type { FastifyInstance, FastifyReply, FastifyRequest, fastify } from "fastify";
+import { errorEnvelopeJson } from "../../shared/contract/envelope.ts";
+import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import { MAX_BODY_BYTES } from "../../shared/contract/records.ts";
+import { echo } from "../../shared/contract/text.ts";
+import type { RecentRequests } from "../console/recent.ts";
+import { networkOf } from "./address.ts";
+import { type Admission, boundGuesses } from "./admission.ts";
+import { type Call, CLIENT_GONE, newCall } from "./call.ts";
+import type { Connections } from "./connections.ts";
+import type { Cors } from "./cors.ts";
+import { problemOf } from "./failures.ts";
+import type { FaultPlan } from "./faults.ts";
+import { checkBodyHeaders, isLarge, readBody } from "./incoming.ts";
+import { KEY_PATH } from "./key-page.ts";
+import type { RateLimiter } from "./limits.ts";
+import { type ServiceLog, SILENT } from "./log.ts";
+import type { Metrics } from "./metrics.ts";
+import type { ServiceOptions, Timeouts } from "./options.ts";
+import { Problem, VanishedError } from "./problem.ts";
+import { refuseBytes } from "./refusal.ts";
+import { type Lifecycle, send } from "./reply.ts";
+import { API_ROUTES } from "./routes.ts";
+import type { Telemetry } from "./telemetry.ts";
+import type { TlsPair } from "./tls.ts";
+import type { Turns } from "./turns.ts";
+
+export interface AppParts {
+  readonly fastify: typeof fastify;
+  readonly admission: Admission;
+  readonly limiter: RateLimiter;
+  readonly turns: Turns;
+  readonly connections: Connections;
+  readonly faults: FaultPlan;
+  readonly latencyMs: number;
+  readonly timeouts: Timeouts;
+  readonly monotonic: () => number;
+  readonly sleep: (ms: number) => Promise<unknown>;
+  readonly log: ServiceLog;
+  readonly metrics: Metrics | undefined;
+  readonly telemetry: Telemetry | undefined;
+  readonly cors: Cors;
+  /** Serves HTTPS with it. */
+  readonly tls: TlsPair | undefined;
+  /** The last requests, for the console. */
+  readonly recent: RecentRequests | undefined;
+  readonly observe: ServiceOptions["observe"];
+}
+
+const REQUESTS_A_CONNECTION = 10_000;
+
+/** HTTP around the endpoints: limits of bytes and time, 401 and 429, unknown routes, and every failure in the envelope. */
+export class App {
+  readonly http: FastifyInstance;
+  readonly lifecycle: Lifecycle;
+  readonly #parts: AppParts;
+  readonly #isDisturbed: boolean;
+  /** A second less than connections are kept, so that no call meets the end of its connection on the way. */
+  readonly #keepAlive: string;
+  readonly #withheld = new WeakSet<IncomingMessage>();
+
+  constructor(parts: AppParts) {
+    this.#parts = parts;
+    const { log, metrics, monotonic, observe, recent, telemetry } = parts;
+    const isReported = log !== SILENT || metrics !== undefined || recent !== undefined || telemetry !== undefined;
+    this.lifecycle = {
+      draining: false,
+      report: isReported
+        ? (request, reply) => {
+            const status = reply.raw.writableFinished ? reply.statusCode : CLIENT_GONE;
+            const ms = monotonic() - request.call.startedAt;
+            log.request(request, status, ms);
+            metrics?.observe(request, status, ms);
+            recent?.add(request, status, ms);
+            request.call.trace?.end(request, status, ms);
+          }
+        : undefined,
+      observe:
+        observe &&
+        ((request, { body, status }, headers) => {
+          observe({
+            method: request.method,
+            url: request.raw.url ?? "",
+            route: request.call.route ?? undefined,
+            status,
+            headers,
+            body: body.toString(),
+          });
+        }),
+    };
+    this.#keepAlive = `timeout=${Math.max(0, Math.floor(parts.timeouts.idle / 1_000) - 1)}, max=${REQUESTS_A_CONNECTION}`;
+    this.#isDisturbed = parts.latencyMs > 0 || !parts.faults.isEmpty;
+    this.http = this.#listener();
+    this.#addHooks();
+  }
+
+  #listener(): FastifyInstance {
+    const { limiter, timeouts, tls } = this.#parts;
+    const http = {
+      headersTimeout: timeouts.headers,
+      requestTimeout: timeouts.request,
+      connectionsCheckingInterval: timeouts.check,
+      // Checked by admission, so that the answer is in the envelope.
+      requireHostHeader: false,
+    };
+    const app = this.#parts.fastify({
+      logger: false,
+      bodyLimit: MAX_BODY_BYTES,
+      connectionTimeout: timeouts.idle,
+      requestTimeout: timeouts.request,
+      maxRequestsPerSocket: REQUESTS_A_CONNECTION,
+      ...(tls === undefined
+        ? { http }
+        : ({ https: { ...http, ...tls, handshakeTimeout: timeouts.headers } } as object as { http: typeof http })),
+      // During a drain a connection that is open gets its answer, and is told to close.
+      return503OnClosing: false,
+      forceCloseConnections: "idle",
+      exposeHeadRoutes: false,
+      requestIdHeader: false,
+      genReqId: (request) => saneRequestId(request.headers["x-request-id"]) ?? randomUUID(),
+      routerOptions: { querystringParser: () => ({}) },
+      rewriteUrl: (request) => originForm(request.url ?? "/"),
+      clientErrorHandler: (error, socket) => refuseBytes(error, socket, limiter),
+      frameworkErrors: (error, request, reply) => {
+        // The path could not be decoded: there is no such route. No hook has run yet.
+        this.#begin(request, reply);
+        void this.answerUnrouted(request, reply).catch((failure: unknown) =>
+          this.#onError(failure ?? error, request, reply),
+        );
+      },
+    });
+    // An idle connection ends by `connectionTimeout` all the same: two timers less for each call than with Node's second timeout.
+    app.server.keepAliveTimeout = 0;
+    // Bounded by their bytes. With a bound of their number Node hides those behind it, a second key among them.
+    app.server.maxHeadersCount = 0;
+    app.server.on("connect", (_request, socket: Socket) => refuseBytes({ code: "CONNECT" }, socket, limiter));
+    app.server.on("checkContinue", (request: IncomingMessage, response: ServerResponse) => {
+      // The body is asked for when key, limits, size and type are found good.
+      this.#withheld.add(request);
+      app.server.emit("request", request, response);
+    });
+    app.server.on("checkExpectation", (request: IncomingMessage, response: ServerResponse) => {
+      // An expectation that we do not know may be ignored (RFC 9110, 10.1.1).
+      app.server.emit("request", request, response);
+    });
+    return app;
+  }
+
+  #addHooks(): void {
+    const { http } = this;
+    const { cors } = this.#parts;
+    http.decorate("lifecycle", this.lifecycle);
+    http.decorateRequest("call");
+    http.removeAllContentTypeParsers();
+    http.addContentTypeParser("application/json", (_request, payload, done) => readBody(payload, done));
+    http.addHook("onRequest", async (request, reply) => {
+      this.#begin(request, reply);
+      if (cors.allow(request, reply)) return reply.code(204).send();
+      if (request.is404) return this.answerUnrouted(request, reply);
+      const route = API_ROUTES[request.call.route ?? ""];
+      if (route === undefined) return undefined;
+      request.call.name = route.name;
+      await this.#enter(request);
+      if (isLarge(request.headers)) await this.#takeTurn(request, reply);
+      // Who left meanwhile sends no body, and Fastify would wait for it without end.
+      if (reply.raw.destroyed) throw new VanishedError("the client closed the connection");
+      if (request.call.withheld) this.#askForBody(request, reply);
+      return undefined;
+    });
+    http.setErrorHandler((error, request, reply) => this.#onError(error, request, reply));
+    http.setNotFoundHandler((request, reply) => this.answerUnrouted(request, reply));
+  }
+
+  /** What is known of the call from its start, and its line in the log: at its end, or when its client is gone and it is answered. */
+  #begin(request: FastifyRequest, reply: FastifyReply): void {
+    const route = request.is404 ? null : (request.routeOptions.url ?? null);
+    const call = newCall(request.id, this.#parts.monotonic(), route);
+    request.call = call;
+    call.withheld = request.headers.expect !== undefined && this.#withheld.has(request.raw);
+    call.trace = this.#parts.telemetry?.begin(request);
+    const { raw } = reply;
+    const { socket } = request.raw;
+    if (raw.shouldKeepAlive && !this.lifecycle.draining) reply.header("keep-alive", this.#keepAlive);
+    this.#parts.connections.begin(socket);
+    raw.on("close", () => {
+      this.#parts.connections.end(socket);
+      call.isClosed = true;
+      // A paid call goes on without its client until it is charged or given back.
+      if (call.isAnswered || call.name === undefined || raw.writableFinished) this.lifecycle.report?.(request, reply);
+    });
+  }
+
+  /** Reading and checking a large body keeps the event loop: those of one key wait for each other, unread. */
+  async #takeTurn({ call }: FastifyRequest, { raw }: FastifyReply): Promise<void> {
+    if (call.key === undefined) return;
+    const end = await this.#parts.turns.take("large", call.key.id);
+    if (raw.destroyed) end();
+    else raw.on("close", end);
+  }
+
+  #askForBody(request: FastifyRequest, reply: FastifyReply): void {
+    checkBodyHeaders(request.headers);
+    request.call.withheld = false;
+    reply.raw.writeContinue();
+  }
+
+  #enter(request: FastifyRequest): Promise<void> {
+    const entered = this.#parts.admission.admit(request);
+    return this.#isDisturbed ? entered.then(() => this.#disturb(request.call)) : entered;
+  }
+
+  /** Latency and faults, where somebody asked for them. */
+  async #disturb(call: Call): Promise<void> {
+    const { faults, latencyMs, sleep } = this.#parts;
+    if (latencyMs > 0) await sleep(latencyMs);
+    call.fault = call.name === undefined ? undefined : faults.strike(call.name);
+    if (call.fault?.kind === "slow") await sleep(call.fault.ms);
+    if (call.fault?.kind === "status") {
+      const { status } = call.fault;
+      const headers = status === 429 ? { "retry-after": "1", "x-ratelimit-remaining": "0" } : undefined;
+      throw new Problem(status, [`injected fault: status ${status}; nothing was charged`], headers);
+    }
+  }
+
+  async answerUnrouted(request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const path = (request.raw.url ?? "").split(/[?#]/, 1)[0] ?? "";
+    const known = path === KEY_PATH ? { method: "GET" } : API_ROUTES[path];
+    const isOfApi = known !== undefined || /^\/v1(?:\/|$)/.test(path);
+    if (isOfApi && request.call.key === undefined) await this.#enter(request);
+    if (known !== undefined) {
+      const advice = `${echo(request.method)} is not allowed on ${path}; use ${known.method}`;
+      return this.#sendProblem(request, reply, new Problem(405, [advice], { allow: known.method }));
+    }
+    const routes = [...Object.keys(API_ROUTES), KEY_PATH, "/docs", "/openapi.json", "/healthz"].join(", ");
+    return this.#sendProblem(request, reply, new Problem(404, [`no such route: ${echo(path)}; routes: ${routes}`]));
+  }
+
+  async #onError(error: unknown, request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> {
+    const problem = problemOf(error);
+    const isFault = problem.status >= 500 && !(error instanceof Problem || error instanceof VanishedError);
+    if (isFault) this.#parts.log.fault(request.id, error);
+    return this.#sendProblem(request, reply, problem);
+  }
+
+  async #sendProblem(request: FastifyRequest, reply: FastifyReply, problem: Problem): Promise<FastifyReply> {
+    const rate = request.call.rate ?? this.#parts.limiter.takeAnonymous(networkOf(request.raw.socket));
+    const { detail, headers, status } = boundGuesses(problem, rate);
+    const body = errorEnvelopeJson(detail, await this.#remaining(request));
+    await send(request, reply, rate, { status, headers, body });
+    return reply;
+  }
+
+  /** The balance for an error's envelope: 0 where nobody is known, or where the store does not answer (the error says that). */
+  async #remaining(request: FastifyRequest): Promise<Credits> {
+    try {
+      return await this.#parts.admission.remaining(request.call);
+    } catch (error) {
+      this.#parts.log.fault(request.id, error);
+      return ZERO;
+    }
+  }
+}
+
+const saneRequestId = (text: string | string[] | undefined): string | undefined =>
+  typeof text === "string" && /^[A-Za-z0-9._:-]{1,128}$/.test(text) ? text : undefined;
+
+/** `GET http://host/v1/account` is the same as `GET /v1/account` (RFC 9112, 3.2.2). */
+function originForm(url: string): string {
+  if (url.charCodeAt(0) === 47) return url;
+  const match = /^https?:\/\/[^/?#]*(.*)$/is.exec(url);
+  return match === null ? url : (match[1] ?? "").startsWith("/") ? (match[1] ?? "/") : `/${match[1] ?? ""}`;
+}

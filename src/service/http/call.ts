@@ -1,0 +1,76 @@
+import type { FastifyRequest } from "fastify";
+import { type Credits, ZERO } from "../../shared/contract/money.ts";
+import type { Account, StoredKey, StoredReply } from "../ledger/ledger.ts";
+import type { CallName, FaultAction } from "./faults.ts";
+import type { RateState } from "./limits.ts";
+
+/** One call as a trace: a server span, and one below it for each step. */
+export interface Trace {
+  /** 32 hex digits, for the log. */
+  readonly id: string;
+  step<Result>(name: string, work: () => Promise<Result>): Promise<Result>;
+  end(request: FastifyRequest, status: number, ms: number): void;
+}
+
+export interface Call {
+  readonly requestId: string;
+  readonly startedAt: number;
+  /** The pattern of the route, not what was asked for; null where there is none. */
+  readonly route: string | null;
+  /** Which of the calls, or undefined for any other path. */
+  name: CallName | undefined;
+  rate: RateState | undefined;
+  key: StoredKey | undefined;
+  account: Account | undefined;
+  fault: FaultAction | undefined;
+  /** Charged by this very call, for logs and metrics. */
+  charged: Credits;
+  /** The client waits to be asked for its body (Expect: 100-continue), and was not. */
+  withheld: boolean;
+  /** The answer is made, whether or not somebody is there to take it. */
+  isAnswered: boolean;
+  /** Nobody is there any more. */
+  isClosed: boolean;
+  /** Of this call, where traces are asked for. */
+  trace: Trace | undefined;
+}
+
+declare module "fastify" {
+  interface FastifyRequest {
+    call: Call;
+  }
+}
+
+export const newCall = (requestId: string, startedAt: number, route: string | null): Call => ({
+  requestId,
+  startedAt,
+  route,
+  name: undefined,
+  rate: undefined,
+  key: undefined,
+  account: undefined,
+  fault: undefined,
+  charged: ZERO,
+  withheld: false,
+  isAnswered: false,
+  isClosed: false,
+  trace: undefined,
+});
+
+/** The status of a call in log and metrics whose client did not wait for the answer. No client ever sees it. */
+export const CLIENT_GONE = 499;
+
+/** An answer before it is sent: `body` is the envelope. */
+export type Answer = StoredReply;
+
+/** Headers of every `/v1` answer (docs/contract.md, Limits), and what keeps answers out of caches. */
+export const standardHeaders = (requestId: string, rate: RateState): Record<string, string> => ({
+  "x-ratelimit-limit": String(rate.limit),
+  "x-ratelimit-remaining": String(rate.remaining),
+  "x-ratelimit-reset": String(rate.reset),
+  "x-ratelimit-window": rate.window,
+  "x-request-id": requestId,
+  "content-type": "application/json; charset=utf-8",
+  "cache-control": "no-store",
+  "x-content-type-options": "nosniff",
+});

@@ -1,0 +1,88 @@
+import type { LRUCache } from "lru-cache";
+import type { Engine } from "../../dataset/engine.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import { COUNT_CACHE_SECONDS } from "../../shared/contract/records.ts";
+import { needed } from "./missing-package.ts";
+
+export interface Counted {
+  readonly count: number;
+  readonly cached: boolean;
+  /** ISO-8601: when the number was computed. */
+  readonly asOf: string;
+  readonly version: string;
+}
+
+export interface Clocks {
+  readonly now: () => number;
+  readonly monotonic: () => number;
+}
+
+const MAX_ENTRIES = 10_000;
+/** A key longer than this is not kept: a list of a thousand values is hardly counted twice in five minutes. */
+const MAX_KEY_LENGTH = 4_096;
+
+/** Counts of one dataset version (docs/contract.md, Count). Who asks for the same at the same time shares one computation. */
+export class CountCache {
+  readonly #engine: Engine;
+  readonly #clocks: Clocks;
+  readonly #entries: LRUCache<string, Counted>;
+  readonly #running = new Map<string, Promise<Counted>>();
+  #version = "";
+
+  private constructor(engine: Engine, clocks: Clocks, entries: LRUCache<string, Counted>) {
+    this.#engine = engine;
+    this.#clocks = clocks;
+    this.#entries = entries;
+  }
+
+  /** @throws MissingPackageError where lru-cache is not installed */
+  static async over(engine: Engine, clocks: Clocks): Promise<CountCache> {
+    const { LRUCache } = await needed("lru-cache", import("lru-cache"));
+    const ttl = COUNT_CACHE_SECONDS * 1_000;
+    const entries = new LRUCache<string, Counted>({
+      max: MAX_ENTRIES,
+      ttl,
+      ttlResolution: 0,
+      perf: { now: () => 1 + clocks.monotonic() },
+    });
+    return new CountCache(engine, clocks, entries);
+  }
+
+  /** @param key canonical JSON of the filters. @returns what is known of the version that is served now */
+  async known(key: string): Promise<Counted | undefined> {
+    await this.#engine.current?.();
+    const { version } = this.#engine.info();
+    if (version !== this.#version) {
+      this.#entries.clear();
+      this.#running.clear();
+      this.#version = version;
+    }
+    return this.#entries.get(key);
+  }
+
+  /** @param key canonical JSON of the filters */
+  async count(filters: CanonicalFilters, key: string): Promise<Counted> {
+    const known = (await this.known(key)) ?? this.#running.get(key);
+    if (known !== undefined) return known;
+    const { version } = this.#engine.info();
+    const computing = this.#compute(filters, key, version).finally(() => {
+      if (this.#running.get(key) === computing) this.#running.delete(key);
+    });
+    this.#running.set(key, computing);
+    return computing;
+  }
+
+  async #compute(filters: CanonicalFilters, key: string, version: string): Promise<Counted> {
+    const start = this.#clocks.monotonic();
+    const asOf = new Date(this.#clocks.now()).toISOString();
+    const count = await this.#engine.count(filters);
+    const after = this.#engine.info().version;
+    // The dataset was replaced meanwhile: which one was counted is not known, so count again.
+    if (after !== version) return this.#compute(filters, key, after);
+    const counted = { count, asOf, version };
+    if (version === this.#version && key.length <= MAX_KEY_LENGTH) {
+      this.#entries.set(key, { ...counted, cached: true }, { start: 1 + start });
+    }
+    return { ...counted, cached: false };
+  }
+}

@@ -1,0 +1,212 @@
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import type { DayCount, Plan, Store } from "../ledger/ledger.ts";
+
+const MINUTE_MS = 60_000;
+const DAY_MS = 86_400_000;
+
+/** Calls a minute without a valid key, of one address. */
+export const ANONYMOUS_PER_MINUTE = 600;
+/** Beyond them the oldest window is given up: some 2 MB. */
+const MAX_ANONYMOUS_ADDRESSES = 10_000;
+const VALUES_A_CALL = 100;
+/** What another process counted is believed to be of this minute where it is known to be at most this old. */
+const RECENT_MS = 2_500;
+
+/** Where a call stands in the window that binds first (docs/contract.md, Limits). */
+export interface RateState {
+  readonly allowed: boolean;
+  readonly window: "minute" | "day";
+  readonly limit: number;
+  readonly remaining: number;
+  /** When the window ends, in epoch seconds on the wall clock. */
+  readonly reset: number;
+  /** Whole seconds until then, at least 1. */
+  readonly retryAfter: number;
+}
+
+interface Windows {
+  minute: number;
+  inMinute: number;
+  day: number;
+  inDay: number;
+}
+
+export interface RateLimiterOptions {
+  readonly now: () => number;
+  /** A clock that only runs forward, in milliseconds from any start. */
+  readonly monotonic: () => number;
+  readonly store: Pick<Store, "recordCalls" | "callsOfDay">;
+}
+
+/**
+ * Fixed minute and day windows per key (docs/contract.md, Limits; docs/service.md, Limits and clocks). Time is the wall clock at the
+ * start plus what the monotonic clock counted since, so a jump of the wall clock opens no second window.
+ */
+export class RateLimiter {
+  readonly #wall: () => number;
+  readonly #monotonic: () => number;
+  readonly #store: Pick<Store, "recordCalls" | "callsOfDay">;
+  readonly #wallAtStart: number;
+  readonly #monotonicAtStart: number;
+  readonly #keys = new Map<string, Windows>();
+  readonly #anonymous = new Map<string, { minute: number; count: number }>();
+  #pending = new Map<number, Map<string, number>>();
+  readonly #told = new Map<string, { readonly day: number; readonly count: number; readonly at: number }>();
+  #flushing: Promise<void> | undefined;
+
+  constructor(options: RateLimiterOptions) {
+    this.#wall = options.now;
+    this.#monotonic = options.monotonic;
+    this.#store = options.store;
+    this.#wallAtStart = options.now();
+    this.#monotonicAtStart = options.monotonic();
+  }
+
+  async load(): Promise<void> {
+    await this.#learn(Math.floor(this.now() / DAY_MS), undefined);
+  }
+
+  /** Counts one call of a key, or refuses it; a refused call does not consume quota. */
+  take(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">): RateState {
+    const time = this.now();
+    const windows = this.#windows(keyId, time);
+    const allowed = windows.inMinute < plan.perMinute && windows.inDay < plan.perDay;
+    if (allowed) {
+      windows.inMinute++;
+      windows.inDay++;
+      const ofDay = this.#pending.get(windows.day);
+      if (ofDay) ofDay.set(keyId, (ofDay.get(keyId) ?? 0) + 1);
+      else this.#pending.set(windows.day, new Map([[keyId, 1]]));
+    }
+    return this.#stateOf(windows, plan, time, allowed);
+  }
+
+  /** Takes more of the minute for a call that was let in, as far as there is more: it is never refused for its weight. */
+  weigh(keyId: string, plan: Pick<Plan, "perMinute" | "perDay">, more: number): RateState {
+    const time = this.now();
+    const windows = this.#windows(keyId, time);
+    windows.inMinute = Math.max(windows.inMinute, Math.min(plan.perMinute, windows.inMinute + more));
+    return this.#stateOf(windows, plan, time, true);
+  }
+
+  #stateOf(windows: Windows, plan: Pick<Plan, "perMinute" | "perDay">, time: number, allowed: boolean): RateState {
+    const minuteLeft = Math.max(0, plan.perMinute - windows.inMinute);
+    const dayLeft = Math.max(0, plan.perDay - windows.inDay);
+    return dayLeft <= minuteLeft && (dayLeft < minuteLeft || dayLeft === 0)
+      ? this.#state(allowed, "day", plan.perDay, dayLeft, (windows.day + 1) * DAY_MS, time)
+      : this.#state(allowed, "minute", plan.perMinute, minuteLeft, (windows.minute + 1) * MINUTE_MS, time);
+  }
+
+  /** Counts one call without a valid key, of an address or a site. Calls with one are counted by their key, wherever they come from. */
+  takeAnonymous(network: string): RateState {
+    const time = this.now();
+    const minute = Math.floor(time / MINUTE_MS);
+    let window = this.#anonymous.get(network);
+    if (window === undefined || window.minute < minute) {
+      window = { minute, count: 0 };
+      // The map's order is that of the windows' beginnings.
+      this.#anonymous.delete(network);
+      const [oldest] = this.#anonymous.keys();
+      if (oldest !== undefined && this.#anonymous.size >= MAX_ANONYMOUS_ADDRESSES) this.#anonymous.delete(oldest);
+      this.#anonymous.set(network, window);
+    }
+    const allowed = window.count < ANONYMOUS_PER_MINUTE;
+    if (allowed) window.count++;
+    const left = ANONYMOUS_PER_MINUTE - window.count;
+    return this.#state(allowed, "minute", ANONYMOUS_PER_MINUTE, left, (minute + 1) * MINUTE_MS, time);
+  }
+
+  /** Writes the calls counted since the last flush and reads what other processes counted. What fails is tried again next time. */
+  flush(): Promise<void> {
+    this.#flushing ??= this.#flushOnce().finally(() => {
+      this.#flushing = undefined;
+    });
+    return this.#flushing;
+  }
+
+  async #flushOnce(): Promise<void> {
+    if (this.#pending.size === 0) return;
+    const taken = this.#pending;
+    this.#pending = new Map();
+    const counts: DayCount[] = [];
+    for (const [day, ofDay] of taken) {
+      for (const [keyId, count] of ofDay) counts.push({ keyId, day: dayText(day), count });
+    }
+    try {
+      await this.#store.recordCalls(counts);
+    } catch (error) {
+      for (const [day, ofDay] of taken) {
+        const now = this.#pending.get(day) ?? new Map<string, number>();
+        for (const [keyId, count] of ofDay) now.set(keyId, (now.get(keyId) ?? 0) + count);
+        this.#pending.set(day, now);
+      }
+      throw error;
+    }
+    const day = Math.floor(this.now() / DAY_MS);
+    await this.#learn(day, taken.get(day));
+  }
+
+  /** @param written what this process itself added since it last looked */
+  async #learn(day: number, written: ReadonlyMap<string, number> | undefined): Promise<void> {
+    for (const { keyId, count } of await this.#store.callsOfDay(dayText(day))) {
+      const time = this.now();
+      const windows = this.#windows(keyId, time);
+      if (windows.day !== day) continue;
+      const told = this.#told.get(keyId);
+      this.#told.set(keyId, { day, count, at: time });
+      // Never downwards: the store may lag behind what this process let through.
+      windows.inDay = Math.max(windows.inDay, count + (this.#pending.get(day)?.get(keyId) ?? 0));
+      if (told?.day !== day || time - told.at > RECENT_MS) continue;
+      if (Math.floor(told.at / MINUTE_MS) !== windows.minute) continue;
+      windows.inMinute += Math.max(0, count - told.count - (written?.get(keyId) ?? 0));
+    }
+  }
+
+  #windows(keyId: string, time: number): Windows {
+    const minute = Math.floor(time / MINUTE_MS);
+    const day = Math.floor(time / DAY_MS);
+    const windows = this.#keys.get(keyId);
+    if (windows === undefined) {
+      const fresh = { minute, inMinute: 0, day, inDay: 0 };
+      this.#keys.set(keyId, fresh);
+      return fresh;
+    }
+    if (minute > windows.minute) {
+      windows.minute = minute;
+      windows.inMinute = 0;
+    }
+    if (day > windows.day) {
+      windows.day = day;
+      windows.inDay = 0;
+    }
+    return windows;
+  }
+
+  /** Epoch ms that a set clock neither stops nor moves. */
+  now(): number {
+    return this.#wallAtStart + (this.#monotonic() - this.#monotonicAtStart);
+  }
+
+  #state(
+    allowed: boolean,
+    window: "minute" | "day",
+    limit: number,
+    remaining: number,
+    end: number,
+    time: number,
+  ): RateState {
+    // After a jump the reset is told on the clock that the client shares, not on ours.
+    const jump = this.#wall() - time;
+    const reset = Math.ceil((Math.abs(jump) < 1_000 ? end : end + jump) / 1_000);
+    return { allowed, window, limit, remaining, reset, retryAfter: Math.max(1, Math.ceil((end - time) / 1_000)) };
+  }
+}
+
+const dayText = (day: number): string => new Date(day * DAY_MS).toISOString().slice(0, 10);
+
+/** How much of the minute a free call takes: one for each hundred values begun. Addresses are looked up, and weigh nothing. */
+export function weightOf({ department = [], exact }: CanonicalFilters): number {
+  let values = department.length;
+  for (const [key, texts] of Object.entries(exact)) if (key !== "network_url") values += texts.length;
+  return Math.max(1, Math.ceil(values / VALUES_A_CALL));
+}

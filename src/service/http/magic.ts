@@ -1,0 +1,40 @@
+import type { CompanyLookup } from "../../dataset/engine.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import { Problem } from "./problem.ts";
+
+/** What a magic value makes of a call with a test key. */
+export type Magic = "402" | "404" | "429" | "500" | "slow";
+
+/** How long `magic-slow` waits before it answers. */
+export const MAGIC_SLOW_MS = 3_000;
+
+const PATTERN = /^magic-(402|404|429|500|slow)(?:\.example)?$/;
+
+const magicOf = (value: string): Magic | undefined => PATTERN.exec(value)?.[1] as Magic | undefined;
+
+/** With a test key: `{"name": "magic-500"}` in the filters of count and search. There is no 404 on these, and no 402 on a count. */
+export function magicOfFilters(filters: CanonicalFilters, paid: boolean): Magic | undefined {
+  for (const name of filters.exact.name ?? []) {
+    const magic = magicOf(name);
+    if (magic !== undefined && magic !== "404" && (paid || magic !== "402")) return magic;
+  }
+  return undefined;
+}
+
+/** With a test key: `domain=magic-404.example`, or `magic-404` as name, id or slug. */
+export const magicOfCompany = (lookup: CompanyLookup): Magic | undefined => magicOf(lookup.value);
+
+/** What a magic value answers; undefined where the call goes on. @param miss the 404 of a look-up */
+export function magicProblem(magic: Magic | undefined, miss?: Problem): Problem | undefined {
+  if (magic === "404") return miss;
+  if (magic === "402") {
+    const advice = "lower per_page or top up";
+    return new Problem(402, [`magic value: this call may cost more credits than are available: ${advice}`]);
+  }
+  if (magic === "429") {
+    const headers = { "retry-after": "1", "x-ratelimit-remaining": "0" };
+    return new Problem(429, ["magic value: rate limit exceeded; retry in 1 s"], headers);
+  }
+  if (magic === "500") return new Problem(500, ["magic value: internal error; nothing was charged"]);
+  return undefined;
+}

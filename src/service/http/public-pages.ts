@@ -1,0 +1,94 @@
+import { createHash } from "node:crypto";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import type { Engine } from "../../dataset/engine.ts";
+import type { Store } from "../ledger/ledger.ts";
+import { encodeBody } from "./compression.ts";
+import { within } from "./deadline.ts";
+
+export interface PublicPageOptions {
+  readonly engine: Engine;
+  readonly store: Pick<Store, "balance">;
+  readonly notFound: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>;
+}
+
+interface Page {
+  readonly body: string;
+  readonly contentType: string;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+const SECURITY = {
+  "x-content-type-options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-frame-options": "DENY",
+} as const;
+const JSON_TYPE = "application/json; charset=utf-8";
+/** How long the accounts may take to answer before the service calls itself unwell. */
+const HEALTH_MS = 2_000;
+const METHODS = "GET, HEAD, OPTIONS";
+
+/** The routes outside `/v1`: open to all, without records and without accounts. HEAD is answered as GET is, without the body. */
+export function addPublicPages(app: FastifyInstance, { engine, notFound, store }: PublicPageOptions): void {
+  const add = (url: string, handler: (request: FastifyRequest, reply: FastifyReply) => Promise<FastifyReply>) => {
+    app.route({ method: ["GET", "HEAD"], url, handler });
+    app.options(url, (_request, reply) =>
+      reply
+        .code(204)
+        .headers({ ...SECURITY, allow: METHODS })
+        .send(),
+    );
+  };
+
+  add("/healthz", async (_request, reply) => {
+    const { version } = engine.info();
+    // Asked for anew, not from memory, and with a time of its own: a database that hangs is not well.
+    const answers = await within(store.balance("default", "live"), HEALTH_MS).then(
+      () => true,
+      () => false,
+    );
+    return reply
+      .code(answers ? 200 : 503)
+      .headers({ ...SECURITY, "content-type": JSON_TYPE, "cache-control": "no-store" })
+      .send(JSON.stringify({ status: answers ? "ok" : "the accounts do not answer", dataset_version: version }));
+  });
+
+  let documentText: Promise<string> | undefined;
+  add("/openapi.json", async (request, reply) => {
+    documentText ??= import("../../shared/openapi/document.ts").then(({ openApiText }) => openApiText());
+    // Nothing in it is secret, and a browser's tools of any origin may want it.
+    const headers = { "access-control-allow-origin": "*" };
+    return sendPage(request, reply, { body: await documentText, contentType: JSON_TYPE, headers });
+  });
+
+  let reference: Promise<typeof import("../reference/page.ts")> | undefined;
+  const sendReference = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    reference ??= import("../reference/page.ts");
+    const { REFERENCE_CSP, referenceFile } = await reference;
+    const file = referenceFile(request.url.split("?", 1)[0] ?? "", baseOf(request));
+    if (file === undefined) return notFound(request, reply);
+    return sendPage(request, reply, { ...file, headers: { "content-security-policy": REFERENCE_CSP } });
+  };
+  add("/docs", sendReference);
+  add("/docs/*", sendReference);
+}
+
+/** The address that the request was sent to, to be shown in examples. A Host that is none is not repeated. */
+function baseOf({ headers, raw }: FastifyRequest): string {
+  const { host } = headers;
+  const { localAddress, localPort } = raw.socket;
+  const plain = host !== undefined && /^(?:\[[0-9a-f:.]+\]|[a-z0-9._-]{1,253})(?::\d{1,5})?$/i.test(host);
+  const scheme = headers["x-forwarded-proto"] === "https" || "encrypted" in raw.socket ? "https" : "http";
+  return `${scheme}://${plain ? host : `${localAddress ?? "127.0.0.1"}:${localPort ?? 0}`}`;
+}
+
+async function sendPage(request: FastifyRequest, reply: FastifyReply, page: Page): Promise<FastifyReply> {
+  // Weak: the same for every encoding of the page.
+  const etag = `W/"${createHash("sha256").update(page.body).digest("base64url").slice(0, 22)}"`;
+  reply.headers({ ...SECURITY, ...page.headers, etag, "cache-control": "public, max-age=300" });
+  const known = (request.headers["if-none-match"] ?? "")
+    .split(",")
+    .map((tag) => tag.trim().replace(/^(?!W\/|\*)/, "W/"));
+  if (known.includes(etag) || known.includes("*")) return reply.code(304).header("vary", "accept-encoding").send();
+  const { body, headers } = await encodeBody(request.headers["accept-encoding"], page.body);
+  return reply.headers({ ...headers, "content-type": page.contentType }).send(body);
+}

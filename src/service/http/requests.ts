@@ -1,0 +1,265 @@
+import type { CompanyLookup, FacetQuestion } from "../../dataset/engine.ts";
+import {
+  FACET_KEYS,
+  FACET_LEAST,
+  FACET_VALUES_DEFAULT,
+  FACET_VALUES_MAX,
+  isFacetKey,
+} from "../../shared/contract/facets.ts";
+import {
+  type CanonicalFilters,
+  canonicalJson,
+  checkFilters,
+  filterSpec,
+  MAX_VALUE_LENGTH,
+  VALID_FILTERS_LINE,
+} from "../../shared/contract/filters.ts";
+import { canonicalAddress, canonicalDomain, hasLoneSurrogate, normalForm } from "../../shared/contract/normalise.ts";
+import { PER_PAGE_DEFAULT, PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { parseStrictJson } from "../../shared/contract/strict-json.ts";
+import { echo } from "../../shared/contract/text.ts";
+import { type Cursor, readCursor, segmentHash } from "./cursor.ts";
+import { invalid } from "./problem.ts";
+
+/** Which rows of a segment a call asks for. */
+export interface Paging {
+  readonly offset: number;
+  readonly perPage: number;
+  /** 1-based. With a cursor: the page that its offset lies on. */
+  readonly page: number;
+  /** Where the call came with a cursor: the dataset version that the cursor is bound to. */
+  readonly cursorVersion?: string;
+}
+
+export interface SegmentRequest {
+  readonly filters: CanonicalFilters;
+  /** Canonical JSON of the filters: what caches and cursors are keyed by. */
+  readonly canonical: string;
+}
+
+export interface FacetsRequest extends SegmentRequest {
+  readonly question: FacetQuestion;
+}
+
+export interface SearchRequest extends SegmentRequest {
+  readonly paging: Paging;
+}
+
+export interface CompanyRequest {
+  readonly lookup: CompanyLookup;
+}
+
+export interface EmployeesRequest extends CompanyRequest {
+  readonly paging: Paging;
+}
+
+const MAX_ECHOED = 20;
+const MAX_PARAMETER_LENGTH = 1_024;
+const SEARCH_KEYS = ["filters", "per_page", "page", "cursor"] as const;
+const COUNT_KEYS = ["filters"] as const;
+const FACETS_KEYS = ["filters", "key", "prefix", "limit"] as const;
+const LOOKUP_KEYS = ["domain", "company_network_url", "name", "id"] as const;
+const PAGING_KEYS = ["per_page", "page", "cursor"] as const;
+const EMPLOYEES_KEYS = [...LOOKUP_KEYS, ...PAGING_KEYS] as const;
+
+/** What small bodies of counts mean, by their bytes: who asks for the same count again mostly sends the same. */
+const knownCounts = new Map<string, SegmentRequest>();
+const MAX_KNOWN = 1_000;
+const MAX_KNOWN_BYTES = 1_024;
+
+// Each of the readers throws a 422 Problem.
+export function readCount(body: Buffer): SegmentRequest {
+  if (body.length > MAX_KNOWN_BYTES) return segment(bodyFields(body, COUNT_KEYS));
+  const bytes = body.toString("latin1");
+  const known = knownCounts.get(bytes);
+  if (known !== undefined) return known;
+  const request = segment(bodyFields(body, COUNT_KEYS));
+  if (knownCounts.size >= MAX_KNOWN) knownCounts.clear();
+  knownCounts.set(bytes, request);
+  return request;
+}
+
+export function readFacets(body: Uint8Array): FacetsRequest {
+  const fields = bodyFields(body, FACETS_KEYS);
+  const request = segment(fields);
+  const key = fields.get("key");
+  const keys = `keys that have facets: ${FACET_KEYS.join(", ")}`;
+  if (typeof key !== "string") throw invalid(`key is required, a string; ${keys}`);
+  if (!isFacetKey(key)) {
+    const why = filterSpec(key) ? `${key} has no facets` : `unknown key: ${echo(key)}`;
+    throw invalid(`${why}; ${keys}`);
+  }
+  const prefix = fields.get("prefix") ?? "";
+  if (typeof prefix !== "string") throw invalid("prefix must be a string");
+  if (prefix.length > MAX_VALUE_LENGTH || prefix.includes("\0") || hasLoneSurrogate(prefix)) {
+    throw invalid(`prefix takes at most ${MAX_VALUE_LENGTH} characters, without NUL and lone surrogates`);
+  }
+  const limit = integer(fields, "limit", FACET_VALUES_DEFAULT);
+  if (limit < 1 || limit > FACET_VALUES_MAX) {
+    throw invalid(`limit must be between 1 and ${FACET_VALUES_MAX}, not ${limit}`);
+  }
+  return { ...request, question: { key, prefix: normalForm(prefix), limit, least: FACET_LEAST } };
+}
+
+export function readSearch(body: Uint8Array, maxDepth: number | undefined): SearchRequest {
+  const fields = bodyFields(body, SEARCH_KEYS);
+  const request = segment(fields);
+  return { ...request, paging: paging(fields, request.canonical, maxDepth) };
+}
+
+export function readEnrich(query: string): CompanyRequest {
+  return { lookup: lookup(queryFields(query, LOOKUP_KEYS)) };
+}
+
+export function readEmployees(query: string, maxDepth: number | undefined): EmployeesRequest {
+  const fields = queryFields(query, EMPLOYEES_KEYS);
+  const company = lookup(fields);
+  const numbers = new Map<string, unknown>(fields);
+  for (const name of ["per_page", "page"]) {
+    const text = fields.get(name);
+    if (text === undefined) continue;
+    // Decimal digits only: no "1e3", no "0x10", no " 1".
+    if (!/^-?\d{1,20}$/.test(text)) throw invalid(`${name} must be an integer, not "${echo(text)}"`);
+    numbers.set(name, Number(text));
+  }
+  return { lookup: company, paging: paging(numbers, companyKey(company), maxDepth) };
+}
+
+/** A call without parameters refuses any, so that a misspelt route is noticed. Throws a 422 Problem. */
+export function refuseQuery(query: string): void {
+  if (query !== "") queryFields(query, []);
+}
+
+/** What a company's cursors are bound to. */
+export const companyKey = (company: CompanyLookup): string => `${company.by}=${company.value}`;
+
+function bodyFields(body: Uint8Array, valid: readonly string[]): Map<string, unknown> {
+  const json = parseStrictJson(body);
+  if (!json.ok) throw invalid(json.message);
+  const { value } = json;
+  if (typeof value !== "object" || value === null || Array.isArray(value)) {
+    const kind = value === null ? "null" : Array.isArray(value) ? "an array" : `a ${typeof value}`;
+    throw invalid(`the body must be a JSON object, not ${kind}`);
+  }
+  const fields = new Map<string, unknown>(Object.entries(value));
+  refuseUnknown(fields.keys(), valid, "field");
+  return fields;
+}
+
+function queryFields(query: string, valid: readonly string[]): Map<string, string> {
+  const fields = new Map<string, string>();
+  const doubled: string[] = [];
+  for (const pair of query === "" ? [] : query.split("&")) {
+    if (pair === "") continue;
+    const cut = pair.indexOf("=");
+    const name = decode(cut < 0 ? pair : pair.slice(0, cut));
+    const value = decode(cut < 0 ? "" : pair.slice(cut + 1));
+    if (fields.has(name)) doubled.push(name);
+    fields.set(name, value);
+  }
+  refuseUnknown(fields.keys(), valid, "parameter");
+  if (doubled[0] !== undefined) throw invalid(`${echo(doubled[0])} is given more than once; send it once`);
+  return fields;
+}
+
+function decode(text: string): string {
+  let plain: string;
+  try {
+    plain = decodeURIComponent(text.replaceAll("+", " "));
+  } catch {
+    throw invalid(`the query holds a broken percent-encoding: ${echo(text)}`);
+  }
+  if (plain.includes("\0") || hasLoneSurrogate(plain)) throw invalid("the query holds a NUL character");
+  return plain;
+}
+
+function refuseUnknown(names: Iterable<string>, valid: readonly string[], kind: "field" | "parameter"): void {
+  const unknown: string[] = [];
+  let more = 0;
+  for (const name of names) {
+    if (valid.includes(name)) continue;
+    if (unknown.length < MAX_ECHOED) unknown.push(echo(name));
+    else more++;
+  }
+  if (unknown.length === 0) return;
+  const list = more > 0 ? `${unknown.join(", ")} and ${more} more` : unknown.join(", ");
+  const known = valid.length === 0 ? "this call takes none" : `valid ${kind}s: ${valid.join(", ")}`;
+  throw invalid(`unknown ${kind}${unknown.length + more > 1 ? "s" : ""}: ${list}; ${known}`);
+}
+
+function segment(fields: ReadonlyMap<string, unknown>): SegmentRequest {
+  if (!fields.has("filters")) throw invalid("filters is required; {} is the whole dataset");
+  const check = checkFilters(fields.get("filters"));
+  if (!check.ok) {
+    const detail = check.issues.map((issue) => issue.message);
+    if (check.issues.some((issue) => issue.code === "unknown_key")) detail.push(VALID_FILTERS_LINE);
+    throw invalid(...detail);
+  }
+  return { filters: check.canonical, canonical: canonicalJson(check.canonical) };
+}
+
+function paging(fields: ReadonlyMap<string, unknown>, segmentKey: string, maxDepth: number | undefined): Paging {
+  const perPage = integer(fields, "per_page", PER_PAGE_DEFAULT);
+  if (perPage < 1 || perPage > PER_PAGE_MAX) {
+    throw invalid(`per_page must be between 1 and ${PER_PAGE_MAX}, not ${perPage}`);
+  }
+  const cursor = cursorOf(fields, segmentKey);
+  const page = integer(fields, "page", 1);
+  if (page < 1) throw invalid(`page counts from 1, not ${page}`);
+  // The product may lie beyond what a double counts exactly; every such page is beyond the end of any dataset.
+  const offset = cursor?.offset ?? Math.min((page - 1) * perPage, Number.MAX_SAFE_INTEGER - PER_PAGE_MAX);
+  const depth = cursor === undefined ? page * perPage : offset + perPage;
+  if (maxDepth !== undefined && depth > maxDepth) {
+    throw invalid(
+      `this page reaches row ${depth}; this service goes to row ${maxDepth} (page x per_page): narrow the filters`,
+    );
+  }
+  if (cursor === undefined) return { offset, perPage, page };
+  return { offset, perPage, page: Math.floor(offset / perPage) + 1, cursorVersion: cursor.version };
+}
+
+function cursorOf(fields: ReadonlyMap<string, unknown>, segmentKey: string): Cursor | undefined {
+  if (!fields.has("cursor")) return undefined;
+  if (fields.has("page")) throw invalid("send either page or cursor, not both");
+  const text = fields.get("cursor");
+  const cursor = typeof text === "string" ? readCursor(text) : undefined;
+  if (cursor === undefined) throw invalid("cursor is not one of this service; send X-Next-Cursor back unchanged");
+  if (cursor.segment !== segmentHash(segmentKey)) {
+    throw invalid("cursor belongs to another search; begin this one at page 1");
+  }
+  return cursor;
+}
+
+function integer(fields: ReadonlyMap<string, unknown>, name: string, fallback: number): number {
+  if (!fields.has(name)) return fallback;
+  const value = fields.get(name);
+  if (typeof value !== "number" || !Number.isInteger(value)) {
+    const text = typeof value === "string" ? `a string ("${echo(value)}")` : echo(value);
+    throw invalid(`${name} must be an integer, not ${typeof value === "number" ? value : text}`);
+  }
+  if (!Number.isSafeInteger(value)) throw invalid(`${name} must be at most ${Number.MAX_SAFE_INTEGER}`);
+  return value + 0;
+}
+
+function lookup(fields: ReadonlyMap<string, string>): CompanyLookup {
+  const given = LOOKUP_KEYS.filter((key) => fields.has(key));
+  const [by] = given;
+  if (by === undefined || given.length > 1) {
+    const said = given.length > 1 ? `, not by ${given.join(" and ")}` : "";
+    throw invalid(`name the company by exactly one parameter${said}; valid parameters: ${LOOKUP_KEYS.join(", ")}`);
+  }
+  const text = fields.get(by) ?? "";
+  if (text.length > MAX_PARAMETER_LENGTH) {
+    throw invalid(`${by} takes at most ${MAX_PARAMETER_LENGTH} characters, not ${text.length}`);
+  }
+  if (normalForm(text) === "") throw invalid(`${by} must not be empty`);
+  if (by === "name") return { by, value: normalForm(text) };
+  if (by === "id") return { by, value: text.trim() };
+  const value = by === "domain" ? canonicalDomain(text) : canonicalAddress(text);
+  if (value !== undefined) return { by, value };
+  throw invalid(
+    by === "domain"
+      ? `domain is not a domain: "${echo(text)}"; for example acme.example`
+      : `company_network_url is not a profile address: "${echo(text)}"; give an http(s) URL without a user name, or a slug`,
+  );
+}

@@ -1,0 +1,267 @@
+import type { FastifyInstance, FastifyRequest } from "fastify";
+import type { RecordPage } from "../../dataset/engine.ts";
+import { envelopeJson, listOf } from "../../shared/contract/envelope.ts";
+import type { CanonicalFilters } from "../../shared/contract/filters.ts";
+import { ZERO } from "../../shared/contract/money.ts";
+import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
+import type { KeyMode, Store, StoredKey } from "../ledger/ledger.ts";
+import { accountBody } from "../money/account.ts";
+import { type Bought, type Purchase, purchase } from "../money/billing.ts";
+import type { SmallCounts } from "../people/small-counts.ts";
+import { LEFT_OUT } from "../people/suppressed.ts";
+import type { Admission } from "./admission.ts";
+import type { Answer } from "./call.ts";
+import { segmentHash, writeCursor } from "./cursor.ts";
+import { facetsOf } from "./facets.ts";
+import type { CallName } from "./faults.ts";
+import { idempotencyOf, jsonBody, queryOf } from "./incoming.ts";
+import { MAGIC_SLOW_MS, type Magic, magicOfCompany, magicOfFilters, magicProblem } from "./magic.ts";
+import type { Timeouts } from "./options.ts";
+import { invalid, Problem } from "./problem.ts";
+import { send } from "./reply.ts";
+import {
+  companyKey,
+  type Paging,
+  readCount,
+  readEmployees,
+  readEnrich,
+  readFacets,
+  readSearch,
+  refuseQuery,
+} from "./requests.ts";
+import type { Turns } from "./turns.ts";
+
+export interface RouteOptions {
+  readonly store: Store;
+  readonly admission: Admission;
+  readonly smallCounts: SmallCounts;
+  readonly dataset: (mode: KeyMode) => Promise<ServedDataset>;
+  readonly maxDepth: number | undefined;
+  readonly now: () => number;
+  readonly timeouts: Pick<Timeouts, "work" | "facet">;
+  readonly turns: Turns;
+  readonly sleep: (ms: number) => Promise<void>;
+}
+
+export const API_ROUTES: Readonly<Record<string, { readonly name: CallName; readonly method: "GET" | "POST" }>> = {
+  "/v1/account": { name: "account", method: "GET" },
+  "/v1/person/count": { name: "count", method: "POST" },
+  "/v1/person/search": { name: "search", method: "POST" },
+  "/v1/company/enrich": { name: "enrich", method: "GET" },
+  "/v1/company/employees": { name: "employees", method: "GET" },
+  // Ours: outside /v1, which holds what the contract has.
+  "/facets": { name: "facets", method: "POST" },
+};
+
+type Endpoint = (request: FastifyRequest, options: RouteOptions) => Promise<Answer>;
+const ENDPOINTS: Readonly<Record<CallName, Endpoint>> = { account, count, search, enrich, employees, facets };
+
+/** Adds the endpoints (docs/contract.md). Every request that arrives here has passed 401 and 429. */
+export function addRoutes(app: FastifyInstance, options: RouteOptions): void {
+  for (const [url, { method, name }] of Object.entries(API_ROUTES)) {
+    app.route({
+      url,
+      method,
+      handler: async (request, reply) => {
+        const answer = await ENDPOINTS[name](request, options);
+        return send(request, reply, admitted(request).rate, answer);
+      },
+    });
+  }
+}
+
+async function account(request: FastifyRequest, { dataset, maxDepth, store }: RouteOptions): Promise<Answer> {
+  refuseQuery(queryOf(request));
+  const { account, key } = admitted(request);
+  const { engine } = await dataset(key.mode);
+  const money = await store.balance(key.accountId, key.mode);
+  return { status: 200, headers: {}, body: accountBody(account, key, money, engine.info(), maxDepth) };
+}
+
+async function count(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  refuseQuery(queryOf(request));
+  const { canonical, filters } = readCount(jsonBody(request));
+  const { account, key } = admitted(request);
+  const magic = magicOf(key, () => magicOfFilters(filters, false));
+  if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
+  const { counts } = await options.dataset(key.mode);
+  const counted =
+    (await counts.known(canonical)) ?? (await free(request, options, filters, () => counts.count(filters, canonical)));
+  options.smallCounts.tell(key, account.plan, counted.count);
+  const result = `{"count":${counted.count},"cached":${counted.cached},"as_of":"${counted.asOf}"}`;
+  const body = envelopeJson(result, ZERO, await options.admission.remaining(request.call));
+  return { status: 200, headers: { "x-dataset-version": counted.version }, body };
+}
+
+async function facets(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  refuseQuery(queryOf(request));
+  const { filters, question } = readFacets(jsonBody(request));
+  const { account, key } = admitted(request);
+  const magic = magicOf(key, () => magicOfFilters(filters, false));
+  if (magic === "slow") await options.sleep(MAGIC_SLOW_MS);
+  const { engine } = await options.dataset(key.mode);
+  const limits = { ...options.timeouts, now: options.now };
+  const { result, version } = await free(request, options, filters, () =>
+    onOneVersion(engine, async (version) => ({
+      version,
+      result: await facetsOf(engine, { filters, question }, limits),
+    })),
+  );
+  options.smallCounts.tell(key, account.plan, result.count);
+  const body = envelopeJson(JSON.stringify(result), ZERO, await options.admission.remaining(request.call));
+  return { status: 200, headers: { "x-dataset-version": version }, body };
+}
+
+async function search(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  refuseQuery(queryOf(request));
+  const { account, key } = admitted(request);
+  const { canonical, filters, paging } = readSearch(jsonBody(request), options.maxDepth);
+  const idempotency = idempotencyOf(request, `${canonical}\n${pagingIdentity(paging)}`);
+  const { engine, suppressed } = await options.dataset(key.mode);
+  if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
+  const magic = magicOf(key, () => magicOfFilters(filters, true));
+  const work = () =>
+    onOneVersion(engine, async (version) => {
+      checkCursorVersion(paging, version);
+      const page = await engine.people(filters, { offset: paging.offset, limit: paging.perPage });
+      // Nothing is charged for it, and it says and costs as much as a count does.
+      if (page.total === 0) {
+        options.smallCounts.tell(key, account.plan, 0);
+        options.admission.weigh(request.call, filters);
+      }
+      return boughtPage(page, paging, version, canonical, "/v1/person/search");
+    });
+  return buy(request, options, { costed: "person_search", rows: paging.perPage, idempotency, suppressed, work, magic });
+}
+
+async function enrich(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  const { key } = admitted(request);
+  const { lookup } = readEnrich(queryOf(request));
+  const idempotency = idempotencyOf(request, companyKey(lookup));
+  const { engine, suppressed } = await options.dataset(key.mode);
+  const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
+  const work = () =>
+    onOneVersion(engine, async (version) => {
+      const company = await engine.company(lookup);
+      if (company === undefined) throw companyMiss(lookup);
+      return { rows: 1, result: [company.record], headers: { "x-dataset-version": version } };
+    });
+  return buy(request, options, { costed: "company_enrich", rows: 1, idempotency, suppressed, work, magic });
+}
+
+async function employees(request: FastifyRequest, options: RouteOptions): Promise<Answer> {
+  const { key } = admitted(request);
+  const { lookup, paging } = readEmployees(queryOf(request), options.maxDepth);
+  const segment = companyKey(lookup);
+  const idempotency = idempotencyOf(request, `${segment}\n${pagingIdentity(paging)}`);
+  const { engine, suppressed } = await options.dataset(key.mode);
+  if (idempotency === undefined) checkCursorVersion(paging, engine.info().version);
+  const magic = magicOf(key, () => magicOfCompany(lookup), companyMiss(lookup));
+  const work = () =>
+    onOneVersion(engine, async (version) => {
+      checkCursorVersion(paging, version);
+      const company = await engine.company(lookup);
+      if (company === undefined) throw companyMiss(lookup);
+      const slice = { offset: paging.offset, limit: paging.perPage };
+      // What a count of the address finds, also where several companies share a slug.
+      const page = await (lookup.by === "company_network_url"
+        ? engine.people({ exact: {}, prefix: {}, range: {}, company_network_url: lookup.value }, slice)
+        : engine.employees(company.id, slice));
+      const target = `/v1/company/employees?${lookup.by}=${encodeURIComponent(lookup.value)}`;
+      return boughtPage(page, paging, version, segment, target);
+    });
+  return buy(request, options, {
+    costed: "company_employees",
+    rows: paging.perPage,
+    idempotency,
+    suppressed,
+    work,
+    magic,
+  });
+}
+
+/** Asks the dataset something that costs no credits, in the turn of the key. */
+function free<Result>(
+  request: FastifyRequest,
+  { admission, turns }: RouteOptions,
+  filters: CanonicalFilters,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  const { key } = admitted(request);
+  admission.weigh(request.call, filters);
+  return turns.run("free", key.id, work, () => isGone(request));
+}
+
+const isGone = ({ raw }: FastifyRequest): boolean => raw.socket.destroyed === true;
+
+function buy(
+  request: FastifyRequest,
+  { sleep, store, turns }: RouteOptions,
+  order: Pick<Purchase, "costed" | "rows" | "idempotency" | "suppressed" | "work"> & {
+    readonly magic: Magic | undefined;
+  },
+): Promise<Answer> {
+  const { account, key } = admitted(request);
+  return purchase(store, {
+    ...order,
+    call: request.call,
+    key,
+    account,
+    // Slow while its credits are held, so that a second call with the same Idempotency-Key meets it in flight.
+    work: async () => {
+      if (order.magic === "slow") await sleep(MAGIC_SLOW_MS);
+      return turns.run("paid", key.id, order.work, () => isGone(request));
+    },
+    vanished: () => isGone(request),
+  });
+}
+
+function admitted(request: FastifyRequest) {
+  const { account, key, rate } = request.call;
+  if (account === undefined || key === undefined || rate === undefined) throw new Error("a route ran before admission");
+  return { account, key, rate };
+}
+
+const pagingIdentity = (paging: Paging): string =>
+  `${paging.offset} ${paging.perPage} ${paging.cursorVersion === undefined ? "page" : `cursor ${paging.cursorVersion}`}`;
+
+// With an Idempotency-Key only after the stored reply: a lost one can still be fetched when the dataset was replaced meanwhile.
+function checkCursorVersion({ cursorVersion }: Paging, version: string): void {
+  if (cursorVersion === undefined || cursorVersion === version) return;
+  throw invalid("cursor belongs to an earlier version of the dataset; begin again at page 1");
+}
+
+function boughtPage(found: RecordPage, paging: Paging, version: string, segment: string, target: string): Bought {
+  const headers: Record<string, string> = {
+    "x-dataset-version": version,
+    "x-total-count": String(found.total),
+    "x-page": String(paging.page),
+    "x-per-page": String(paging.perPage),
+  };
+  const { leftOut = 0, records } = found;
+  const rows = records.length;
+  if (leftOut > 0) headers[LEFT_OUT] = String(leftOut);
+  const next = paging.offset + rows + leftOut;
+  if (next > paging.offset && next < found.total) {
+    const cursor = writeCursor({ version, segment: segmentHash(segment), offset: next });
+    headers["x-next-cursor"] = cursor;
+    // After a cursor no page of this size may begin where this one ends.
+    const [name, value] = next === paging.page * paging.perPage ? ["page", paging.page + 1] : ["cursor", cursor];
+    // A GET can be followed as it stands. A POST has no address for its next page: the attributes say what to put into the body.
+    headers.link = target.includes("?")
+      ? `<${target}&${name}=${value}&per_page=${paging.perPage}>; rel="next"`
+      : `<${target}>; rel="next"; ${name}="${value}"; per_page="${paging.perPage}"`;
+  }
+  return { rows, result: listOf(records), headers };
+}
+
+const companyMiss = (lookup: { readonly by: string; readonly value: string }): Problem =>
+  new Problem(404, [`no company matches ${lookup.by} ${lookup.value.slice(0, 64)}`]);
+
+/** What a test key's magic value still has to do: whatever is an answer by itself is thrown. */
+function magicOf(key: StoredKey, find: () => Magic | undefined, miss?: Problem): Magic | undefined {
+  const magic = key.mode === "test" ? find() : undefined;
+  const problem = magicProblem(magic, miss);
+  if (problem !== undefined) throw problem;
+  return magic;
+}

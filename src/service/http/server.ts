@@ -1,0 +1,200 @@
+import type { AddressInfo } from "node:net";
+import type { FastifyInstance } from "fastify";
+import { serveDatasets } from "../admin/datasets.ts";
+import { isConsoleBuilt } from "../console/assets.ts";
+import type { ServedConsole } from "../console/console.ts";
+import { RecentRequests } from "../console/recent.ts";
+import { SmallCounts } from "../people/small-counts.ts";
+import { addressOf } from "./address.ts";
+import { Admission } from "./admission.ts";
+import { App } from "./app.ts";
+import { Connections } from "./connections.ts";
+import { Cors } from "./cors.ts";
+import { FaultPlan } from "./faults.ts";
+import { addKeyPage } from "./key-page.ts";
+import { RateLimiter } from "./limits.ts";
+import { openLog, type ServiceLog, SILENT } from "./log.ts";
+import { type Metrics, openMetrics } from "./metrics.ts";
+import { needed } from "./missing-package.ts";
+import { type ServiceOptions, TIMEOUTS } from "./options.ts";
+import { addPublicPages } from "./public-pages.ts";
+import { addRoutes } from "./routes.ts";
+import { openTelemetry, type Telemetry } from "./telemetry.ts";
+import { followTls, readTls } from "./tls.ts";
+import { Turns } from "./turns.ts";
+
+export type { ObservedAnswer, ServiceOptions, Timeouts } from "./options.ts";
+
+const FLUSH_MS = 1_000;
+
+export interface RunningService {
+  readonly url: string;
+  readonly port: number;
+  readonly metricsUrl: string | undefined;
+  /** Where browsers find the console; undefined where it is left out, or was not built. */
+  readonly consoleUrl: string | undefined;
+  readonly inject: FastifyInstance["inject"];
+  /** Writes the day counters now; otherwise once a second. */
+  flush(): Promise<void>;
+  /** No new connections; calls in flight are answered (or cut after `timeouts.drain`), counters are written. */
+  close(): Promise<void>;
+}
+
+/** Starts the API, after giving back what a crash left on hold. @throws MissingPackageError; what `listen` throws */
+export async function startService(options: ServiceOptions): Promise<RunningService> {
+  const { fastify } = await needed("fastify", import("fastify"));
+  const { store } = options;
+  const clocks = { now: options.now ?? Date.now, monotonic: options.monotonic ?? (() => performance.now()) };
+  const sleep = options.sleep ?? ((ms: number) => new Promise<void>((resolve) => setTimeout(resolve, ms)));
+  const timeouts = { ...TIMEOUTS, ...options.timeouts };
+  const host = options.host ?? "127.0.0.1";
+  const { dataset, look } = await serveDatasets(options.engine, options.testEngine, clocks, options.leftOut);
+  const tls = options.tls === undefined ? undefined : await readTls(options.tls, clocks.now());
+  const scheme = tls === undefined ? "http" : "https";
+  await store.recover(0);
+  const limiter = new RateLimiter({ ...clocks, store });
+  await limiter.load();
+  const admission = new Admission(store, limiter);
+  const turns = new Turns(options.turns ?? {}, timeouts, clocks.monotonic);
+  const connections = new Connections(options.maxConnections ?? 4_096);
+  const watchers = await openWatchers(options);
+  const smallCounts = new SmallCounts({ ...clocks, store, onAsked: watchers.metrics?.smallCount });
+  await smallCounts.load();
+  const hasConsole = options.console !== undefined && (await isConsoleBuilt());
+  const recent = hasConsole ? new RecentRequests(clocks.now) : undefined;
+  const app = new App({
+    fastify,
+    admission,
+    limiter,
+    turns,
+    connections,
+    faults: new FaultPlan(options.faults ?? [], options.random ?? Math.random),
+    latencyMs: options.latencyMs ?? 0,
+    timeouts,
+    monotonic: clocks.monotonic,
+    sleep,
+    ...watchers,
+    cors: new Cors(options.corsOrigins ?? []),
+    tls,
+    recent,
+    observe: options.observe,
+  });
+  const { engine, maxDepth } = options;
+  const parts = { ...clocks, store, dataset, limiter, smallCounts, maxDepth, sleep, turns };
+  addRoutes(app.http, { ...parts, admission, timeouts });
+  addKeyPage(app.http, admission, store);
+  addPublicPages(app.http, { engine, store, notFound: (request, reply) => app.answerUnrouted(request, reply) });
+  const browser =
+    recent === undefined
+      ? undefined
+      : await import("../console/console.ts").then(({ serveConsole }) =>
+          serveConsole(app.http, {
+            ...{ ...parts, engine, recent, host, scheme },
+            publicUrl: options.console?.publicUrl,
+            facetTimeouts: timeouts,
+            onFault: (id, error) => watchers.log.fault(id, error),
+          }),
+        );
+  connections.watch(app.http.server);
+  try {
+    await app.http.listen({ host, port: options.port ?? 0 });
+  } catch (error) {
+    await watchers.metrics?.close();
+    await app.http.close();
+    throw error;
+  }
+  const unfollow =
+    options.tls === undefined ? undefined : followTls(app.http.server, options.tls, clocks.now, watchers.log);
+  const closing = { limiter, smallCounts, ...watchers, browser, unfollow, drainMs: timeouts.drain };
+  // Also while nobody asks: a version that was replaced because of somebody in it is let go of.
+  return running(app, addressOf(host, portOf(app), scheme), { ...closing, look });
+}
+
+/** Who is told of every call. */
+interface Watchers {
+  readonly log: ServiceLog;
+  readonly metrics: Metrics | undefined;
+  readonly telemetry: Telemetry | undefined;
+}
+
+const openWatchers = async ({ log, metricsHost, metricsPort, telemetry }: ServiceOptions): Promise<Watchers> => ({
+  log: log === undefined ? SILENT : await openLog(log),
+  metrics: metricsPort === undefined ? undefined : await openMetrics(metricsHost ?? "127.0.0.1", metricsPort),
+  telemetry: telemetry === undefined ? undefined : await openTelemetry(telemetry),
+});
+
+interface Closing extends Watchers {
+  readonly limiter: RateLimiter;
+  readonly smallCounts: SmallCounts;
+  readonly browser: ServedConsole | undefined;
+  /** Looks at renewed TLS files no more. */
+  readonly unfollow: (() => void) | undefined;
+  readonly drainMs: number;
+  readonly look: () => void;
+}
+
+const portOf = (app: App): number => (app.http.server.address() as AddressInfo).port;
+
+function running(app: App, url: string, parts: Closing): RunningService {
+  const { browser, log, look, metrics } = parts;
+  const flushing = setInterval(() => {
+    flushAll(parts).catch((error: unknown) => log.fault("flush", error));
+    look();
+  }, FLUSH_MS);
+  flushing.unref();
+  log.event("listening", { url });
+  let closed: Promise<void> | undefined;
+  return {
+    url,
+    port: portOf(app),
+    consoleUrl: browser === undefined ? undefined : `${browser.origin()}/console`,
+    metricsUrl: metrics === undefined ? undefined : `${addressOf(metrics.host, metrics.port)}/metrics`,
+    inject: app.http.inject.bind(app.http) as FastifyInstance["inject"],
+    flush: () => flushAll(parts),
+    close() {
+      clearInterval(flushing);
+      closed ??= drain(app, parts);
+      return closed;
+    },
+  };
+}
+
+const flushAll = async ({ limiter, smallCounts }: Pick<Closing, "limiter" | "smallCounts">): Promise<void> => {
+  await Promise.all([limiter.flush(), smallCounts.flush()]);
+};
+
+async function drain({ http, lifecycle }: App, closing: Closing): Promise<void> {
+  const { browser, drainMs, log, metrics, telemetry, unfollow } = closing;
+  log.event("draining");
+  unfollow?.();
+  lifecycle.draining = true;
+  await takeWhatCame(http.server);
+  // A connection becomes idle when its call is answered, which Node does not look at again by itself.
+  const idle = setInterval(() => http.server.closeIdleConnections(), 50);
+  const cut = setTimeout(() => http.server.closeAllConnections(), drainMs);
+  try {
+    await browser?.close();
+    await http.close();
+  } finally {
+    clearInterval(idle);
+    clearTimeout(cut);
+    // Where the counters cannot be written the rest is closed all the same, and the caller learns of it.
+    await flushAll(closing).finally(() => Promise.all([metrics?.close(), telemetry?.close()]));
+    log.event("stopped");
+  }
+}
+
+/** What clients sent before the signal may still be in the kernel: a turn of the loop takes one connection, the next its request. */
+async function takeWhatCame(server: FastifyInstance["server"]): Promise<void> {
+  let arrived = 0;
+  const count = (): void => {
+    arrived += 1;
+  };
+  server.on("connection", count);
+  for (let quiet = 0, turns = 0; quiet < 3 && turns < 5_000; turns++) {
+    const before = arrived;
+    await new Promise(setImmediate);
+    quiet = arrived === before ? quiet + 1 : 0;
+  }
+  server.off("connection", count);
+}

@@ -1,0 +1,142 @@
+import { envelopeBytes } from "../../shared/contract/envelope.ts";
+import {
+  addCredits,
+  affordableRows,
+  type Credits,
+  formatCredits,
+  priceOf,
+  subtractCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
+import type { CostedCall } from "../../shared/contract/records.ts";
+import type { Answer, Call, Trace } from "../http/call.ts";
+import { within } from "../http/deadline.ts";
+import { ended, invalid, Problem, suspended, VanishedError } from "../http/problem.ts";
+import type { Account, Budget, HoldRequest, Settlement, Store, StoredKey } from "../ledger/ledger.ts";
+import type { SuppressedPeople } from "../people/suppressed.ts";
+
+/** What the work of a paid call brought. */
+export interface Bought {
+  /** Rows really returned: what is charged. */
+  readonly rows: number;
+  /** The envelope's `result` as JSON text in UTF-8, in pieces. */
+  readonly result: readonly Buffer[];
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+export interface Purchase {
+  readonly call: Call;
+  readonly key: StoredKey;
+  readonly account: Account;
+  readonly costed: CostedCall;
+  /** Rows asked for: the hold is for all of them. */
+  readonly rows: number;
+  readonly idempotency: HoldRequest["idempotency"];
+  /** Who has to be left out of a stored reply by now. */
+  readonly suppressed: SuppressedPeople;
+  /** Runs only once the credits are held. A Problem that it throws is the answer, free of charge. */
+  readonly work: () => Promise<Bought>;
+  /** Whether there is nobody left to answer: then nothing is charged. */
+  readonly vanished: () => boolean;
+}
+
+/** After the charge it could not be learned whether it was committed. The stored reply decides, where there is one. */
+export class OutcomeUnknownError extends Error {
+  override readonly name = "OutcomeUnknownError";
+}
+
+/** How long giving back is waited for once the charge has had its time. It goes on by itself, at the latest with the next heartbeat. */
+const UNDO_MS = 500;
+
+/** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back; the answer exists once it is committed. */
+export async function purchase(store: Store, order: Purchase): Promise<Answer> {
+  const { account, call, costed, key, rows } = order;
+  const step: Trace["step"] = (name, work) => call.trace?.step(name, work) ?? work();
+  const unit = account.plan.costs[costed];
+  const amount = priceOf(rows, unit);
+  const asked = {
+    accountId: account.id,
+    mode: key.mode,
+    keyId: key.id,
+    call: costed,
+    amount,
+    requestId: call.requestId,
+    ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
+  };
+  const hold = await step("hold", () => store.hold(asked));
+  switch (hold.kind) {
+    case "insufficient":
+      throw new Problem(402, [tooExpensive(rows, unit, amount, hold.balance, hold.held)]);
+    case "over_cap":
+      throw new Problem(402, [aboveCap(rows, unit, amount, hold)]);
+    case "key_ended":
+      throw hold.why === "suspended"
+        ? suspended()
+        : ended(`the API key ${hold.why === "revoked" ? "was revoked" : "expired"}`);
+    case "replay": {
+      const reply = await order.suppressed.shown(hold.reply);
+      return { ...reply, headers: { ...reply.headers, "idempotent-replayed": "true" } };
+    }
+    case "in_flight":
+      throw new Problem(409, ["a call with this Idempotency-Key is still in flight; retry in 1 s"], {
+        "retry-after": "1",
+      });
+    case "mismatch":
+      throw invalid(
+        "this Idempotency-Key was used for another request; repeat that request unchanged or send another key",
+      );
+    case "held":
+      break;
+  }
+  const { holdId } = hold;
+  let bought: Bought;
+  try {
+    bought = await step("work", order.work);
+    if (order.vanished()) throw new VanishedError("the client closed the connection");
+  } catch (error) {
+    await store.release(holdId);
+    throw error;
+  }
+  const charge = priceOf(bought.rows, unit);
+  try {
+    const sale: Settlement = {
+      holdId,
+      amount: charge,
+      sold: { price: unit, rows: bought.rows },
+      reply: (balance) => ({
+        status: 200,
+        headers: bought.headers,
+        body: envelopeBytes(bought.result, charge, balance),
+      }),
+    };
+    const { reply } = await step("settle", () => store.settle(sale));
+    call.charged = charge;
+    return reply;
+  } catch (error) {
+    // A settlement that failed charged nothing, unless its commit got through and only the word of it was lost.
+    await within(store.release(holdId), UNDO_MS).catch(() => {
+      throw new OutcomeUnknownError("the charge could neither be confirmed nor undone", { cause: error });
+    });
+    throw error;
+  }
+}
+
+function tooExpensive(rows: number, unit: Credits, amount: Credits, balance: Credits, held: Credits): string {
+  const free = subtractCredits(balance, held);
+  const advice = lowered(rows, affordableRows(free, unit), "top up");
+  return `this call may cost ${formatCredits(amount)} credits and ${formatCredits(free)} are available${inFlight(held)}: ${advice}`;
+}
+
+function aboveCap(rows: number, unit: Credits, amount: Credits, { cap, held, spent }: Budget): string {
+  const left = subtractCredits(cap, addCredits(spent, held));
+  const advice = lowered(rows, affordableRows(left, unit), "take a key with a higher cap");
+  const all = `this key has ${formatCredits(left)} left of its cap of ${formatCredits(cap)} credits`;
+  return `this call may cost ${formatCredits(amount)} credits and ${all}${inFlight(held)}: ${advice}`;
+}
+
+const inFlight = (held: Credits): string =>
+  held > ZERO ? ` (${formatCredits(held)} more are held by calls in flight)` : "";
+
+/** What to do where only so many rows fit. */
+const lowered = (rows: number, fit: number, otherwise: string): string =>
+  rows === 1 || fit < 1 ? otherwise : `lower per_page to ${Math.min(rows, fit)} or ${otherwise}`;

@@ -1,0 +1,120 @@
+import { join } from "node:path";
+import type { Engine, RecordPage } from "../../dataset/engine.ts";
+import { fileStamp } from "../../dataset/stamp.ts";
+import { readLeftOut, readSuppression } from "../../dataset/suppression.ts";
+import {
+  type Named,
+  NOBODY_SUPPRESSED,
+  SUPPRESSION_FILES,
+  type Suppression,
+} from "../../shared/contract/suppression.ts";
+import { isNested, type JsonValue, parseExact, stringifyExact } from "../../shared/rows/values.ts";
+import type { StoredReply } from "../http/basics.ts";
+
+/** How many of a page's people were left out of it (docs/contract.md, Idempotency). */
+export const LEFT_OUT = "x-suppressed-count";
+
+const textOf = (value: JsonValue | undefined): string | undefined => (typeof value === "string" ? value : undefined);
+
+/** Who a record is of; undefined where it is of nobody. */
+export function namedIn(record: JsonValue): Named | undefined {
+  if (!isNested(record)) return undefined;
+  const { company_domain: domain, id, network_url: address } = record;
+  if (!Object.hasOwn(record, "network_url")) return undefined;
+  return { id: textOf(id), address: textOf(address), domain: textOf(domain) };
+}
+
+/** The people of a page's reply. */
+export function peopleIn({ body }: StoredReply): Named[] {
+  const envelope = parseExact(body.toString());
+  if (!isNested(envelope) || !Array.isArray(envelope.result)) return [];
+  return envelope.result.flatMap((record: JsonValue) => namedIn(record) ?? []);
+}
+
+/** A page's reply without whom `hides` names, and how many that were; the same one where it has none of them. What was charged stays. */
+export function leaveOut(reply: StoredReply, hides: (who: Named) => boolean): StoredReply {
+  const envelope = parseExact(reply.body.toString());
+  if (!isNested(envelope) || !Array.isArray(envelope.result)) return reply;
+  const people: readonly JsonValue[] = envelope.result;
+  const left = people.filter((record) => {
+    const who = namedIn(record);
+    return who === undefined || !hides(who);
+  });
+  if (left.length === people.length) return reply;
+  const before = Number(reply.headers[LEFT_OUT] ?? 0);
+  return {
+    status: reply.status,
+    headers: { ...reply.headers, [LEFT_OUT]: String(before + people.length - left.length) },
+    body: stringifyExact({ ...envelope, result: left }),
+  };
+}
+
+/** The stamp of no file, and not that of a file that is gone: a key without its list is a list that was lost. */
+const UNREAD = "unread";
+
+/** The list of people of a data folder, as it is at each call: whoever is added is in no answer from then on. */
+export class SuppressedPeople {
+  readonly #folder: string | undefined;
+  #stamp = UNREAD;
+  #read: Promise<Suppression> = Promise.resolve(NOBODY_SUPPRESSED);
+
+  /** @param folder of the list (`dataset/suppression`); undefined: nobody is suppressed */
+  constructor(folder: string | undefined) {
+    this.#folder = folder;
+  }
+
+  /** @throws InputError where the list is damaged: nobody is shown then rather than too many */
+  async list(): Promise<Suppression> {
+    if (this.#folder === undefined) return NOBODY_SUPPRESSED;
+    const stamp = fileStamp(join(this.#folder, SUPPRESSION_FILES.list));
+    if (stamp !== this.#stamp) {
+      this.#stamp = stamp;
+      this.#read = readSuppression(this.#folder);
+      // Looked at again by the next call, and by no call taken for good.
+      this.#read.catch(() => {
+        this.#stamp = UNREAD;
+      });
+    }
+    return this.#read;
+  }
+
+  /** A reply that was stored before, as it may be given now. */
+  async shown(reply: StoredReply): Promise<StoredReply> {
+    const list = await this.list();
+    return list.isEmpty ? reply : leaveOut(reply, (who) => list.hides(who));
+  }
+
+  /** The engine with pages that have nobody of the list, also before the dataset in `datasetDir` is built again without them. */
+  over(engine: Engine, datasetDir: string): Engine {
+    if (this.#folder === undefined) return engine;
+    let known: { readonly stamp: string; readonly version: string; readonly whole: boolean } | undefined;
+    const isWithout = async (list: Suppression, version: string): Promise<boolean> => {
+      if (known?.stamp === this.#stamp && known.version === version) return known.whole;
+      const built = await readLeftOut(datasetDir);
+      const whole = built?.version === version && [...list.marks].every((mark) => built.marks.has(mark));
+      // A build notes it just before its version is there: what was not whole is looked at again.
+      if (whole) known = { stamp: this.#stamp, version, whole };
+      return whole;
+    };
+    const filtered = async (page: RecordPage): Promise<RecordPage> => {
+      const list = await this.list();
+      if (list.isEmpty || page.records.length === 0 || (await isWithout(list, engine.info().version))) return page;
+      const records = page.records.filter((record) => {
+        const who = namedIn(parseExact(record.toString()));
+        return who === undefined || !list.hides(who);
+      });
+      return { records, total: page.total, leftOut: page.records.length - records.length };
+    };
+    return {
+      info: () => engine.info(),
+      current: async () => engine.current?.(),
+      count: (filters) => engine.count(filters),
+      facet: (filters, question, limitMs) => engine.facet(filters, question, limitMs),
+      people: async (filters, slice) => filtered(await engine.people(filters, slice)),
+      company: (lookup) => engine.company(lookup),
+      employees: async (companyId, slice) => filtered(await engine.employees(companyId, slice)),
+      verify: () => engine.verify(),
+      close: () => engine.close(),
+    };
+  }
+}

@@ -1,0 +1,228 @@
+import { DEPARTMENTS } from "../contract/departments.ts";
+import { VALID_FILTERS_LINE } from "../contract/filters.ts";
+import { MAX_BODY_BYTES, PER_PAGE_MAX } from "../contract/records.ts";
+import { EXAMPLE_COMPANY, PAGING_SCHEMAS } from "./schemas.ts";
+import type { Example, Header, Json, MediaType, Parameter, Ref, Response, Schema } from "./types.ts";
+
+const header = (description: string, schema: Schema, example: Json, required = true): Header => ({
+  description,
+  required,
+  schema,
+  example,
+});
+const integer: Schema = { type: "integer", minimum: 0 };
+const positive: Schema = { type: "integer", minimum: 1 };
+const string: Schema = { type: "string", minLength: 1 };
+
+export const HEADERS: Readonly<Record<string, Header>> = {
+  "X-RateLimit-Limit": header("Calls allowed in the window that binds first.", integer, 600),
+  "X-RateLimit-Remaining": header("Calls left in that window.", integer, 599),
+  "X-RateLimit-Reset": header("When that window resets, in epoch seconds.", integer, 1_790_847_060),
+  "X-RateLimit-Window": header(
+    "Which window binds first.",
+    { type: "string", enum: ["minute", "day", "small-counts"] },
+    "minute",
+  ),
+  "X-Request-Id": header(
+    "Identifies this call in logs and support. Taken from the request where it sends a sane one.",
+    { type: "string", minLength: 1, maxLength: 128 },
+    "97c25b4e-f246-4dd3-8b10-86d1eae6a1f1",
+  ),
+  "X-Dataset-Version": header("Version of the dataset that answered.", string, "20261001-093000-32ba0b"),
+  "X-Total-Count": header("Rows that match in all, over every page.", integer, 2_614),
+  "X-Suppressed-Count": header(
+    "People of this page who are suppressed since it was bought, or since the dataset was built: `result` lacks them.",
+    positive,
+    1,
+    false,
+  ),
+  "X-Page": header("Number of this page, counting from 1.", positive, 1),
+  "X-Per-Page": header("Size of a page.", { ...positive, maximum: PER_PAGE_MAX }, 25),
+  "X-Next-Cursor": header(
+    "Send it back as `cursor` for the next page. Absent on the last page.",
+    string,
+    "djE6MjU",
+    false,
+  ),
+  Link: header(
+    'The next page: `rel="next"`. Absent on the last page.',
+    string,
+    '</v1/company/employees?domain=acme.example&page=2&per_page=25>; rel="next"',
+    false,
+  ),
+  "Retry-After": header("Whole seconds to wait before the next try, at least 1.", positive, 7),
+  Allow: header("The methods that the path has.", string, "GET"),
+  "WWW-Authenticate": header("How to send the key.", string, "Bearer", false),
+};
+
+export const RATE_HEADERS = [
+  "X-RateLimit-Limit",
+  "X-RateLimit-Remaining",
+  "X-RateLimit-Reset",
+  "X-RateLimit-Window",
+  "X-Request-Id",
+] as const;
+
+export const headers = (...names: readonly string[]): Readonly<Record<string, Ref>> =>
+  Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+
+export const json = (
+  schema: string,
+  examples: Readonly<Record<string, Example>>,
+): Readonly<Record<string, MediaType>> => ({
+  "application/json": { schema: { $ref: `#/components/schemas/${schema}` }, examples },
+});
+
+export const PARAMETERS: Readonly<Record<string, Parameter>> = {
+  RequestId: {
+    name: "X-Request-Id",
+    in: "header",
+    required: false,
+    description:
+      "Your own identifier of the call, echoed in the answer: up to 128 letters, digits, `.`, `_`, `:` and `-`. Any other is ignored and one is made.",
+    schema: { type: "string" },
+  },
+  IdempotencyKey: {
+    name: "Idempotency-Key",
+    in: "header",
+    required: false,
+    description:
+      "An extension of this service. Send the same key on every retry of one call: the stored reply comes back and nothing is charged twice. See *Retrying a paid call*.",
+    schema: { type: "string", minLength: 1, maxLength: 255, pattern: "^[\\x21-\\x7e]+$" },
+  },
+  Domain: {
+    ...lookup("domain", "Domain of the company; scheme, `www.` and path are ignored."),
+    example: EXAMPLE_COMPANY.domain,
+  },
+  CompanyNetworkUrl: lookup("company_network_url", "Profile address of the company, or its slug."),
+  Name: lookup("name", "Exact name in any case. Where companies share it, the one with the first id."),
+  Id: lookup("id", "Identifier of the company."),
+  Page: paging("page", PAGING_SCHEMAS.page),
+  PerPage: { ...paging("per_page", PAGING_SCHEMAS.perPage), example: 25 },
+  Cursor: paging("cursor", PAGING_SCHEMAS.cursor),
+};
+
+// Without examples but one: of the four exactly one may be sent, and there are tools that send every example.
+function lookup(name: string, description: string): Parameter {
+  return {
+    name,
+    in: "query",
+    required: false,
+    description: `${description} Exactly one of \`domain\`, \`company_network_url\`, \`name\` and \`id\` is required.`,
+    schema: { type: "string", minLength: 1, maxLength: 1_024 },
+  };
+}
+
+function paging(name: string, schema: Schema): Parameter {
+  const { description = "", example: _, ...rest } = schema;
+  return { name, in: "query", required: false, description, schema: rest };
+}
+
+const failure = (summary: string, detail: readonly string[], remaining = 3_766): Example => ({
+  summary,
+  value: { status: false, detail, result: null, credits_used: 0, credits_remaining: remaining },
+});
+
+function errorResponse(description: string, examples: Readonly<Record<string, Example>>, ...more: string[]): Response {
+  return { description, headers: headers(...RATE_HEADERS, ...more), content: json("ErrorEnvelope", examples) };
+}
+
+const VALID_COMPANY_PARAMETERS = "valid parameters: domain, company_network_url, name, id";
+
+export const RESPONSES: Readonly<Record<string, Response>> = {
+  Unauthorized: errorResponse(
+    "The key is missing, not valid, revoked or expired. The rate-limit headers are those of callers without a key.",
+    {
+      no_key: failure("No key", ["send the API key as: Authorization: Bearer <API_KEY>"], 0),
+      revoked: failure("Not valid or revoked", ["the API key is not valid or was revoked"], 0),
+      expired: failure("Expired", ["the API key expired at 2026-10-01T09:30:00.000Z; ask its operator for another"], 0),
+    },
+    "WWW-Authenticate",
+  ),
+  Forbidden: errorResponse("The scopes of the key do not have this call, or its account is suspended.", {
+    scope: failure("Out of scope", ["this key may not call enrich; its scopes: count, search"]),
+  }),
+  PaymentRequired: errorResponse(
+    "The balance, or what is left of the key's cap, is too low for the call. Rejected before any work: ask for a smaller `per_page`, top up, or take another key.",
+    {
+      too_low: failure(
+        "Too few credits",
+        ["this call may cost 25 credits and 10 are available: lower per_page or top up"],
+        10,
+      ),
+      over_cap: failure("Above the key's cap", [
+        "this call may cost 25 credits and this key has 10 left of its cap of 500 credits: lower per_page to 10 or take a key with a higher cap",
+      ]),
+    },
+  ),
+  NotFound: errorResponse("No company matches. Free.", {
+    miss: failure("A miss", ["no company matches domain nobody.example"]),
+  }),
+  MethodNotAllowed: errorResponse(
+    "The path exists, the method does not.",
+    { wrong_method: failure("Wrong method", ["DELETE is not allowed on /v1/account; use GET"]) },
+    "Allow",
+  ),
+  Conflict: errorResponse(
+    "A call with the same `Idempotency-Key` is still being answered. Ask again after `Retry-After`.",
+    { in_flight: failure("In flight", ["a call with this Idempotency-Key is still in flight; retry in 1 s"]) },
+    "Retry-After",
+  ),
+  PayloadTooLarge: errorResponse(`The body is larger than ${MAX_BODY_BYTES} bytes (1 MiB).`, {
+    too_large: failure("Too large", [`the body is larger than ${MAX_BODY_BYTES} bytes`]),
+  }),
+  UnsupportedMediaType: errorResponse("The body is not `application/json`.", {
+    not_json: failure("Wrong content type", ["send the body as Content-Type: application/json (in UTF-8)"]),
+  }),
+  UnprocessableFilters: errorResponse(
+    "A filter or the body is not valid. `detail` names what is wrong; for an unknown filter it lists the valid ones.",
+    {
+      unknown_filter: failure("Unknown filter", [
+        "unknown filter: departement (did you mean department?)",
+        VALID_FILTERS_LINE,
+      ]),
+      unknown_department: failure("Unknown department", [
+        `unknown department: "Saless" (did you mean "Sales"?); valid departments: ${DEPARTMENTS.join(", ")}`,
+      ]),
+      per_page: failure("A bound", [`per_page must be between 1 and ${PER_PAGE_MAX}, not 5000`]),
+      no_filters: failure("No filters", ["filters is required; {} is the whole dataset"]),
+    },
+  ),
+  UnprocessableQuery: errorResponse(
+    "A query parameter is not valid. `detail` names what is wrong and lists the valid parameters.",
+    {
+      none: failure("No company named", [`name the company by exactly one parameter; ${VALID_COMPANY_PARAMETERS}`]),
+      unknown_parameter: failure("Unknown parameter", [`unknown parameter: url; ${VALID_COMPANY_PARAMETERS}`]),
+    },
+  ),
+  UnknownParameter: errorResponse("The call takes no parameters.", {
+    unknown_parameter: failure("Unknown parameter", ["unknown parameter: verbose; this call takes none"]),
+  }),
+  TooManyRequests: errorResponse(
+    "The rate limit of the key is used up. A refused call does not count against it.",
+    { minute: failure("Minute window", ["rate limit of 600 calls a minute exceeded; retry in 7 s"]) },
+    "Retry-After",
+  ),
+  ServerError: errorResponse("A fault of the service. Never charged: retry, or report the request id.", {
+    fault: failure("Server fault", ["internal error; nothing was charged"]),
+  }),
+  Busy: errorResponse(
+    "The service is busy, and the call's turn among those of other keys did not come in time. Never charged: retry after `Retry-After`.",
+    {
+      busy: failure("Busy", [
+        "the service is busy: 40 free calls of this key wait for their turn; nothing was charged, retry in 5 s",
+      ]),
+    },
+    "Retry-After",
+  ),
+  Malformed: errorResponse(
+    "The bytes are no valid HTTP request. In the envelope as well, with the rate-limit headers of callers without a key.",
+    { malformed: failure("Not HTTP", ["this is not a valid HTTP request"], 0) },
+  ),
+  TooSlow: errorResponse("The request did not arrive in time. Headers as with 400.", {
+    slow: failure("Too slow", ["the request did not arrive in time"], 0),
+  }),
+  HeadersTooLarge: errorResponse("The headers are larger than 16 KiB. Headers as with 400.", {
+    headers: failure("Too large", ["the headers are larger than 16 KiB"], 0),
+  }),
+};

@@ -1,0 +1,13 @@
+import { existsSync } from "node:fs";
+
+/**
+ * The folder of the installed package, with a slash at its end: the nearest one above this module that holds package.json. The
+ * program runs from `src`, from `dist` and from the bundle in `dist/program`, which lie at different depths.
+ */
+export function packageRoot(): URL {
+  for (const above of ["../", "../../", "../../../", "../../../../"]) {
+    const folder = new URL(above, import.meta.url);
+    if (existsSync(new URL("package.json", folder)) && existsSync(new URL("bin/headcount.js", folder))) return folder;
+  }
+  throw new Error("headcount is not installed whole: package.json is missing; install it again");
+}
