@@ -59,7 +59,7 @@ function packages(folder: string): { count: number; bytes: number } {
 
 describe("the package", () => {
   test("holds the program and nothing of its workshop", () => {
-    const beside = packed.filter((path) => !/^dist\/(cli|console)\//.test(path));
+    const beside = packed.filter((path) => !/^dist\/(program|console)\//.test(path));
     expect(beside).toMatchInlineSnapshot(`
       [
         "CHANGELOG.md",
