@@ -101,7 +101,7 @@ if (values.help || unknown.length > 0) {
   process.stdout.write(`${USAGE}\n`);
   process.exit(unknown.length > 0 ? 2 : 0);
 }
-if (!existsSync(join(ROOT, "dist", "cli", "main.cjs"))) {
+if (!existsSync(join(ROOT, "dist", "program", "main.cjs"))) {
   note("there is no dist/: run npm run build first");
   process.exit(2);
 }
