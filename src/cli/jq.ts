@@ -1,8 +1,9 @@
+import { createRequire } from "node:module";
 import { Writable } from "node:stream";
 import { StringDecoder } from "node:string_decoder";
 import type { Command } from "commander";
-import type { Jq } from "jq-wasm";
 import { optional } from "../engine/output/optional.ts";
+import { Child, Overrun } from "../shared/child.ts";
 import type { Context, OutputStream } from "../shared/context.ts";
 import { harmless, harmlessJson } from "../shared/contract/text.ts";
 import { CliError, EXIT, usageError } from "../shared/errors.ts";
@@ -15,8 +16,34 @@ const MOST = 32 << 20;
 /** Values that came together are given to jq together, up to so many characters. */
 const BATCH = 4 << 20;
 
-/** What follows is an expression, whatever it begins with. */
-const WORDS_ONLY = ["--"];
+/** An expression may go on for ever, or take all memory: that is not ours to wait for. */
+const BOUNDS = { deadlineMs: 60_000, memoryMb: 1_024 };
+/** How long what is printed after a signal, a receipt say, may take. */
+const AFTER_SIGNAL_MS = 2_000;
+
+interface Question {
+  readonly json: string;
+  readonly expression: string;
+  /** Objects and lists of the results are indented. */
+  readonly indented?: boolean;
+}
+
+interface Result {
+  readonly exitCode: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** Without an input an expression is only read. What follows `--` is an expression, whatever it begins with. */
+const TEXT = `
+const { loadJq } = require(workerData);
+const loading = loadJq();
+return async ({ expression, indented, json }) => {
+  const jq = await loading;
+  const { exitCode, stderr, stdout } = jq.raw(json, expression, [...(json === "" ? [] : ["-c"]), "--"]);
+  const shown = (line) => (/^[[{]/.test(line) ? jq.raw(line, ".").stdout : line);
+  return { exitCode, stderr, stdout: indented ? stdout.split("\\n").map(shown).join("\\0") : stdout };
+};`;
 
 /** With what says where and how rows are printed, where a command has that. */
 interface JqOptions extends GlobalOptions {
@@ -49,19 +76,22 @@ export async function beginJq(command: Command, options: JqOptions, { stdout }: 
 export class JqOutput extends Writable {
   readonly #out: OutputStream;
   readonly #err: OutputStream;
+  readonly #interrupted: AbortSignal;
   readonly #values = new Values();
   readonly #decoder = new StringDecoder("utf8");
-  #run: ((json: string) => string) | undefined;
+  #jq: Child<Question, Result> | undefined;
+  #expression = "";
   #failed: Error | undefined;
 
-  constructor(out: OutputStream, err: OutputStream) {
+  constructor({ stdout, stderr, interrupted }: Pick<Context, "stdout" | "stderr" | "interrupted">) {
     super();
-    this.#out = out;
-    this.#err = err;
+    this.#out = stdout;
+    this.#err = stderr;
+    this.#interrupted = interrupted;
   }
 
   get isTTY(): boolean {
-    return this.#run === undefined && this.#out.isTTY === true;
+    return this.#jq === undefined && this.#out.isTTY === true;
   }
 
   get columns(): number {
@@ -70,66 +100,74 @@ export class JqOutput extends Writable {
 
   /** @throws CliError exit 2 for an expression that jq does not understand: before the command does anything */
   async begin(expression: string): Promise<void> {
-    const { loadJq } = await optional("jq-wasm", "--jq", import("jq-wasm"), "pipe --json into jq");
-    const jq = await loadJq();
-    // Without an input nothing runs: it is only read.
-    const { exitCode, stderr } = jq.raw("", expression, WORDS_ONLY);
+    await optional("jq-wasm", "--jq", import("jq-wasm"), "pipe --json into jq");
+    const data = createRequire(import.meta.url).resolve("jq-wasm");
+    this.#jq = new Child({ what: "--jq", text: TEXT, data, signal: this.#soon(), ...BOUNDS });
+    const { exitCode, stderr } = await this.#jq.ask({ json: "", expression });
     if (exitCode !== 0) throw notUnderstood(expression, stderr);
-    this.#run = (json) => this.#results(jq, expression, json);
+    this.#expression = expression;
+  }
+
+  /** A signal that follows that of the process: what a command prints as its last word may still be read. */
+  #soon(): AbortSignal {
+    const late = new AbortController();
+    const abort = (): void => late.abort(this.#interrupted.reason);
+    this.#interrupted.addEventListener("abort", () => setTimeout(abort, AFTER_SIGNAL_MS).unref(), { once: true });
+    return late.signal;
   }
 
   override _write(chunk: Buffer, _encoding: BufferEncoding, done: (error?: Error | null) => void): void {
-    // A stream goes on with what waited behind the write that failed.
-    if (this.#failed !== undefined) done(this.#failed);
-    else this.#out.write(this.#through(chunk), (error) => done(this.#failed ?? error));
+    this.#through(chunk)
+      .then((text) => this.#out.write(text, (error) => done(this.#failed ?? error)))
+      .catch((error: Error) => {
+        // A stream goes on with what waited behind the write that failed.
+        this.#failed = error;
+        done(error);
+      });
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#jq?.end();
+    done(error);
   }
 
   /** What there is to print; of what fails, nothing. */
-  #through(chunk: Buffer): Buffer | string {
-    if (this.#run === undefined) return chunk;
-    try {
-      return this.#values.whole(this.#decoder.write(chunk)).map(this.#run).join("");
-    } catch (error) {
-      this.#failed = error as Error;
-      return "";
-    }
+  async #through(chunk: Buffer): Promise<Buffer | string> {
+    if (this.#failed !== undefined) throw this.#failed;
+    if (this.#jq === undefined) return chunk;
+    let text = "";
+    for (const json of this.#values.whole(this.#decoder.write(chunk))) text += await this.#results(this.#jq, json);
+    return text;
   }
 
-  #results(jq: Jq, expression: string, json: string): string {
-    const { lines, said } = evaluate(jq, expression, json);
-    if (said !== "") this.#err.write(said);
-    const terminal = this.#out.isTTY === true;
-    return lines.map((line) => `${shown(line, jq, terminal)}\n`).join("");
+  /** @throws CliError exit 5: the output is not whole */
+  async #results(jq: Child<Question, Result>, json: string): Promise<string> {
+    if (json.length > MOST) throw tooLarge(json.length);
+    const indented = this.#out.isTTY === true;
+    const { exitCode, stderr, stdout } = await jq
+      .ask({ json: paired(json), expression: this.#expression, indented })
+      .catch((error: unknown) => {
+        if (error instanceof Overrun) throw overrun(error);
+        // Out of memory within jq, or the signal.
+        throw error === this.#interrupted.reason ? error : tooLarge(json.length);
+      });
+    // Of several inputs only the last one's failure is in the exit code.
+    const failed = stderr.split("\n").find((line) => line.startsWith("jq: error"));
+    if (exitCode !== 0 || failed !== undefined) throw failure(failed ?? stderr);
+    if (stderr !== "") this.#err.write(`${harmless(stderr)}\n`);
+    if (stdout === "") return "";
+    return stdout
+      .split(indented ? "\0" : "\n")
+      .map((line) => `${shown(line, indented)}\n`)
+      .join("");
   }
 }
 
-/** A result as it is printed: a text bare, anything else as JSON; indented and harmless on a terminal. */
-function shown(line: string, jq: Jq, terminal: boolean): string {
+/** A result as it is printed: a text bare, anything else as JSON; harmless on a terminal. */
+function shown(line: string, terminal: boolean): string {
   const text = line.startsWith('"') ? (JSON.parse(line) as string) : undefined;
   if (!terminal) return text ?? line;
-  if (text !== undefined) return text.replace(/[^\n\t]+/g, harmless);
-  return harmlessJson(/^[[{]/.test(line) ? jq.raw(line, ".").stdout : line);
-}
-
-/** @throws CliError exit 5: the output is not whole */
-function evaluate(
-  jq: Jq,
-  expression: string,
-  json: string,
-): { readonly lines: readonly string[]; readonly said: string } {
-  if (json.length > MOST) throw tooLarge(json.length);
-  let result: ReturnType<Jq["raw"]>;
-  try {
-    result = jq.raw(paired(json), expression, ["-c", ...WORDS_ONLY]);
-  } catch {
-    // Out of memory.
-    throw tooLarge(json.length);
-  }
-  const { exitCode, stderr, stdout } = result;
-  // Of several inputs only the last one's failure is in the exit code.
-  const failed = stderr.split("\n").find((line) => line.startsWith("jq: error"));
-  if (exitCode !== 0 || failed !== undefined) throw failure(failed ?? stderr);
-  return { lines: stdout === "" ? [] : stdout.split("\n"), said: stderr === "" ? "" : `${harmless(stderr)}\n` };
+  return text === undefined ? harmlessJson(line) : text.replace(/[^\n\t]+/g, harmless);
 }
 
 /** Halves of a surrogate pair, which jq refuses and no UTF-8 has, as what every output shows for them. */
@@ -198,6 +236,9 @@ const failure = (stderr: string): CliError =>
     `--jq: ${harmless(words(stderr))}`,
     "headcount schema COMMAND says what there is; .a? and .[]? pass over what has it not",
   );
+
+const overrun = ({ message }: Overrun): CliError =>
+  incomplete("jq_failed", message, "pipe --json into jq, where nothing bounds it");
 
 const noJson = (): CliError =>
   incomplete("jq_failed", "--jq: what the command printed is no JSON", "leave --jq out to see it");

@@ -27,6 +27,7 @@ export async function main(argv: readonly string[], outside: Context): Promise<n
     return report(error, argv, context);
   } finally {
     stopped.release();
+    if (context !== outside) context.stdout.destroy();
   }
 }
 
@@ -35,7 +36,7 @@ async function behindJq(argv: readonly string[], context: Context): Promise<Cont
   if (!argv.some((word) => /^--jq(=|$)/.test(word))) return context;
   context.stdout.on("error", () => undefined);
   const { JqOutput } = await import("./jq.ts");
-  return Object.create(context, { stdout: { value: new JqOutput(context.stdout, context.stderr) } }) as Context;
+  return Object.create(context, { stdout: { value: new JqOutput(context) } }) as Context;
 }
 
 async function execute(argv: readonly string[], context: Context, watch: (name: string) => void): Promise<void> {

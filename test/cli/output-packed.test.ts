@@ -157,6 +157,7 @@ describe("templates", () => {
       [["--template", "{{nmae}}"], "did you mean name?"],
       [["--template", "{{#a}}"], "cannot be read"],
       [["--template", "{{> other}}"], "nothing to include"],
+      [["--template", `${"{{#tags}}".repeat(5)}x${"{{/tags}}".repeat(5)}`], "more than 4 deep"],
       [["--template", "{{name.constructor}}"], "no record has"],
       [["--template", "@nowhere"], "cannot be read"],
       [["--template", "{{name}}", "--format", "csv"], "not csv"],

@@ -1,7 +1,6 @@
 import {
   appendFileSync,
   chmodSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   renameSync,
@@ -14,6 +13,7 @@ import { locked } from "../../engine/client/lock-file.ts";
 import { findFolder } from "../../engine/connections/paths.ts";
 import type { Context } from "../../shared/context.ts";
 import { type CanonicalFilters, canonicalJson } from "../../shared/contract/filters.ts";
+import { makeFolder } from "../../shared/folder.ts";
 
 /** Whose counts are meant: the service's address (or `sample:FOLDER`), and which kind of key sees its data. */
 export interface Counted {
@@ -62,7 +62,7 @@ export function keepCount(context: Context, where: Counted, filters: CanonicalFi
   const file = fileOf(folder, filters);
   const line = `${JSON.stringify({ at: past.at, count: past.count, version: past.version })}\n`;
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     locked(`${file}.lock`, PATIENCE_MS, () => {
       const size = statSync(file, { throwIfNoEntry: false })?.size;
       if (size === undefined) dropOldest(folder);

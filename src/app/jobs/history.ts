@@ -1,10 +1,10 @@
 import { existsSync } from "node:fs";
-import { mkdir, open } from "node:fs/promises";
+import { open } from "node:fs/promises";
 import { join } from "node:path";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { FOLDER_MODE } from "../../engine/runs/disk.ts";
 import { isLocked } from "../../engine/runs/lock.ts";
 import type { Context } from "../../shared/context.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { appendLine, type Outcome } from "./outcome.ts";
 import { lastTime, type Schedule } from "./schedule.ts";
 
@@ -27,7 +27,7 @@ export const historyFile = (context: Context, name: string): string =>
   join(jobsFolder(context), name, "history.ndjson");
 
 export async function makeJobFolder(context: Context, name: string): Promise<void> {
-  await mkdir(join(jobsFolder(context), name), { recursive: true, mode: FOLDER_MODE });
+  makeFolder(join(jobsFolder(context), name));
 }
 
 export const remember = (context: Context, name: string, outcome: Outcome): Promise<void> =>

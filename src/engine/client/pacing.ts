@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readFileSync, renameSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
+import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "./lock-file.ts";
 import type { RateLimit } from "./types.ts";
 
@@ -186,7 +187,7 @@ class SharedFile {
   update(change: (shared: Shared) => void, fallback: Shared): Shared {
     const path = this.#file();
     try {
-      mkdirSync(this.#folder, { recursive: true, mode: 0o700 });
+      makeFolder(this.#folder);
       const written = locked(`${path}.lock`, PATIENCE_MS, () => {
         const shared = readShared(path) ?? fallback;
         change(shared);

@@ -1,7 +1,8 @@
-import { mkdirSync, readFileSync } from "node:fs";
+import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { echo, isObject, spanMs } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";
 import type { Dialect } from "../client/types.ts";
 
@@ -97,7 +98,7 @@ export function existingConnection(config: Config, name: string): Connection {
 export async function updateConfig(dir: string, change: (config: Config) => Config): Promise<Config> {
   const { default: Conf } = await import("conf");
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    makeFolder(dir);
     const written = locked(`${configFile(dir)}.lock`, LOCK_MS, () => {
       const next = change(readConfig(dir));
       const settings = { cwd: dir, configName: "config", projectName: "headcount", configFileMode: 0o600 };

@@ -1,8 +1,9 @@
 import { randomBytes } from "node:crypto";
-import { closeSync, fstatSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, fstatSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { CliError } from "../../shared/errors.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { locked } from "../client/lock-file.ts";
 import { LOCK_MS } from "./config.ts";
 
@@ -31,7 +32,7 @@ function change(dir: string, platform: NodeJS.Platform, edit: (keys: Keys) => Ke
   const file = keyFile(dir);
   const temporary = `${file}.${randomBytes(6).toString("hex")}`;
   try {
-    mkdirSync(dir, { recursive: true, mode: 0o700 });
+    makeFolder(dir);
     const done = locked(`${file}.lock`, LOCK_MS, () => {
       const keys = edit(readAll(dir, platform));
       if (Object.keys(keys).length === 0) rmSync(file, { force: true });

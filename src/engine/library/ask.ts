@@ -1,14 +1,37 @@
+import { Child, Overrun } from "../../shared/child.ts";
 import { usageError } from "../../shared/errors.ts";
 import { VIEWS } from "./schema.ts";
-import { openToRead } from "./sqlite.ts";
+import { driverPath } from "./sqlite.ts";
 
 export interface Answer {
   readonly columns: string[];
   readonly rows: (string | number | bigint | null)[][];
 }
 
-/** Answers a query over the views of a library, on a connection that can change nothing. @throws CliError (exit 2) in SQLite's own words */
-export async function askViews(path: string, sql: string): Promise<Answer> {
+/** What a query may take (docs/library.md). SQLite's own memory, of which a sort or a distinct can take all, is bound by {@link PRAGMAS}. */
+const BOUNDS = { deadlineMs: 300_000, memoryMb: 2_048 };
+const PRAGMAS = "PRAGMA hard_heap_limit = 2147483648; PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY";
+
+interface Question {
+  readonly path: string;
+  readonly sql: string;
+  readonly before: string;
+}
+
+const TEXT = `
+const { DatabaseSync } = require(workerData);
+return ({ before, path, sql }) => {
+  const database = new DatabaseSync(path, { readOnly: true, timeout: 30000 });
+  database.exec(before);
+  const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
+  return { columns: statement.columns().map(({ name }) => name), rows: statement.all() };
+};`;
+
+/**
+ * Answers a query over the views of a library, on a connection that can change nothing and in a process that can be ended.
+ * @throws CliError (exit 2) in SQLite's own words; the signal's reason
+ */
+export async function askViews(path: string, sql: string, signal?: AbortSignal): Promise<Answer> {
   // What may stand here reads; VACUUM INTO and ATTACH would make files.
   if (!/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(select|with|values|explain)\b/i.test(sql)) {
     throw usageError(
@@ -17,20 +40,21 @@ export async function askViews(path: string, sql: string): Promise<Answer> {
       "bad_query",
     );
   }
-  const database = await openToRead(path);
+  const child = new Child<Question, Answer>({
+    ...{ what: "the query", text: TEXT, signal, ...BOUNDS },
+    data: await driverPath(),
+  });
   try {
-    database.exec(VIEWS);
-    const statement = database.prepare(sql, { readBigInts: true, returnArrays: true });
-    const columns = statement.columns().map(({ name }) => name);
-    const rows = statement.all() as unknown as (string | number | bigint | null)[][];
-    return { columns, rows };
+    return await child.ask({ path, sql, before: `${PRAGMAS}; ${VIEWS}` });
   } catch (error) {
+    if (signal?.aborted) throw error;
+    const isLong = error instanceof Overrun;
     throw usageError(
-      `the query was refused: ${(error as Error).message}`,
-      "headcount help sql lists the views and their columns",
+      isLong ? error.message : `the query was refused: ${(error as Error).message}`,
+      isLong ? "ask for less of it, by where or limit" : "headcount help sql lists the views and their columns",
       "bad_query",
     );
   } finally {
-    database.close();
+    child.end();
   }
 }

@@ -369,8 +369,8 @@ export class Library {
   }
 
   /** Answers a query over the views, on a connection that can change nothing. @throws CliError (exit 2) in SQLite's own words */
-  ask(sql: string): Promise<Answer> {
-    return askViews(this.path, sql);
+  ask(sql: string, signal?: AbortSignal): Promise<Answer> {
+    return askViews(this.path, sql, signal);
   }
 
   totals(): LibraryTotals {

@@ -1,8 +1,10 @@
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
+import { createRequire } from "node:module";
 import { dirname } from "node:path";
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import { missingPackage } from "../../shared/errors.ts";
-import { FILE_MODE, FOLDER_MODE } from "../runs/disk.ts";
+import { makeFolder } from "../../shared/folder.ts";
+import { FILE_MODE } from "../runs/disk.ts";
 
 /** How long a process waits for another one that writes, in ms. */
 const BUSY_MS = 30_000;
@@ -20,7 +22,7 @@ async function driver() {
 export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   const DatabaseSync = await driver();
   // SQLite would make it with the rights that the umask leaves, and its log beside it with those of the file.
-  mkdirSync(dirname(path), { recursive: true, mode: FOLDER_MODE });
+  makeFolder(dirname(path));
   closeSync(openSync(path, "a", FILE_MODE));
   const database = new DatabaseSync(path, { timeout: BUSY_MS });
   // Large pages waste less of what is behind the last whole record: a tenth of the file.
@@ -30,11 +32,10 @@ export async function openToWrite(path: string): Promise<DatabaseSyncInstance> {
   return database;
 }
 
-export async function openToRead(path: string): Promise<DatabaseSyncInstance> {
-  const DatabaseSync = await driver();
-  const database = new DatabaseSync(path, { readOnly: true, timeout: BUSY_MS });
-  database.exec("PRAGMA cache_size = -65536; PRAGMA temp_store = MEMORY");
-  return database;
+/** Where the driver stands, for a process that loads it by itself. @throws CliError (exit 2) as {@link openToWrite} does */
+export async function driverPath(): Promise<string> {
+  await driver();
+  return createRequire(import.meta.url).resolve("@photostructure/sqlite");
 }
 
 /** All of it or nothing, while no other process writes. */

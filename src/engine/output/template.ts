@@ -84,8 +84,13 @@ export async function loadTemplate(text: string): Promise<RowTemplate> {
   };
 }
 
+/** Sections within each other: a list in a list of one record multiplies, and a row is written in one go. */
+const DEEPEST = 4;
+
 /** Names outside of sections, where a record is looked into. @throws CliError exit 2 for a partial or a name of JavaScript's own */
-function namesIn(tokens: readonly Token[], inside = false): string[] {
+function namesIn(tokens: readonly Token[], depth = 0): string[] {
+  if (depth > DEEPEST)
+    throw usageError(`--template has sections more than ${DEEPEST} deep, and lists in lists multiply`, "nest fewer");
   const names: string[] = [];
   for (const [type, name, , , inner] of tokens) {
     if (type === ">")
@@ -93,8 +98,8 @@ function namesIn(tokens: readonly Token[], inside = false): string[] {
     if (!["name", "&", "#", "^"].includes(type)) continue;
     const foreign = name.split(".").find((part) => part in Array.prototype && part !== "length");
     if (foreign !== undefined) throw usageError(`--template names ${name}, which no record has`);
-    if (!inside && name !== ".") names.push(name);
-    if (inner !== undefined) namesIn(inner, true);
+    if (depth === 0 && name !== ".") names.push(name);
+    if (inner !== undefined) namesIn(inner, depth + 1);
   }
   return [...new Set(names)];
 }

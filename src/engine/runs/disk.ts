@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { fdatasync, writevSync } from "node:fs";
-import { type FileHandle, link, mkdir, open, rename, rm, statfs } from "node:fs/promises";
+import { type FileHandle, link, open, rename, rm, statfs } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { makeFolder } from "../../shared/folder.ts";
 
-/** Folders are for their owner alone, and so is every file: runs hold personal data that was paid for. */
-export const FOLDER_MODE = 0o700;
+/** Files are for their owner alone, as folders are (src/shared/folder.ts). */
 export const FILE_MODE = 0o600;
 
 /** Called at every step of a durable write: `before`, then for each of its pieces `half` (some bytes are out) and `written`,
@@ -20,7 +20,7 @@ export class Disk {
   }
 
   async makeFolder(path: string): Promise<void> {
-    const first = await mkdir(path, { recursive: true, mode: FOLDER_MODE });
+    const first = makeFolder(path);
     if (first !== undefined) await syncFolder(dirname(first));
     await syncFolder(dirname(path));
   }

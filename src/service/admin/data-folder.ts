@@ -1,10 +1,10 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { ReloadOptions } from "../../dataset/embedded/reloading-engine.ts";
 import type { Engine } from "../../dataset/engine.ts";
 import { type PeopleFolders, suppressionDir } from "../../dataset/suppression.ts";
 import { type Credits, credits, ZERO } from "../../shared/contract/money.ts";
+import { makeFolder } from "../../shared/folder.ts";
 import { openTestDataset } from "../http/test-dataset.ts";
 import type { Ask } from "../ledger/chain/against.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
@@ -73,7 +73,7 @@ export async function openStore(dir: string, options: StoreOptions = {}): Promis
   const monotonic = options.monotonic ?? (() => performance.now());
   const place = ledgerFile(dir, options.store);
   const shared = { now, monotonic, create, ...(options.actor === undefined ? {} : { actor: options.actor }) };
-  if (create) await mkdir(dir, { recursive: true, mode: 0o700 });
+  if (create) makeFolder(dir);
   const store = isUrl(place)
     ? await import("../ledger/postgres.ts").then(({ openPostgresStore }) =>
         openPostgresStore({ ...shared, url: place }),

@@ -1,7 +1,8 @@
 import { mkdir, open, rename, rm } from "node:fs/promises";
 import { join, resolve } from "node:path";
+import { FOLDER_MODE } from "../../../shared/folder.ts";
 import type { JsonRecord } from "../../../shared/rows/values.ts";
-import { FILE_MODE, FOLDER_MODE } from "../../runs/disk.ts";
+import { FILE_MODE } from "../../runs/disk.ts";
 import { append, definitions, LIMITS, loadDuckDb } from "./duck.ts";
 import { survey, type WholeOptions } from "./survey.ts";
 

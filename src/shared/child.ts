@@ -1,0 +1,113 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { execPath } from "node:process";
+
+/** What a person's own program may take: a query or an expression that asks for more is wrong, or belongs elsewhere. */
+export interface Bounds {
+  /** Milliseconds for one answer. */
+  readonly deadlineMs: number;
+  /** Megabytes of JavaScript's memory. */
+  readonly memoryMb: number;
+}
+
+export interface ChildOptions extends Bounds {
+  /** For errors: "the query". */
+  readonly what: string;
+  /** The body of a function that returns one, of a message, which answers it, at once or later. It may use `workerData` and `require`. */
+  readonly text: string;
+  readonly data?: unknown;
+  /** Ends it: who waits is told the signal's reason. */
+  readonly signal?: AbortSignal | undefined;
+}
+
+type Reply<Answer> = { readonly answer: Answer } | { readonly error: string; readonly code?: string };
+
+/**
+ * The program of the process, as text, since it is the same then from the sources and from a bundle. The work runs in a thread of it, so
+ * that what never returns does not keep the process from hearing that its parent is gone.
+ */
+const programOf = (text: string): string => `
+const host = require("node:process");
+const { Worker } = require("node:worker_threads");
+host.on("disconnect", () => host.kill(host.pid, "SIGKILL"));
+host.on("SIGINT", () => undefined);
+host.once("message", ({ data, memoryMb }) => {
+  const options = { eval: true, workerData: data, resourceLimits: { maxOldGenerationSizeMb: memoryMb } };
+  const worker = new Worker(${JSON.stringify(workOf(text))}, options);
+  worker.on("message", (reply) => host.send(reply));
+  worker.on("error", ({ code, message }) => host.send({ error: message, code }));
+  host.on("message", (message) => worker.postMessage(message));
+});`;
+
+const workOf = (text: string): string => `
+const { parentPort, workerData } = require("node:worker_threads");
+const work = (() => { ${text} })();
+parentPort.on("message", async (message) => {
+  try {
+    parentPort.postMessage({ answer: await work(message) });
+  } catch (error) {
+    parentPort.postMessage({ error: error.message });
+  }
+});`;
+
+/** What ended a child before it answered: its deadline or its memory. What it threw itself is a plain Error. */
+export class Overrun extends Error {}
+
+/** A process of its own for what a person wrote (SQL, jq): a signal, a deadline and a bound on memory end it, whatever it is at. */
+export class Child<Message, Answer> {
+  readonly #options: ChildOptions;
+  #process: ChildProcess | undefined;
+  #abandon: ((reason: unknown) => void) | undefined;
+
+  constructor(options: ChildOptions) {
+    this.#options = options;
+  }
+
+  /** One question at a time. @throws Error what the work throws; Overrun past its bounds; the signal's reason */
+  async ask(message: Message): Promise<Answer> {
+    const { deadlineMs, memoryMb, signal, what } = this.#options;
+    signal?.throwIfAborted();
+    this.#process ??= this.#start();
+    const child = this.#process;
+    const overrun = (why: string): Overrun => new Overrun(`${what} was ended: ${why}`);
+    let timer: NodeJS.Timeout | undefined;
+    const onAbort = (): void => this.#abandon?.(signal?.reason);
+    try {
+      return await new Promise<Answer>((resolve, reject) => {
+        this.#abandon = reject;
+        timer = setTimeout(() => reject(overrun(`it took longer than ${deadlineMs / 1000} s`)), deadlineMs);
+        signal?.addEventListener("abort", onAbort, { once: true });
+        child.once("message", (reply: Reply<Answer>) => {
+          if ("answer" in reply) resolve(reply.answer);
+          else if (reply.code === "ERR_WORKER_OUT_OF_MEMORY") reject(overrun(`it takes more than ${memoryMb} MB`));
+          else reject(new Error(reply.error));
+        });
+        child.send(message as object);
+      });
+    } catch (error) {
+      this.end();
+      throw error;
+    } finally {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", onAbort);
+      this.#abandon = undefined;
+    }
+  }
+
+  end(): void {
+    this.#process?.kill("SIGKILL");
+    this.#process = undefined;
+  }
+
+  #start(): ChildProcess {
+    const { data, memoryMb, text, what } = this.#options;
+    const child = spawn(execPath, ["-e", programOf(text)], {
+      stdio: ["ignore", "ignore", "ignore", "ipc"],
+      serialization: "advanced",
+    });
+    const gone = (): void => this.#abandon?.(new Overrun(`${what} was ended from outside`));
+    child.on("exit", gone);
+    child.on("error", gone);
+    child.send({ data, memoryMb });
+    return child;
+  }
+}
