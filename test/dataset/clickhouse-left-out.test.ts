@@ -2,14 +2,10 @@ import { execFile } from "node:child_process";
 import { resolve } from "node:path";
 import { execPath } from "node:process";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ClickHouseServers, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
-import {
-  type ClickHouseServers,
-  connectClickHouse,
-  followClickHouse,
-  openClickHouse,
-} from "../../src/dataset/clickhouse/open.ts";
+import { followClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import type { Engine } from "../../src/dataset/engine.ts";
 import { type CanonicalFilters, checkFilters } from "../../src/shared/contract/filters.ts";
 import { canonicalDomain } from "../../src/shared/contract/normalise.ts";

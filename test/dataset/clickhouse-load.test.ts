@@ -6,16 +6,12 @@ import { execPath } from "node:process";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { importDataset } from "../../src/dataset/build/import.ts";
 import { NO_MAP } from "../../src/dataset/build/import-map.ts";
+import { type ClickHouseServers, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
 import { Load } from "../../src/dataset/clickhouse/load/load.ts";
 import { PartReader } from "../../src/dataset/clickhouse/load/parts.ts";
 import { LoadServers } from "../../src/dataset/clickhouse/load/servers.ts";
 import { LoadState } from "../../src/dataset/clickhouse/load/state.ts";
-import {
-  type ClickHouseServers,
-  connectClickHouse,
-  followClickHouse,
-  openClickHouse,
-} from "../../src/dataset/clickhouse/open.ts";
+import { followClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { Disk } from "../../src/engine/runs/disk.ts";
 import { SuppressionList } from "../../src/engine/runs/suppression.ts";

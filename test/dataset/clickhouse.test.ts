@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { parseClickHouseAddress } from "../../src/dataset/clickhouse/address.ts";
+import { type ClickHouseServers, connectClickHouse } from "../../src/dataset/clickhouse/connect.ts";
 import { LITERAL_TEST, MODERN, rendered } from "../../src/dataset/clickhouse/dialect.ts";
 import { ClickHouseEngine } from "../../src/dataset/clickhouse/engine.ts";
 import { ServedPeople } from "../../src/dataset/clickhouse/left-out.ts";
-import { type ClickHouseServers, connectClickHouse, openClickHouse } from "../../src/dataset/clickhouse/open.ts";
+import { openClickHouse } from "../../src/dataset/clickhouse/open.ts";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { type CanonicalFilters, checkFilters, FILTER_KEYS, type FilterKey } from "../../src/shared/contract/filters.ts";
 import { canonicalAddress, canonicalDomain, slugOf } from "../../src/shared/contract/normalise.ts";

@@ -4,8 +4,8 @@ import { join } from "node:path";
 import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { type ClickHouseClient, createClient } from "@clickhouse/client";
+import type { ClickHouseServers } from "../../src/dataset/clickhouse/connect.ts";
 import { MODERN } from "../../src/dataset/clickhouse/dialect.ts";
-import type { ClickHouseServers } from "../../src/dataset/clickhouse/open.ts";
 import { tempFolder } from "./dataset.ts";
 
 type ChdbModule = { createChdbConnection(options: { path: string }): never };

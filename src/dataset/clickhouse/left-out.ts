@@ -5,8 +5,8 @@ import { marksOf, type SuppressedName, Suppression } from "../../shared/contract
 import { NoDatasetError } from "../layout.ts";
 import { InputError } from "../text/input-file.ts";
 import { parseClickHouseAddress } from "./address.ts";
+import { type ClickHouseServers, connectClickHouse } from "./connect.ts";
 import { LoadServers } from "./load/servers.ts";
-import { type ClickHouseServers, connectClickHouse } from "./open.ts";
 import { dropTables, leftOutTable, tablesOf } from "./schema.ts";
 
 /** A statement that looks through everybody, or takes rows away. */

@@ -8,7 +8,7 @@ import { newVersion, withBuildLock } from "../../layout.ts";
 import { readSuppression, suppressionDir } from "../../suppression.ts";
 import { InputError } from "../../text/input-file.ts";
 import { parseClickHouseAddress } from "../address.ts";
-import { type ClickHouseServers, connectClickHouse } from "../open.ts";
+import { type ClickHouseServers, connectClickHouse } from "../connect.ts";
 import { Load } from "./load.ts";
 import { type Part, PartReader } from "./parts.ts";
 import { LoadServers } from "./servers.ts";

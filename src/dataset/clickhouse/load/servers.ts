@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
+import { type ClickHouseServers, DatasetUnavailableError } from "../connect.ts";
 import { type Query, rendered } from "../dialect.ts";
-import { type ClickHouseServers, DatasetUnavailableError } from "../open.ts";
 import { localName } from "../schema.ts";
 
 /** A sort or a grouping that grows larger goes over the server's disk. */
