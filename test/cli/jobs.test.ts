@@ -412,6 +412,23 @@ describe("log and notice, of jobs and of search itself", () => {
     expect(outcomes("log.ndjson").at(-1)).toMatchObject({ status: "done", credits: 0, receipt: { credits: 3 } });
   });
 
+  test("what --notify runs is told no secret, but where things are", async () => {
+    const { context, dir } = testContext({
+      env: {
+        HEADCOUNT_MCP_TOKEN: "s1",
+        PGPASSWORD: "s2",
+        HEADCOUNT_API_KEY: "s3",
+        HEADCOUNT_CLICKHOUSE_PASSWORD: "s4",
+        HEADCOUNT_STATE_DIR: "here",
+        PATH: process.env.PATH,
+      },
+    });
+    expect(await notified("env > env.txt", "{}\n", context)).toBeUndefined();
+    const told = readFileSync(join(dir, "env.txt"), "utf8");
+    expect(told).toContain("HEADCOUNT_STATE_DIR=here\n");
+    expect(told).not.toMatch(/=s\d$/m);
+  });
+
   test("--notify gets the line of a failure and of a change, without the key, and its own failure is only said", async () => {
     const notify = ["--notify", 'cat >> told.ndjson; echo "key=$HEADCOUNT_API_KEY" >> told.env'];
     const told = () =>

@@ -112,6 +112,8 @@ test("whatever a tool is given, it answers in the shape that it told of, or with
       }
       const shape = fits.get(name);
       expect(shape?.(data), `${name} ${JSON.stringify(given)}: ${ajv.errorsText(shape?.errors)}`).toBe(true);
+      // A client that reads the text alone is told all of it.
+      expect(JSON.parse(text.split("\n")[0] ?? "")).toEqual(data);
       right.add(name);
       if (typeof data.run === "string") known.runs.push(data.run);
       if (typeof data.quote_id === "string") known.quotes.push(data.quote_id);

@@ -10,8 +10,8 @@ import { checkFields, publishedFields } from "../../shared/rows/columns.ts";
 import { Page } from "../../shared/rows/page.ts";
 import { cellOf, fieldValue, type JsonRecord, type RecordKind } from "../../shared/rows/values.ts";
 
-/** What rows of a run may take of a result, as JSON: with what stands around them it stays below 25 kB. */
-const ROWS_BYTES = 20_000;
+/** What rows of a run may take of a result: with what stands around them it stays below 25 kB. */
+const ROWS_BYTES = 22_000;
 /** Longer values are cut: 12 fields of 50 rows are to fit more often than not, and one row always. */
 const VALUE_LENGTH = 200;
 const CACHED = 8;
@@ -31,6 +31,8 @@ export interface RowsWanted {
   readonly where: CanonicalFilters | undefined;
   readonly offset: number;
   readonly limit: number;
+  /** Whether the rows stand in the result as JSON and as text. */
+  readonly twice: boolean;
 }
 
 export interface RowsFound {
@@ -103,7 +105,8 @@ export async function readRows(run: RunReader, wanted: RowsWanted, positions: Ro
   for await (const record of recordsFrom(run, places, offset, limit)) {
     for (const field of fields) if (fieldValue(record, field) !== undefined) seen.add(field);
     const row = inertRow(record, fields, cut);
-    bytes += Buffer.byteLength(JSON.stringify(row)) + 1;
+    const json = JSON.stringify(row);
+    bytes += Buffer.byteLength(json) + (wanted.twice ? Buffer.byteLength(JSON.stringify(json)) : 1);
     full = rows.length > 0 && bytes > ROWS_BYTES;
     if (full) break;
     rows.push(row);

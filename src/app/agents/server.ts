@@ -8,7 +8,7 @@ import type {
 } from "@modelcontextprotocol/server";
 import { filterFileSchema } from "../../shared/contract/filter-schema.ts";
 import { echo, harmless, harmlessJson, whole } from "../../shared/contract/text.ts";
-import { CliError, EXIT, usageError } from "../../shared/errors.ts";
+import { CliError, EXIT } from "../../shared/errors.ts";
 import { packageVersion } from "../../shared/version.ts";
 import { failureOf } from "../failures.ts";
 import { withSession } from "../session.ts";
@@ -132,11 +132,13 @@ const refused = ({ message, details, hint, exitCode }: CliError): CallToolResult
 const JSON_TYPE = "application/json";
 const NDJSON = "application/x-ndjson";
 
-/** @throws CliError exit 2 for what is no offset */
-function offsetOf(text: string): number {
+const INVALID_PARAMS = -32_602;
+
+function offsetOf(text: string, { ProtocolError }: Sdk): number {
   const offset = whole(text);
   if (offset !== undefined) return offset;
-  throw usageError(`an offset is a whole number, not "${echo(text)}"`, "headcount/next of a page names the next one");
+  const problem = `an offset is a whole number, not "${echo(text)}"; headcount/next of a page names the next one`;
+  throw new ProtocolError(INVALID_PARAMS, problem);
 }
 
 /** Whether the key in use is a test key, by what it looks like: nobody is asked. Where there is no key, it is none. */
@@ -170,7 +172,7 @@ function addResources(sdk: Sdk, server: McpServer, world: World): void {
     }
   };
   const rows = async (uri: URL, id: unknown, offset: number) => {
-    const wanted = { fields: undefined, where: undefined, offset, limit: ROWS_MOST };
+    const wanted = { fields: undefined, where: undefined, offset, limit: ROWS_MOST, twice: false };
     const opened = await run(uri, id);
     const { next, rows: found, total } = await readRows(opened, wanted, world.positions);
     const lines = found.map((row) => `${JSON.stringify(row)}\n`).join("");
@@ -188,7 +190,7 @@ function addResources(sdk: Sdk, server: McpServer, world: World): void {
     "rows",
     new sdk.ResourceTemplate("headcount://runs/{id}/from/{offset}", { list: undefined }),
     { title: "50 rows of a run, from an offset on", mimeType: NDJSON },
-    async (uri, { id, offset }) => rows(uri, id, offsetOf(String(offset))),
+    async (uri, { id, offset }) => rows(uri, id, offsetOf(String(offset), sdk)),
   );
   server.registerResource(
     "receipt",

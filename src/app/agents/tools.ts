@@ -1,7 +1,7 @@
 import type { CallToolResult, InputRequiredResult, ServerContext } from "@modelcontextprotocol/server";
 import { companyKey, type Target } from "../../engine/runs/plan.ts";
 import { creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
-import { counted, grouped } from "../../shared/contract/text.ts";
+import { counted, grouped, harmlessJson } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { publishedFields } from "../../shared/rows/columns.ts";
 import { buyQuoted, purchaseDocument } from "./buying.ts";
@@ -16,7 +16,7 @@ import { leftOf, storeOf, type World } from "./world.ts";
 
 export type Arguments = Readonly<Record<string, unknown>>;
 
-/** A result, and one sentence that says it. */
+/** A result, and one sentence that says it: clients that read `content` only get both as text. */
 export interface Told {
   readonly sentence: string;
   readonly structured: Readonly<Record<string, unknown>>;
@@ -130,7 +130,7 @@ async function enriched(held: HeldQuote, asking: Asking): Promise<Told> {
   try {
     const { receipt, run, left } = await buyQuoted(held, world, signalOf(asking));
     const fields = [...publishedFields("company")];
-    const wanted = { fields, where: undefined, offset: 0, limit: 1 };
+    const wanted = { fields, where: undefined, offset: 0, limit: 1, twice: true };
     const { rows } = await readRows(await storeOf(world).open(run), wanted, world.positions);
     const structured = { found: true, company: rows[0] ?? {}, run, credits: receipt.credits };
     return {
@@ -188,6 +188,7 @@ const readRowsTool: Tool = {
       where: where === undefined ? undefined : readFilters(where).canonical,
       offset: Number(offset),
       limit: Number(limit),
+      twice: true,
     };
     const { rows, total, next, cut } = await readRows(run, wanted, world.positions);
     const more = next === undefined ? "" : ` offset ${next} goes on.`;
@@ -228,6 +229,7 @@ export const toolsOf = (world: World): readonly Tool[] =>
 
 export const resultOf = ({ structured, sentence, run }: Told): CallToolResult => ({
   content: [
+    { type: "text", text: harmlessJson(JSON.stringify(structured)) },
     { type: "text", text: sentence },
     ...(run === undefined
       ? []

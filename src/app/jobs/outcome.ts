@@ -185,8 +185,10 @@ export async function appendLine(path: string, line: string): Promise<void> {
 
 export const NOTIFY_MS = 60_000;
 
+const SECRETS = new Set(["HEADCOUNT_API_KEY", "HEADCOUNT_MCP_TOKEN", "HEADCOUNT_CLICKHOUSE_PASSWORD", "PGPASSWORD"]);
+
 /**
- * Runs a shell command with a text on its stdin; what it prints goes to stderr. It gets the environment without the key.
+ * Runs a shell command with a text on its stdin; what it prints goes to stderr. It gets the environment without secrets.
  * @returns what went wrong, in words
  */
 export function notified(
@@ -195,7 +197,7 @@ export function notified(
   context: Pick<Context, "env" | "cwd" | "stderr" | "platform">,
   most = NOTIFY_MS,
 ): Promise<string | undefined> {
-  const { HEADCOUNT_API_KEY: _, ...env } = context.env;
+  const env = Object.fromEntries(Object.entries(context.env).filter(([name]) => !SECRETS.has(name)));
   const group = context.platform !== "win32";
   return new Promise((done) => {
     // A group of its own: what the shell started ends with it.
