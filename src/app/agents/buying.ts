@@ -55,7 +55,7 @@ export async function buyQuoted(held: HeldQuote, world: World, signal: AbortSign
 async function exportQuoted({ target, quote, datasetVersion }: HeldQuote, view: ExportOptions, deps: ExportDeps) {
   const offer = await offerOf(target, await deps.seller.client.account(deps.interrupted), deps);
   const bound = { ...view, offer };
-  const again = await runExport(target.kind, target, { ...bound, dryRun: true }, deps);
+  const again = await runExport(target, { ...bound, dryRun: true }, deps);
   const price = (each: typeof quote): string => formatCredits(each.unitPrice);
   if (datasetVersion !== offer.datasetVersion)
     throw changed(`the dataset was ${datasetVersion ?? "unnamed"} and is ${offer.datasetVersion ?? "unnamed"}`);
@@ -64,7 +64,7 @@ async function exportQuoted({ target, quote, datasetVersion }: HeldQuote, view: 
     throw changed(
       `it was ${formatCreditsGrouped(quote.credits)} credits and is ${formatCreditsGrouped(again.quote.credits)}`,
     );
-  return await runExport(target.kind, target, bound, deps);
+  return await runExport(target, bound, deps);
 }
 
 const changed = (what: string): CliError =>

@@ -31,7 +31,7 @@ export async function makeQuote(
       continues: open?.id,
       connection: seller.connectionName,
     });
-    return await runExport(target.kind, target, { ...view, offer, dryRun: true }, deps);
+    return await runExport(target, { ...view, offer, dryRun: true }, deps);
   };
   const dry = { target, flags: { ...flags, dryRun: true }, view, buy: look };
   const result = await buy(dry, inner).catch((error: unknown) => {

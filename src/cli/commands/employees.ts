@@ -47,7 +47,7 @@ async function parse(names: readonly string[], flags: EmployeesOptions, context:
   const view = readExportOptions(context, flags, "person");
   if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, view, flags);
   const target: Target = { kind: "employees", companies, perCompany: flags.perCompany ?? null };
-  return { target, flags, view, buy: (deps) => runExport("employees", target, view, deps) };
+  return { target, flags, view, buy: (deps) => runExport(target, view, deps) };
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */
@@ -66,5 +66,5 @@ function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: E
   }
   const segment = checkedFilters({ company_network_url: company.value });
   const target = narrowed(searchTarget([segment], []), flags);
-  return { target, flags, view, buy: (deps) => runExport("search", target, view, deps) };
+  return { target, flags, view, buy: (deps) => runExport(target, view, deps) };
 }

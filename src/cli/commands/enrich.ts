@@ -73,7 +73,7 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
   // One company for a person or as one JSON document, rather than an export with a file or a format of its own.
   const lookUp = small && flags.output === undefined && flags.format === undefined;
   const view: ExportOptions = lookUp ? { ...options, format: "ndjson", fresh: true } : options;
-  const buying = { target, flags, view, small, buy: (deps: ExportDeps) => runExport("enrich", target, view, deps) };
+  const buying = { target, flags, view, small, buy: (deps: ExportDeps) => runExport(target, view, deps) };
   return lookUp ? { ...buying, show: printCompany } : buying;
 }
 
@@ -108,7 +108,7 @@ async function parseKept(names: readonly string[], flags: EnrichOptions, context
   const told = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
   const bought = (deps: ExportDeps) => {
     if (leftOut > 0) deps.onNotice(told);
-    return runExport("enrich", target, view, deps);
+    return runExport(target, view, deps);
   };
   return { target, flags, view, buy: bought };
 }

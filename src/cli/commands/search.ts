@@ -110,6 +110,6 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
     target,
     flags,
     view,
-    buy: async (deps) => runExport("search", await withListedValues(target, deps), view, deps),
+    buy: async (deps) => runExport(await withListedValues(target, deps), view, deps),
   };
 }

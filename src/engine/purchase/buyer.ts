@@ -14,7 +14,7 @@ import { diskFull } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
-import type { BuyProgress, BuyResult, Clock } from "./order.ts";
+import type { BuyResult, Clock, Progress } from "./order.ts";
 import { restore } from "./recovery.ts";
 import { Remaining } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
@@ -41,7 +41,7 @@ export interface BuyerOptions extends Clock, BudgetOptions {
   readonly commit: (page: Page, unit: Unit) => Promise<void>;
   /** Asked after each page that was handed on: whether what came is reason to buy no more. */
   readonly enough?: (() => boolean) | undefined;
-  readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
   readonly onNotice?: ((text: string) => void) | undefined;
 }
 
@@ -85,7 +85,7 @@ export class Buyer {
     const buffer = new ReorderBuffer({ isNext, read, commit, interrupted }, flight);
     const parts = { flight, remaining, budget, buffer, repeats: this.#repeats };
     const settlement = new Settlement({ ...options, onSettled: () => this.#progress(undefined) }, parts);
-    const onWait = (wait: BuyProgress["wait"]): void => this.#progress(wait);
+    const onWait = (wait: Progress["wait"]): void => this.#progress(wait);
     this.#options = options;
     this.#remaining = remaining;
     this.#budget = budget;
@@ -138,7 +138,7 @@ export class Buyer {
     this.#flight.stop(interrupted.reason);
   }
 
-  #progress(wait: BuyProgress["wait"]): void {
+  #progress(wait: Progress["wait"]): void {
     const { settled, uncertain, rows } = this.#options.run.state;
     this.#options.onProgress?.({ rows, settled, uncertain, wait });
   }

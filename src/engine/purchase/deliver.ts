@@ -12,6 +12,7 @@ import type { Quote } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
 
 export interface Finished {
+  readonly kind: "finished";
   readonly receipt: Receipt;
   readonly quote: Quote;
   readonly run: string;

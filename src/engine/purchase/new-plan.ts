@@ -1,14 +1,13 @@
 import { pagingName } from "../client/types.ts";
 import { savedView } from "../output/sinks/sink.ts";
 import { creditText } from "../runs/journal.ts";
-import type { Plan, RunCommand, RunIdentity } from "../runs/plan.ts";
+import type { Plan, RunIdentity } from "../runs/plan.ts";
 import type { NewPlan } from "../runs/run-store.ts";
 import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Quote } from "./quote.ts";
 
 /** The plan of a run that is about to begin. @param parts what is bought, where that is more than the target says */
 export function planOf(
-  command: RunCommand,
   identity: RunIdentity,
   parts: Pick<Plan, "matches" | "counts" | "parts" | "overlap" | "unreached" | "draw">,
   {
@@ -24,7 +23,7 @@ export function planOf(
   },
 ): NewPlan {
   return {
-    command,
+    command: identity.target.kind,
     ...identity,
     dataset_version: datasetVersion,
     unit_price: creditText(quote.unitPrice),

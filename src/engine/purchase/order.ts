@@ -2,7 +2,7 @@ import type { Writable } from "node:stream";
 import type { Filters } from "../../shared/contract/filters.ts";
 import type { Credits } from "../../shared/contract/money.ts";
 import type { Pacer } from "../client/pacing.ts";
-import type { ServiceClient } from "../client/types.ts";
+import type { AccountView, ServiceClient } from "../client/types.ts";
 import type { Form } from "../output/formats.ts";
 import type { Join } from "../output/join.ts";
 import type { Guard } from "../output/publish.ts";
@@ -24,7 +24,7 @@ export interface Wait {
   readonly why: string;
 }
 
-export interface BuyProgress {
+export interface Progress {
   /** Rows paid for and kept. */
   readonly rows: number;
   readonly settled: Credits;
@@ -98,6 +98,10 @@ export interface ExportOptions extends Guard, Form {
   readonly misses: string | undefined;
   /** What is bought, where that was found out before. */
   readonly offer?: Offer | undefined;
+  /** The account, where it was told a moment ago. */
+  readonly account?: AccountView | undefined;
+  /** What was agreed to already: this is bought, or nothing. */
+  readonly agreed?: Quote | undefined;
   /** The job that buys, where one does. */
   readonly job?: string | undefined;
   /** The named budget that it is bought within, where there is one. */
@@ -108,13 +112,25 @@ export interface ExportOptions extends Guard, Form {
   readonly join?: Join | undefined;
 }
 
-export interface ExportDeps extends Clock {
+/** A service, a clock, a disk: everything outside that a purchase touches. */
+export interface World extends Clock {
   readonly seller: Seller;
   readonly stateDir: string;
   readonly disk: Disk;
   readonly pid: number;
-  readonly stdout: Writable;
   readonly interrupted: AbortSignal;
+}
+
+/** The buying begins: how many rows are there, and how many are meant to be. */
+export interface Start {
+  readonly run: string;
+  readonly kept: number;
+  readonly rows: number;
+  readonly cap: Credits;
+}
+
+export interface ExportDeps extends World {
+  readonly stdout: Writable;
   readonly table?: (() => Promise<DrawTable>) | undefined;
   /** Shows the quote and gets consent, or throws (exit 2, exit 10). Not called where nothing more than agreed before is spent. */
   readonly consent: (quote: Quote, resuming: boolean) => Promise<void>;
@@ -124,9 +140,6 @@ export interface ExportDeps extends Clock {
   readonly onNotice: (text: string) => void;
   /** What must be said also where notices are not wanted. */
   readonly onWarning: (text: string) => void;
-  /** The buying begins: how many rows are there, and how many are meant to be. */
-  readonly onStart?:
-    | ((start: { readonly run: string; readonly kept: number; readonly rows: number; readonly cap: Credits }) => void)
-    | undefined;
-  readonly onProgress?: ((progress: BuyProgress) => void) | undefined;
+  readonly onStart?: ((start: Start) => void) | undefined;
+  readonly onProgress?: ((progress: Progress) => void) | undefined;
 }

@@ -10,7 +10,7 @@ import { checkRows, type Guard, TOO_FEW } from "../output/publish.ts";
 import { checkRoom, checkSink, placeOf } from "../output/sinks/sink.ts";
 import { creditsOf, creditText, emptyState, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
 import type { Lock } from "../runs/lock.ts";
-import type { Plan, RunCommand, Target } from "../runs/plan.ts";
+import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { RunStore } from "../runs/run-store.ts";
 import { Buyer } from "./buyer.ts";
@@ -22,10 +22,10 @@ import { lockNewPeople, lockOptions, lockOutput } from "./locks.ts";
 import { planOf } from "./new-plan.ts";
 import { checkSame, identityOf, isPriceKnown, offerOf, perPageOf, quoteFor, spentOf, termsOf } from "./offer.ts";
 import { openOutput } from "./open-output.ts";
-import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
+import type { Doubled, ExportDeps, ExportOptions, Offer } from "./order.ts";
 import { isNarrowed, mostRows, narrowing, OwnedOutput, partsToBuy, rowsWritten } from "./owned.ts";
 import { ownedCompanies, takeOver } from "./owned-companies.ts";
-import { consentedCap, overlapWarning, type Quote, requireBalance, requireBudget } from "./quote.ts";
+import { consentedCap, overlapWarning, type Quote, requireBalance, requireBudget, requireSame } from "./quote.ts";
 import type { Receipt } from "./receipt.ts";
 import { drawn as draw, drawnOf, isSampled } from "./sampling.ts";
 import { sourceOf } from "./source.ts";
@@ -36,16 +36,18 @@ export type { ExportDeps, ExportOptions, Seller } from "./order.ts";
 export { quoteJson } from "./quote.ts";
 
 export type ExportResult =
-  | { readonly kind: "quoted"; readonly quote: Quote }
-  | ({ readonly kind: "finished" } & Finished);
+  | {
+      readonly kind: "quoted";
+      readonly quote: Quote;
+      readonly account: AccountView;
+      readonly offer: Offer;
+      /** The unfinished run that it goes on with. */
+      readonly continues: string | undefined;
+    }
+  | Finished;
 
 /** Buys an export, or continues what the same command left unfinished (docs/runs.md). What was paid is kept by then. @throws CliError */
-export async function runExport(
-  command: RunCommand,
-  asked: Target,
-  options: ExportOptions,
-  deps: ExportDeps,
-): Promise<ExportResult> {
+export async function runExport(asked: Target, options: ExportOptions, deps: ExportDeps): Promise<ExportResult> {
   const output = await placeOf(options.output);
   await checkBeside(options, output);
   const outputLock = output === undefined || options.dryRun ? undefined : await lockOutput(output, options.wait, deps);
@@ -53,10 +55,10 @@ export async function runExport(
   try {
     const { seller } = deps;
     ownedLock = options.dryRun ? undefined : await lockOwned(asked, options.wait, deps);
-    await checkSink({ ...options, output }, kindOf({ plan: { command } }), deps.disk);
+    await checkSink({ ...options, output }, kindOf({ plan: { command: asked.kind } }), deps.disk);
     const store = new RunStore(deps.stateDir, deps.disk);
     const target = withoutSuppressed(asked, await store.suppression(), deps.onNotice);
-    const account = await seller.client.account(deps.interrupted);
+    const account = options.account ?? (await seller.client.account(deps.interrupted));
     const identity = identityOf(target, output ?? null, account, seller);
     const open = options.fresh
       ? undefined
@@ -83,18 +85,19 @@ export async function runExport(
     const quoted = quoteFor(target, matches, account, options, deps, spent, drawnOf(open ?? made ?? {}));
     const isAnew = quoted.credits > 0n && options.offer === undefined;
     const reuse = isAnew ? await earlierRun(store, identity, datasetVersion, quoted) : undefined;
-    const quote = { ...quoted, overlap: found.overlap ?? 0, known, reuse };
+    const quote = { ...quoted, overlap: found.overlap ?? 0, known, reuse, datasetVersion };
     const rows = options.join?.rows.length ?? rowsWritten(target, quote);
     await checkRoom(options, rows);
-    if (options.dryRun) return { kind: "quoted", quote };
+    if (options.dryRun) return { kind: "quoted", quote, account, offer: found, continues: open?.id };
+    if (options.agreed !== undefined) requireSame(options.agreed, quote);
     requireBalance(quote, target);
     requireBudget(quote, options);
     await checkRows(rows, output, options, "; nothing was spent");
     if (reuse !== undefined) deps.onNotice(`notice: ${reuse.text}`);
     if (quote.overlap > 0) deps.onWarning(overlapWarning(quote));
-    if (quote.credits > 0n) await deps.consent(quote, false);
+    if (quote.credits > 0n && options.agreed === undefined) await deps.consent(quote, false);
     const division = { matches, ...(made ?? (await partsToBuy(target, found, quote, account, deps))) };
-    const plan = planOf(command, identity, division, { quote, datasetVersion, options, deps });
+    const plan = planOf(identity, division, { quote, datasetVersion, options, deps });
     const agreed = isNarrowed(target)
       ? { ...quoteFor(target, division.matches, account, options, deps), known }
       : quote;
@@ -116,7 +119,7 @@ export async function resumeExport(
     "maxCredits" | "limit" | "perPage" | "concurrency" | "requireComplete" | "wait" | "join" | keyof Guard
   >,
   deps: ExportDeps,
-): Promise<ExportResult> {
+): Promise<Finished> {
   const store = new RunStore(deps.stateDir, deps.disk);
   const plan = await store.readPlan(id);
   const output = await placeOf(plan.output ?? undefined);
@@ -194,7 +197,7 @@ export async function continueRun(
   account: AccountView,
   deps: ExportDeps,
   inherit: boolean,
-): Promise<ExportResult> {
+): Promise<Finished> {
   const { plan, state } = run;
   try {
     const { output } = options;
@@ -211,13 +214,16 @@ export async function continueRun(
     const limit = options.limit ?? earlier?.limit ?? undefined;
     const maxCredits = options.maxCredits ?? (earlier?.maxCredits == null ? undefined : creditsOf(earlier.maxCredits));
     const bounds = { ...options, limit, maxCredits };
-    const quote = quoteFor(plan.target, plan.matches, account, bounds, deps, spentOf(state), drawnOf(plan));
+    const quoted = quoteFor(plan.target, plan.matches, account, bounds, deps, spentOf(state), drawnOf(plan));
+    const quote = { ...quoted, datasetVersion: plan.dataset_version };
+    if (options.agreed !== undefined) requireSame(options.agreed, quote);
     requireBalance(quote, plan.target);
     requireBudget(quote, { ...options, maxCredits });
     const rows = options.join?.rows.length ?? quote.rows;
     await checkRows(rows, output, options, "; nothing more was spent");
-    // No more than was agreed to before needs no new consent; lost replies may have eaten into it.
-    const consented = consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap);
+    // Whoever names the run agrees to what was agreed to for it. The same command asks again: consent is no run's, it is given each time.
+    const consented =
+      options.agreed !== undefined || (inherit && consentedCap(quote, state, maxCredits) <= creditsOf(before?.cap));
     const rest = quote.rows - quote.kept;
     const toBuy =
       rest > 0 ? `${grouped(rest)} to buy for ${formatCreditsGrouped(quote.credits)} credits` : "nothing to buy";
@@ -263,7 +269,7 @@ async function buyAndWrite(
   options: ExportOptions,
   account: AccountView,
   deps: ExportDeps,
-): Promise<ExportResult> {
+): Promise<Finished> {
   let written: Output | undefined;
   try {
     const continued = run.state.session !== undefined;

@@ -12,7 +12,7 @@ import {
   ZERO,
 } from "../../shared/contract/money.ts";
 import { grouped } from "../../shared/contract/text.ts";
-import { CliError, usageError } from "../../shared/errors.ts";
+import { CliError, declined, usageError } from "../../shared/errors.ts";
 import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
@@ -48,6 +48,7 @@ export interface Quote {
   readonly sample: SampleQuote | undefined;
   /** How much of the segment is owned; undefined where nobody looked. */
   readonly known?: Known | undefined;
+  readonly datasetVersion?: string | null;
   /** A finished run that holds the same rows. */
   readonly reuse?: { readonly run: string; readonly rows: number; readonly text: string } | undefined;
 }
@@ -205,6 +206,18 @@ export function requireBalance(quote: Quote, target: Target): void {
         ? `--limit ${fits} would fit; headcount account shows the balance`
         : "top the account up; headcount account shows the balance",
   });
+}
+
+/** @throws CliError exit 10 where what was agreed to is no longer what would be bought */
+export function requireSame(agreed: Quote, now: Quote): void {
+  const same = (what: string, was: string, is: string): void => {
+    const message = `${what} was ${was} and is ${is} since the quote; nothing was spent`;
+    if (was !== is) throw declined(message, "ask for a new quote", "quote_changed");
+  };
+  same("the dataset", agreed.datasetVersion ?? "unnamed", now.datasetVersion ?? "unnamed");
+  same("the price", formatCredits(agreed.unitPrice), formatCredits(now.unitPrice));
+  same("the cost", creditsText(agreed.credits), creditsText(now.credits));
+  same("the size", grouped(rowsToBuy(agreed)), grouped(rowsToBuy(now)));
 }
 
 /** What has to be known before buying where segments overlap and nothing takes them apart. */

@@ -54,7 +54,7 @@ export async function buyParts(
 ): Promise<Receipt> {
   const matches = counts.reduce((sum, count) => sum + count, 0);
   const offer = { matches, counts, parts, datasetVersion };
-  const result = await runExport("search", target, { ...optionsOf(options), offer }, withoutRows(deps));
+  const result = await runExport(target, { ...optionsOf(options), offer }, withoutRows(deps));
   if (result.kind !== "finished") throw new TypeError("parts were quoted and not bought");
   const { receipt } = result;
   if (receipt.complete) return receipt;

@@ -1,0 +1,79 @@
+import { Writable } from "node:stream";
+import { stateDir } from "../../engine/connections/paths.ts";
+import type { DrawTable } from "../../engine/output/table.ts";
+import type { ExportOptions, Progress, Start, World as Surroundings } from "../../engine/purchase/order.ts";
+import type { Quote } from "../../engine/purchase/quote.ts";
+import { Disk } from "../../engine/runs/disk.ts";
+import { failpoint } from "../../engine/runs/failpoint.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import type { Context } from "../../shared/context.ts";
+import type { Bounds } from "../own/ownership.ts";
+import type { Session } from "../session.ts";
+
+/** What is bought, how it is delivered and what bounds it: whatever is not named is as {@link DEFAULTS} says, or unbounded. */
+export interface Order extends Partial<Omit<ExportOptions, "dryRun" | "agreed" | "account">> {
+  readonly target: Target;
+  /** What rows go to where `output` names no file: nowhere by default, they are in the run. */
+  readonly rows?: Writable | undefined;
+  /** Draws `format: "table"`. */
+  readonly table?: (() => Promise<DrawTable>) | undefined;
+  /** What looking for new people may take. */
+  readonly looking?: Partial<Bounds> | undefined;
+  /** Whether the quote tells how many are owned already, where that takes a few free counts. */
+  readonly tellOwned?: boolean;
+}
+
+/** A service, a clock, a disk: everything outside that a purchase touches. */
+export interface World extends Surroundings {
+  readonly seller: Session;
+}
+
+/** What a purchase asks and tells. Nobody needs to listen. */
+export interface Events {
+  /**
+   * Agrees to a quote, or throws. Asked before anything is paid for, but for a quote that was handed in and a run that is resumed
+   * within what was agreed to for it. Left out, nothing is ever paid for.
+   */
+  readonly agree?: ((quote: Quote, resuming: boolean) => Promise<void>) | undefined;
+  readonly notice?: ((text: string) => void) | undefined;
+  /** What must be said also where notices are not wanted. */
+  readonly warning?: ((text: string) => void) | undefined;
+  readonly start?: ((start: Start) => void) | undefined;
+  readonly progress?: ((progress: Progress) => void) | undefined;
+}
+
+const DEFAULTS = {
+  output: undefined,
+  format: "ndjson",
+  fields: undefined,
+  excel: false,
+  raw: false,
+  overwrite: false,
+  allowEmpty: false,
+  minRows: undefined,
+  maxShrink: undefined,
+  maxCredits: undefined,
+  limit: undefined,
+  perPage: undefined,
+  concurrency: 4,
+  dryRun: false,
+  fresh: false,
+  onNewDataset: "fresh",
+  requireComplete: false,
+  wait: false,
+  receipt: undefined,
+  misses: undefined,
+} as const satisfies ExportOptions;
+
+/** All that the engine wants to be told. */
+export function optionsOf({ target, rows, table, looking, tellOwned, ...options }: Order): ExportOptions {
+  return { ...DEFAULTS, ...options };
+}
+
+export const nowhere = (): Writable => new Writable({ write: (_chunk, _encoding, done) => done() });
+
+export function worldOf(seller: Session, context: Context): World {
+  const { now, sleep, random, pid, interrupted } = context;
+  const disk = new Disk(failpoint(context.env));
+  return { now, sleep, random, pid, interrupted, seller, disk, stateDir: stateDir(context) };
+}
