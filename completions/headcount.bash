@@ -587,7 +587,7 @@ __headcount_values() {
   'mcp --out' | 'mcp install --out' | 'jobs systemd -o' | 'jobs systemd --output' | 'serve --data' | 'service --data' | 'service import --data' | 'service generate --data' | 'service dataset list --data' | 'service dataset rollback --data' | 'service dataset diff --data' | 'service accounts create --data' | 'service accounts list --data' | 'service accounts suspend --data' | 'service accounts resume --data' | 'service keys create --data' | 'service keys rotate --data' | 'service keys list --data' | 'service keys set --data' | 'service keys revoke --data' | 'service credits add --data' | 'service credits remove --data' | 'service credits refund --data' | 'service credits show --data' | 'service plan set --data' | 'service plan show --data' | 'service entries --data' | 'service usage --data' | 'service audit --data' | 'service link --data' | 'service sessions --data' | 'service sessions end --data' | 'service suppress add --data' | 'service suppress import --data' | 'service suppress list --data' | 'service suppress remove --data' | 'service forget --data' | 'service data --data' | 'service backup --data' | 'service backup #1' | 'service verify --data' | 'service restore --data' | 'service restore #1')
     source='directory' ;;
   'mcp install --client')
-    source='list'; values=('claude' 'codex' 'cursor' 'vscode') ;;
+    source='list'; values=('claude' 'claude-desktop' 'codex' 'cursor' 'gemini' 'jetbrains' 'opencode' 'vscode' 'windsurf' 'zed') ;;
   'runs show #1' | 'runs remove #'* | 'runs resume #1' | 'runs export #1' | 'resume #1' | 'owned diff #1')
     source='runs' ;;
   'runs export --fields')

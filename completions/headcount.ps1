@@ -460,7 +460,7 @@ $headcountTree = @{
   }
   'mcp' = @{
     Commands = [ordered]@{
-      'install' = 'Print the entry that a client''s config needs, with the cap in it. Writes nothing.'
+      'install' = 'Print the entry that a client''s config needs, with the cap in it, the file that it belongs into and the line that adds it. Writes nothing.'
     }
     Flags = [ordered]@{
       '--max-credits' = @{ Text = 'let it buy, at most for this; without it nothing can be bought'; Value = @{ Kind = 'text' } }
@@ -485,7 +485,7 @@ $headcountTree = @{
       '--budget' = @{ Text = 'the budget''s name: one name is one budget (mcp)'; Value = @{ Kind = 'text' } }
       '--ask-over' = @{ Text = 'ask nobody for up to so many credits (0)'; Value = @{ Kind = 'text' } }
       '--out' = @{ Text = 'let it write runs as files into this folder'; Value = @{ Kind = 'directory' } }
-      '--client' = @{ Text = 'which client'; Value = @{ Kind = 'list'; Values = @('claude', 'codex', 'cursor', 'vscode') } }
+      '--client' = @{ Text = 'which client'; Value = @{ Kind = 'list'; Values = @('claude', 'claude-desktop', 'codex', 'cursor', 'gemini', 'jetbrains', 'opencode', 'vscode', 'windsurf', 'zed') } }
       '--skill' = @{ Text = 'print a SKILL.md instead, for agents that use headcount from a shell'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }
       '--help' = @{ Text = 'show help'; Value = $null }

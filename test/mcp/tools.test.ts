@@ -1,5 +1,8 @@
+import { execFile } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { promisify } from "node:util";
 import { afterEach, expect, test } from "vitest";
+import { FILTER_KEYS } from "../../src/shared/contract/filters.ts";
 import { type Agent, type AgentOptions, quoteOf, rawAgent, startAgent, textOf, YES } from "../support/agent.ts";
 import { user } from "../support/export.ts";
 import { type ForeignService, startForeignService } from "../support/foreign-service.ts";
@@ -267,17 +270,72 @@ test("a file goes into the folder that was given, under a plain name, and over n
   expect((await agent.call("export_run", { run, format: "csv", file: "a.csv" })).text).toContain("exists");
 });
 
-test("mcp install prints a config that starts the same server", async () => {
-  const line = ["mcp", "install", "--max-credits", "5", "--per", "total", "--client"];
-  for (const client of ["claude", "cursor", "vscode"]) {
-    const { stdout, code } = await u.run([...line, client]);
-    expect(code).toBe(0);
-    const { mcpServers, servers } = JSON.parse(stdout);
-    const { args } = (mcpServers ?? servers).headcount;
-    expect(args.slice(-5)).toEqual(["mcp", "--max-credits", "5", "--per", "total"]);
-  }
-  const codex = await u.run([...line, "codex"]);
-  expect(codex.stdout).toContain('"mcp", "--max-credits", "5", "--per", "total"]');
+const INSTALL = ["mcp", "install", "--max-credits", "5", "--per", "total", "--client"];
+const CAPPED = ["mcp", "--max-credits", "5", "--per", "total"];
+
+interface Start {
+  readonly command: string | readonly string[];
+  readonly args?: readonly string[];
+  readonly env?: Readonly<Record<string, string>>;
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
+test.each([
+  ["claude", "mcpServers", ".mcp.json"],
+  ["claude-desktop", "mcpServers", "claude_desktop_config.json"],
+  ["cursor", "mcpServers", "~/.cursor/mcp.json"],
+  ["gemini", "mcpServers", "~/.gemini/settings.json"],
+  ["jetbrains", "mcpServers", "~/.junie/mcp/mcp.json"],
+  ["opencode", "mcp", "~/.config/opencode/opencode.json"],
+  ["vscode", "servers", "Code/User/mcp.json"],
+  ["windsurf", "mcpServers", "~/.codeium/windsurf/mcp_config.json"],
+  ["zed", "context_servers", "zed/settings.json"],
+])("mcp install --client %s starts the program by its own path, and names the file", async (client, key, file) => {
+  const { stdout, stderr, code } = await u.run([...INSTALL, client]);
+  expect(code).toBe(0);
+  expect(stderr).toContain(file);
+  const start = (JSON.parse(stdout) as Record<string, { headcount: Start }>)[key]?.headcount;
+  const [program = "", script = "", ...rest] = [start?.command ?? [], start?.args ?? []].flat();
+  expect([program, existsSync(script)]).toEqual([process.execPath, true]);
+  expect(rest.slice(-CAPPED.length)).toEqual(CAPPED);
+  const env = start?.env ?? start?.environment ?? {};
+  expect(Object.keys(env)).toContain("HEADCOUNT_STATE_DIR");
+  expect(stdout + stderr).not.toContain(service.key);
+});
+
+test.each([
+  ["claude", "claude mcp add -e "],
+  ["codex", "codex mcp add headcount --env "],
+])("the line that mcp install prints for %s starts the server when it is typed", async (client, begins) => {
+  const { stderr } = await u.run([...INSTALL, client]);
+  const line = /; or: (.*)$/m.exec(stderr)?.[1] ?? "";
+  expect(line.startsWith(begins)).toBe(true);
+  // What stands behind the two hyphens is what the client starts, in the environment that the line names.
+  const script = `${client}() { while [ "$1" != -- ]; do shift; done; shift; exec "$@" < /dev/null; }; ${line}`;
+  // Nobody asks it anything: it ends with its stdin, where it could be started.
+  await promisify(execFile)("sh", ["-c", script], { env: { HEADCOUNT_API_KEY: service.key }, cwd: u.dir });
+});
+
+test("mcp install says that a client does not see the key of this shell, and nothing of a cap that is not there", async () => {
+  const { stderr, stdout } = await u.run([...INSTALL, "codex"]);
+  expect(stdout).toContain('"mcp", "--max-credits", "5", "--per", "total"]');
+  expect(stderr).toContain("headcount login keeps a key");
   const alone = await u.run(["mcp", "install", "--client", "claude", "--per", "day"]);
   expect(alone).toMatchObject({ code: 2, stderr: expect.stringContaining("without --max-credits") });
+});
+
+test("the filters of a quote are told whole: each key, and what it takes", async () => {
+  const agent = rawAgent(u, []);
+  const { tools } = (await agent.send("tools/list")).result as {
+    tools: readonly { name: string; inputSchema: object }[];
+  };
+  const filters = Object.fromEntries(
+    tools.map(({ name, inputSchema }) => [
+      name,
+      (inputSchema as { properties: Record<string, unknown> }).properties.filters,
+    ]),
+  );
+  expect(filters.quote).toEqual(filters.count_people);
+  expect(Object.keys((filters.quote as { properties: object }).properties)).toEqual([...FILTER_KEYS]);
+  await agent.end();
 });

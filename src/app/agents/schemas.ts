@@ -29,15 +29,16 @@ const object = (properties: Readonly<Record<string, JsonSchema>>, optional: read
 });
 const open: JsonSchema = { type: "object" };
 
-/** The filters of the contract, all keys of it, as small as they can be said: a list of tools is read at every start. */
+/**
+ * The filters of the contract, all keys of it, as small as they can be said: a list of tools is read at every start. Lists are told as
+ * lists alone, which every client can send; a value by itself is taken too.
+ */
 function filtersSchema(): JsonSchema {
   const one = { type: "string" };
-  const some = { anyOf: [one, { type: "array", items: one, minItems: 1 }] };
-  const department = { enum: DEPARTMENTS };
   const of = (match: string, isList: boolean): JsonSchema => {
     if (match === "range") return { type: "integer", minimum: 0 };
-    if (match === "department") return { anyOf: [department, { type: "array", items: department, minItems: 1 }] };
-    return isList ? some : one;
+    if (match === "department") return { type: "array", items: { type: "string", enum: DEPARTMENTS } };
+    return isList ? { type: "array", items: one } : one;
   };
   return {
     type: "object",
@@ -54,7 +55,7 @@ export interface ToolSchema {
   readonly output: JsonSchema;
 }
 
-const like: JsonSchema = { type: "object", description: "as in count_people" };
+const like: JsonSchema = { type: "object", description: "filters, as in quote" };
 
 /** @param filters where they are to be told whole */
 const inputs = (filters: JsonSchema): Readonly<Record<string, JsonSchema>> => ({
@@ -75,7 +76,7 @@ const inputs = (filters: JsonSchema): Readonly<Record<string, JsonSchema>> => ({
   quote: object(
     {
       kind: { enum: ["people", "employees", "enrich"] },
-      filters: like,
+      filters,
       companies: list(text, 1_000),
       profiles: whole(1),
       per_company: whole(1),

@@ -1,9 +1,10 @@
 import { stat } from "node:fs/promises";
 import { resolve } from "node:path";
-import { CLIENTS, type Client, configFor, skillText } from "../../app/agents/install.ts";
+import { CLIENTS, type Client, entryFor, skillText } from "../../app/agents/install.ts";
 import { QuoteBook } from "../../app/agents/quotes.ts";
 import { RowPositions } from "../../app/agents/rows.ts";
 import { type NamedBudget, PERIODS, type Period, type World } from "../../app/agents/world.ts";
+import { program } from "../../app/jobs/systemd.ts";
 import { optional } from "../../engine/output/optional.ts";
 import type { Context } from "../../shared/context.ts";
 import { type Credits, parseCredits, ZERO } from "../../shared/contract/money.ts";
@@ -11,6 +12,8 @@ import { echo } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { creditAmount } from "../arguments/export-options.ts";
 import { type Command, type GlobalOptions, Option, offering, wholeNumber } from "../options.ts";
+import { Printer } from "../terminal/printer.ts";
+import { handedOn } from "./jobs/units.ts";
 
 interface McpOptions extends GlobalOptions {
   readonly maxCredits?: Credits;
@@ -48,8 +51,8 @@ const addCapOptions = (command: Command): Command =>
     );
 
 /** @param run what serves: tests of parsing hand in another */
-export function register(program: Command, context: Context, run = serve): void {
-  const command = program
+export function register(parent: Command, context: Context, run = serve): void {
+  const command = parent
     .command("mcp")
     .summary("let an agent count, quote and buy within a cap")
     .description(
@@ -71,7 +74,9 @@ See docs/mcp.md for the tools, the cap, and how to make a key that cannot spend 
   addCapOptions(
     command
       .command("install")
-      .description("Print the entry that a client's config needs, with the cap in it. Writes nothing."),
+      .description(
+        "Print the entry that a client's config needs, with the cap in it, the file that it belongs into and the line that adds it. Writes nothing.",
+      ),
   )
     .addOption(new Option("--client <client>", "which client").choices([...CLIENTS]))
     .option("--skill", "print a SKILL.md instead, for agents that use headcount from a shell")
@@ -92,7 +97,17 @@ function install(options: InstallOptions, context: Context): void {
     );
   }
   budgetFrom(options);
-  context.stdout.write(client === undefined ? skillText() : configFor(client, options));
+  if (client === undefined) return void context.stdout.write(skillText());
+  const { cwd, env, platform } = context;
+  const { connection = env.HEADCOUNT_CONNECTION, out } = options;
+  const { HEADCOUNT_CONNECTION: _, ...places } = Object.fromEntries(handedOn(context));
+  const wanted = { ...options, connection, out: out === undefined ? undefined : resolve(cwd, out) };
+  const { entry, file, line } = entryFor(client, { wanted, program: program(), env: places, platform });
+  context.stdout.write(entry);
+  const printer = new Printer(context, options);
+  printer.note(`goes into ${file}, beside what is there${line === undefined ? "" : `; or: ${line}`}`);
+  if (connection === undefined && env.HEADCOUNT_API_KEY !== undefined)
+    printer.note("notice: the client does not see HEADCOUNT_API_KEY of this shell: headcount login keeps a key for it");
 }
 
 /** @throws CliError exit 2 where options say something about a cap that is not there */

@@ -28,7 +28,7 @@ const HANDED_ON = [
   "XDG_DATA_HOME",
 ] as const;
 
-function handedOn({ env, cwd }: Context): readonly (readonly [string, string])[] {
+export function handedOn({ env, cwd }: Pick<Context, "cwd" | "env">): readonly (readonly [string, string])[] {
   return HANDED_ON.flatMap((name) => {
     const value = env[name];
     // An address with a password in it is a secret too.
