@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from "vitest";
 import { type Engine, OutOfTimeError } from "../../src/dataset/engine.ts";
 import { parseCredits } from "../../src/shared/contract/money.ts";
-import { ConsoleClient, gated, type Session } from "../support/console.ts";
+import { as, ConsoleClient, gated, type Session } from "../support/console.ts";
 import { wrapped } from "../support/dataset.ts";
 import { startTestService, type TestService, type TestServiceOptions } from "../support/service.ts";
 
@@ -28,6 +28,14 @@ const download = async (page: ConsoleClient, session: Session, id: string): Prom
   const { json } = await page.call(session, "POST", `/exports/${id}/ticket`, { format: "ndjson" });
   return (await page.send("GET", json.url, { headers: { cookie: session.cookie } })).text;
 };
+
+interface Ended {
+  readonly page: ConsoleClient;
+  readonly service: TestService;
+  readonly session: Session;
+}
+const signOut = (page: ConsoleClient, session: Session) =>
+  page.send("DELETE", "/console/api/session", { headers: as(session) });
 
 describe("an export", () => {
   test("is stopped and continued from any process of the ledger, and paid once", async () => {
@@ -92,6 +100,59 @@ describe("an export", () => {
     await page.call(session, "POST", `/exports/${id}/continue`);
     expect(await page.bought(session, id)).toMatchObject({ state: "ready", credits: 1_500 });
     expect(await liveBalance(service)).toBe(8_500);
+  });
+
+  const ends: readonly (readonly [string, (is: Ended) => Promise<unknown>, RegExp])[] = [
+    ["account is suspended", ({ service }) => service.store.suspendAccount("default", true), /account is suspended/],
+    ["session is signed out", ({ page, session }) => signOut(page, session), /session that buys is over/],
+    [
+      "session is ended by another process",
+      async ({ service }) => {
+        const [only] = await service.store.console.sessions();
+        await service.store.console.endSession(only?.id ?? "");
+      },
+      /session that buys is over/,
+    ],
+  ];
+  test.each(ends)("buys nothing more once its %s", async (_, end, why) => {
+    const gate = gated();
+    const { page, service } = await serve({ people: 5_000, wrapEngine: gate.wrapEngine });
+    const session = await page.enter();
+    gate.close();
+    const { id } = await buy(page, session, 4_000);
+    await gate.arrival();
+    await end({ page, service, session });
+    gate.open();
+    const told = () => service.store.console.export("default", id);
+    await expect.poll(told).toMatchObject({ state: "stopped", rows: 1_000, why: expect.stringMatching(why) });
+    // The page in flight, and not one more.
+    expect(await liveBalance(service)).toBe(9_000);
+    await service.store.suspendAccount("default", false);
+    const next = await page.enter();
+    await page.call(next, "POST", `/exports/${id}/continue`);
+    expect(await page.bought(next, id)).toMatchObject({ state: "ready", credits: 4_000 });
+    expect(await liveBalance(service)).toBe(6_000);
+    expect(await service.store.verify()).toEqual([]);
+  });
+
+  test("of a key ends with the session that asked for it, and with the key's cap", async () => {
+    const gate = gated();
+    const { page, service } = await serve({ people: 5_000, wrapEngine: gate.wrapEngine });
+    const [own] = await service.store.listKeys("default");
+    const session = await page.signIn({ key: service.key });
+    gate.close();
+    const { id } = await buy(page, session, 3_000);
+    await gate.arrival();
+    await signOut(page, session);
+    gate.open();
+    const told = () => service.store.console.export("default", id);
+    await expect.poll(told).toMatchObject({ state: "stopped", rows: 1_000, credits: parseCredits(1_000) });
+    await service.store.updateKey(own?.id ?? "", { maxCredits: parseCredits(2_000) as never });
+    const next = await page.signIn({ key: service.key });
+    await page.call(next, "POST", `/exports/${id}/continue`);
+    const stopped = await page.bought(next, id);
+    expect(stopped).toMatchObject({ state: "stopped", rows: 2_000 });
+    expect(stopped.why).toContain("0 left of its cap of 2000 credits");
   });
 
   test("waits for the calls of its plan, and stops with those of the day", async () => {

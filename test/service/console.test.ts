@@ -199,6 +199,23 @@ describe("buying", () => {
     expect(entry).toMatchObject({ kind: "charge", amount: -25, rows: 25 });
   });
 
+  test("a quote tells who was bought of this very segment already, to those who may have them", async () => {
+    const session = await signIn({ link: await link() });
+    const segment = { department: "Sales", country: "germany" };
+    const quote = async (given: object, by = session) =>
+      (await call(by, "POST", "/quote", { filters: given, profiles: 5 })).json;
+    const { bought, quote_id } = await quote(segment);
+    expect(bought).toEqual([]);
+    const { json } = await call(session, "POST", "/exports", { quote_id });
+    await waitFor(session, json.id);
+    const same = await quote({ country: ["Germany"], department: "Sales" });
+    expect(same.bought).toMatchObject([{ id: json.id, rows: 4, state: "ready", kept: true }]);
+    expect((await quote({ country: ["germany"] })).bought).toEqual([]);
+    expect((await quote(segment, await signIn({ key: service.key }))).bought).toEqual([]);
+    clock.now += 24 * 60 * 60_000;
+    expect((await quote(segment, await signIn({ link: await link() }))).bought).toEqual([]);
+  });
+
   test("old, foreign and forged quotes buy nothing", async () => {
     const [mine, other] = [await signIn({ link: await link() }), await signIn({ link: await link() })];
     const before = await balance();

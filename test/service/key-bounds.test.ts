@@ -56,6 +56,23 @@ describe("a cap", () => {
   });
 });
 
+test("a reply that another key paid for goes to no key whose cap would not pay for it", async () => {
+  const same = { body: { filters: {}, per_page: 4 }, headers: { "idempotency-key": "of-the-account" } };
+  const buy = (key: string) => service.call("/v1/person/search", { ...same, key });
+  const capped = await keyWith({ maxCredits: c(6) });
+  expect((await buy(service.key)).status).toBe(200);
+  expect((await search(capped, 3)).status).toBe(200);
+  const refused = await buy(capped);
+  expect([refused.status, refused.json.result]).toEqual([402, null]);
+  expect(refused.json.detail[0]).toContain("3 left of its cap of 6 credits");
+  // One that can still pay has it for nothing, as the account has; and whoever paid has it whatever is left.
+  const rich = await keyWith({ maxCredits: c(4) });
+  expect([(await buy(rich)).status, (await search(rich, 4)).status]).toEqual([200, 200]);
+  const own = await keyWith({ maxCredits: c(2) });
+  const again = { body: { filters: {}, per_page: 2 }, headers: { "idempotency-key": "its-own" }, key: own };
+  for (const _ of [1, 2]) expect((await service.call("/v1/person/search", again)).json.credits_used).toBe(2);
+});
+
 test("an expired key is a 401 that says when", async () => {
   const key = await keyWith({ expiresAt: time + 1_000 });
   expect((await service.call("/v1/account", { key })).status).toBe(200);

@@ -17,13 +17,15 @@ import {
   type MoneyRequest,
   type Operation,
   type Outcome,
+  type Principal,
   placeKey,
   type ReplyRecord,
   recordKey,
+  type Writes,
 } from "../../src/service/ledger/facts.ts";
-import { IDEMPOTENCY_TTL_MS, type StoredReply } from "../../src/service/ledger/ledger.ts";
+import { type HoldRequest, IDEMPOTENCY_TTL_MS, type StoredReply } from "../../src/service/ledger/ledger.ts";
 import { decide } from "../../src/service/ledger/rules.ts";
-import { credits } from "../../src/shared/contract/money.ts";
+import { type Credits, credits } from "../../src/shared/contract/money.ts";
 import { ACCOUNT, answer, c, holdRequest } from "../support/store.ts";
 
 const NOW = Date.UTC(2026, 4, 5);
@@ -52,6 +54,8 @@ const record = (more: Partial<ReplyRecord> = {}): ReplyRecord => ({
   holdId: "1",
   createdAt: NOW,
   ownerAlive: true,
+  origin: "key-0",
+  charged: c(0),
   reply: undefined,
   damaged: false,
   ...more,
@@ -66,6 +70,7 @@ function facts(
     done?: [string, Operation];
     budget?: [number, number, number];
     key?: Partial<KeyFacts>;
+    session?: Partial<Principal>;
     refunded?: number;
   } = {},
 ): Facts {
@@ -78,6 +83,9 @@ function facts(
     records: new Map(more.record === undefined ? [] : [[KEY, more.record]]),
     operations: new Map(more.done === undefined ? [] : [more.done]),
     keys: new Map([["key-1", { origin: "key-0", revokedAt: null, expiresAt: null, suspendedAt: null, ...more.key }]]),
+    sessions: new Map(
+      more.session && [["s", { revokedAt: null, expiresAt: NOW + 1, suspendedAt: null, ...more.session }]],
+    ),
     budgets: new Map(budget === undefined ? [] : [["key-0", budget]]),
     refunded: new Map(more.refunded === undefined ? [] : [["1", c(more.refunded)]]),
     nextHoldId: 7n,
@@ -129,7 +137,7 @@ describe("one request", () => {
       "a replay needs no balance",
       facts(0, 0, { record: record({ reply: stored }) }),
       hold(5, { idempotency }),
-      { kind: "replay", reply: stored },
+      { kind: "replay", reply: stored, charged: c(0) },
     ],
     ["a call in flight", facts(9, 1, { record: record() }), hold(5, { idempotency }), { kind: "in_flight" }],
     [
@@ -160,7 +168,7 @@ describe("one request", () => {
       "a reply on its last millisecond",
       facts(9, 0, { record: record({ ...expired, createdAt: expired.createdAt + 1 }) }),
       hold(5, { idempotency }),
-      { kind: "replay", reply: stored },
+      { kind: "replay", reply: stored, charged: c(0) },
     ],
     [
       "a settlement of less than was held",
@@ -257,10 +265,44 @@ describe("one request", () => {
       { kind: "insufficient", balance: c(3), held: c(0) },
     ],
     [
+      "a replay of what another key paid for needs the cap",
+      facts(9, 0, { record: record({ reply: stored, origin: "key-9" }), budget: [5, 3, 1] }),
+      hold(2, { idempotency }),
+      { kind: "over_cap", cap: c(5), spent: c(3), held: c(1) },
+    ],
+    [
+      "a replay of what another key paid for, within the cap",
+      facts(9, 0, { record: record({ reply: stored, origin: "key-9", charged: c(2) }), budget: [5, 3, 0] }),
+      hold(2, { idempotency }),
+      { kind: "replay", reply: stored, charged: c(2) },
+    ],
+    [
+      "a hold in a session",
+      facts(9, 0, { session: {} }),
+      hold(9, { session: "s" }),
+      { kind: "held", holdId: "7", balance: c(9), held: c(9) },
+    ],
+    ...(
+      [
+        ["that nobody knows", "t", {}, "signed_out"],
+        ["that was ended", "s", { revokedAt: NOW }, "signed_out"],
+        ["that is over", "s", { expiresAt: NOW }, "signed_out"],
+        ["of a suspended account", "s", { suspendedAt: NOW }, "suspended"],
+      ] as const
+    ).map(
+      ([what, session, is, why]) =>
+        [
+          `a hold in a session ${what}`,
+          facts(9, 0, { session: is }),
+          hold(1, { session }),
+          { kind: "key_ended", why },
+        ] as const,
+    ),
+    [
       "a replay needs no cap",
       facts(0, 0, { budget: [10, 10, 0], record: record({ reply: stored }) }),
       hold(5, { idempotency }),
-      { kind: "replay", reply: stored },
+      { kind: "replay", reply: stored, charged: c(0) },
     ],
     [
       "a key of no row has no cap",
@@ -405,23 +447,190 @@ describe("any group", () => {
       { numRuns: 500 },
     );
   });
+});
 
-  test("does what each request would have done alone, one after the other", () => {
+describe("a group of two accounts, two calls and shared references", () => {
+  const [ACME, OTHER] = [place, { accountId: "other", mode: "live" }] as const;
+  const calls = fc.constantFrom("person_search" as const, "company_enrich" as const);
+  const asks: fc.Arbitrary<MoneyRequest> = fc.oneof(
+    fc
+      .record({
+        amount: fc.nat(4),
+        whose: fc.constantFrom({ ...ACME, keyId: "key-1" }, { ...ACME, keyId: "key-2" }, { ...OTHER, keyId: "key-3" }),
+        call: calls,
+        key: fc.option(fc.constantFrom("k", "l"), { nil: undefined, freq: 6 }),
+        requestHash: fc.constantFrom("h", "h", "i"),
+        session: fc.option(fc.constantFrom("s", "gone"), { nil: undefined, freq: 2 }),
+      })
+      .map(({ amount, call, key, requestHash, session, whose }) =>
+        hold(amount, {
+          ...{ ...whose, call, requestId: "r", ...(session === undefined ? {} : { session }) },
+          ...(key === undefined ? {} : { idempotency: { key, requestHash } }),
+        }),
+      ),
+    fc
+      .record({ id: fc.constantFrom("1", "2", "7", "8"), amount: fc.nat(5) })
+      .map(({ amount, id }) => settle(id, amount)),
+    fc.record({ id: fc.constantFrom("1", "3", "7", "8"), back: fc.boolean() }).map(({ back, id }) => release(id, back)),
+    fc
+      .record({
+        whose: fc.constantFrom(ACME, OTHER),
+        amount: fc.constantFrom(1, 5),
+        operation: fc.constantFrom("g", "x"),
+      })
+      .map(({ amount, operation, whose }) => ({ ...grant(amount), place: whose, operation }) as MoneyRequest),
+    fc
+      .record({
+        id: fc.constantFrom("1", "3", "7"),
+        amount: fc.constantFrom(4, undefined),
+        named: fc.constantFrom("x", "y"),
+      })
+      .map(({ amount, id, named }) => refund(id, amount, named)),
+  );
+
+  /** A ledger of plain lists: it knows nothing of how `decide` tells records and accounts apart. */
+  interface Model {
+    readonly money: readonly Money[];
+    readonly holds: readonly Hold[];
+    readonly records: readonly { readonly of: HoldRequest; readonly record: ReplyRecord }[];
+    readonly operations: ReadonlyMap<string, Operation>;
+    readonly budgets: readonly Capped[];
+    readonly refunded: ReadonlyMap<string, Credits>;
+  }
+  const begin: Model = {
+    money: [money(20, 9), { ...OTHER, balance: c(3), held: c(0) }],
+    holds: [
+      pending("1", 5),
+      pending("2", 4, { idempotencyKey: "k" }),
+      pending("3", 6, { state: "posted", posted: c(6), keyId: "key-2" }),
+    ],
+    records: [{ of: holdRequest(c(4), { idempotency }), record: record({ holdId: "2" }) }],
+    operations: new Map(),
+    budgets: [{ origin: "key-0", cap: c(14), spent: c(0), held: c(9) }],
+    refunded: new Map(),
+  };
+  const free = { revokedAt: null, expiresAt: null, suspendedAt: null };
+  const isSame = (one: HoldRequest, other: HoldRequest): boolean =>
+    [one.accountId, one.mode, one.call, one.idempotency?.key].join() ===
+    [other.accountId, other.mode, other.call, other.idempotency?.key].join();
+
+  function factsOf(model: Model, requests: readonly MoneyRequest[]): Facts {
+    const asking = requests.flatMap((each) => (each.kind === "hold" ? [each.request] : []));
+    const wanted = [...asking, ...model.records.map(({ of }) => of)].flatMap((of) => {
+      const known = model.records.find((each) => isSame(each.of, of));
+      return known === undefined ? [] : [[recordKey(of, of.call, of.idempotency?.key ?? ""), known.record] as const];
+    });
+    return {
+      now: NOW,
+      money: new Map(model.money.map((each) => [placeKey(each), each])),
+      holds: new Map(model.holds.map((each) => [each.id, each])),
+      records: new Map(wanted),
+      operations: model.operations,
+      keys: new Map(["key-1", "key-2", "key-3"].map((id) => [id, { ...free, origin: id === "key-1" ? "key-0" : id }])),
+      sessions: new Map([["s", free]]),
+      budgets: new Map(model.budgets.map((each) => [each.origin, each])),
+      refunded: model.refunded,
+      nextHoldId: BigInt(Math.max(6, ...model.holds.map(({ id }) => Number(id))) + 1),
+    };
+  }
+
+  function advanced(model: Model, writes: Writes): Model {
+    const posted = new Map(writes.resolved.map((each) => [each.id, each]));
+    const made = writes.holds.map(({ id, request: { accountId, amount, call, idempotency: by, keyId, mode } }) => ({
+      ...pending(id, 0, { accountId, mode, keyId, call, amount, idempotencyKey: by?.key ?? null }),
+    }));
+    const holds = [...model.holds, ...made].map((each) => ({ ...each, ...posted.get(each.id) }));
+    const originOf = (keyId: string) => (keyId === "key-1" ? "key-0" : keyId);
+    const added = writes.records.map(({ id, request }) => {
+      const fresh = {
+        holdId: id,
+        requestHash: request.idempotency?.requestHash ?? "",
+        origin: originOf(request.keyId),
+      };
+      return { of: request, record: record(fresh) };
+    });
+    const records = [...model.records, ...added]
+      .filter(({ record: { holdId } }) => !writes.forgotten.includes(holdId))
+      .map(({ of, record: each }) => {
+        const reply = writes.replies.find(({ holdId }) => holdId === each.holdId)?.reply;
+        const charged = holds.find(({ id }) => id === each.holdId)?.posted ?? c(0);
+        return { of, record: reply === undefined ? each : { ...each, reply, charged, createdAt: NOW } };
+      });
+    const operations = new Map(model.operations);
+    const refunds = new Map(model.refunded);
+    for (const { amount, kind, operation, refundOf } of writes.entries) {
+      if (operation !== null) operations.set(operation, { kind, amount, refundOf });
+      if (refundOf !== null) refunds.set(refundOf, credits((refunds.get(refundOf) ?? 0n) + amount));
+    }
+    return {
+      money: model.money.map((each) => writes.money.find((now) => placeKey(now) === placeKey(each)) ?? each),
+      holds,
+      records,
+      operations,
+      budgets: model.budgets.map((each) => writes.budgets.find(({ origin }) => origin === each.origin) ?? each),
+      refunded: refunds,
+    };
+  }
+  const said = (outcomes: readonly Outcome[]) => outcomes.map((each) => (each.ok ? each.value : String(each.error)));
+
+  test("says, enters and leaves what its requests would alone, one after the other", () => {
+    const seen = new Set<string>();
     fc.assert(
-      fc.property(fc.array(request, { maxLength: 12 }), (requests) => {
+      fc.property(fc.array(asks, { minLength: 2, maxLength: 12 }), (requests) => {
         const together = decide(
-          known(),
+          factsOf(begin, requests),
           requests.map((each): Asked => ({ request: each })),
         );
-        const failing = together.outcomes.map(({ ok }) => ok);
-        const without = decide(
-          known(),
-          requests.filter((_, index) => failing[index]).map((each): Asked => ({ request: each })),
-        );
-        // A request that fails leaves no trace: without it the others end the same.
-        expect(without.writes).toEqual(together.writes);
+        let model = begin;
+        const alone: unknown[] = [];
+        const entries: unknown[] = [];
+        for (const request of requests) {
+          const { outcomes, writes } = decide(factsOf(model, [request]), [{ request }]);
+          alone.push(...said(outcomes));
+          entries.push(...writes.entries);
+          model = advanced(model, writes);
+        }
+        expect(said(together.outcomes)).toEqual(alone);
+        expect(together.writes.entries).toEqual(entries);
+        expect(advanced(begin, together.writes)).toEqual(model);
+        for (const each of alone) {
+          if (typeof each === "string") seen.add(each.replaceAll(/\d+/g, "N").slice(0, 60));
+          else if (typeof each === "object") seen.add((each as { readonly kind?: string }).kind ?? "done");
+        }
       }),
-      { numRuns: 500 },
+      { numRuns: 1_500 },
     );
+    // What is never drawn is not compared.
+    for (const kind of ["held", "insufficient", "over_cap", "replay", "in_flight", "mismatch", "key_ended", "done"]) {
+      expect([...seen]).toContain(kind);
+    }
+    expect([...seen].some((each) => each.includes("cannot be refunded"))).toBe(true);
+    expect([...seen].some((each) => each.includes("reference was used before"))).toBe(true);
+  });
+
+  const ask = (more: Partial<HoldRequest>) => hold(1, { idempotency, ...more });
+  const outcomesOf = (requests: readonly MoneyRequest[]) => {
+    const { outcomes, writes } = decide(
+      factsOf(begin, requests),
+      requests.map((each): Asked => ({ request: each })),
+    );
+    return { outcomes: said(outcomes), writes };
+  };
+
+  test("gives no account or call the stored reply of another", () => {
+    const first = ask({ idempotency: { key: "l", requestHash: "h" } });
+    const other = { ...first, request: { ...(first as { request: HoldRequest }).request, ...OTHER } } as MoneyRequest;
+    const call = ask({ idempotency: { key: "l", requestHash: "h" }, call: "company_enrich" });
+    const { outcomes } = outcomesOf([first, settle("7", 1), other, call, first]);
+    expect(outcomes).toMatchObject([{ kind: "held" }, {}, { kind: "held" }, { kind: "held" }, { kind: "replay" }]);
+  });
+
+  test("gives back no more than was charged, and grants once under one reference", () => {
+    const { outcomes, writes } = outcomesOf([settle("1", 5), refund("1", 4, "x"), refund("1", 4, "y")]);
+    expect(outcomes[2]).toContain("4 credits cannot be refunded");
+    expect(writes.entries.map(({ amount }) => amount)).toEqual([c(-5), c(4)]);
+    const twice = outcomesOf([grant(3), grant(3)]);
+    expect(twice.outcomes).toMatchObject([{ repeated: false }, { repeated: true }]);
+    expect(twice.writes.entries).toHaveLength(1);
   });
 });

@@ -212,11 +212,40 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           const given = form === "as a text" ? body : Buffer.from(body);
           await store.settle({ holdId: id, amount: c(7), reply: () => ({ status: 200, headers, body: given }) });
           const again = await store.hold(holdRequest(c(25), { idempotency }));
-          expect(again).toEqual({ kind: "replay", reply: { status: 200, headers, body } });
+          expect(again).toEqual({ kind: "replay", reply: { status: 200, headers, body }, charged: c(7) });
           expect(await balanceOf()).toEqual([c(93), 0n]);
           expect(await store.verify()).toEqual([]);
         },
       );
+
+      it("holds for a session until it ends, or its account is suspended", async () => {
+        const role = "owner" as const;
+        const whose = {
+          accountId: ACCOUNT,
+          role,
+          keyHash: null,
+          createdAt: time,
+          seenAt: time,
+          expiresAt: time + HOUR,
+        };
+        for (const id of ["a", "b"]) {
+          const [hash, proofHash] = [makeApiKey("live").hash, makeApiKey("live").hash];
+          await store.console.addSession({ ...whose, id, hash, proofHash });
+        }
+        const told = async (session: string) => {
+          const outcome = await store.hold(holdRequest(c(1), { keyId: `console:${session}`, session }));
+          if (outcome.kind === "held") await store.release(outcome.holdId);
+          return outcome.kind === "key_ended" ? outcome.why : outcome.kind;
+        };
+        expect([await told("a"), await told("b"), await told("c")]).toEqual(["held", "held", "signed_out"]);
+        await store.console.endSession("a");
+        expect([await told("a"), await told("b")]).toEqual(["signed_out", "held"]);
+        await store.suspendAccount(ACCOUNT, true);
+        expect(await told("b")).toBe("suspended");
+        await store.suspendAccount(ACCOUNT, false);
+        time += HOUR;
+        expect(await told("b")).toBe("signed_out");
+      });
 
       it("replays with an empty balance", async () => {
         await store.settle({ holdId: await held(store, c(100), { idempotency }), amount: c(100), reply: answer() });
@@ -724,7 +753,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
         const id = await held(store, c(5), { idempotency });
         expect((await other.hold(holdRequest(c(5), { idempotency }))).kind).toBe("in_flight");
         const { reply } = await store.settle({ holdId: id, amount: c(5), reply: answer() });
-        expect(await other.hold(holdRequest(c(5), { idempotency }))).toEqual({ kind: "replay", reply });
+        expect(await other.hold(holdRequest(c(5), { idempotency }))).toEqual({ kind: "replay", reply, charged: c(5) });
       });
 
       it("never void the holds of one that lives", async () => {

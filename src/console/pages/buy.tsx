@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { ApiError, api, said } from "../api.ts";
-import { counted, grouped, inWords } from "../segment.ts";
-import { count, fail, filters, go, me, mode, refreshMe } from "../state.ts";
+import { counted, fragmentOf, grouped, inWords } from "../segment.ts";
+import { count, fail, filters, go, me, mode, place, refreshMe } from "../state.ts";
 import { Alert, Dialog, Fact, Heads, Scroll } from "./parts.tsx";
 
 interface Quote {
@@ -16,6 +16,8 @@ interface Quote {
   readonly allowed: boolean;
   readonly bound_by: "key" | "balance" | null;
   readonly expires: string;
+  /** What was bought of this very segment, and is kept. */
+  readonly bought: readonly { readonly id: string; readonly rows: number; readonly made: string }[];
 }
 
 const PREVIEW = 5;
@@ -192,6 +194,7 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
         <Fact name="Bound until" value={new Date(now.expires).toLocaleTimeString()} />
       </tbody>
     </table>
+    <Bought quote={now} />
     {now.allowed === false ? (
       <p class="problem">
         {now.bound_by === "key" ? "The cap of this key does not cover it." : "The balance does not cover it."} Ask for
@@ -200,3 +203,17 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
     ) : null}
   </>
 );
+
+/** People who were paid for already: they are downloaded again for nothing, and bought again at the whole price. */
+function Bought({ quote: { bought, profiles } }: { readonly quote: Quote }) {
+  const [best] = [...bought].sort((one, other) => other.rows - one.rows);
+  if (best === undefined) return null;
+  const mine = Math.min(best.rows, profiles);
+  return (
+    <p class="problem">
+      {mine === profiles ? `All ${counted(mine, "profile")}` : `${grouped(mine)} of these ${grouped(profiles)}`} were
+      bought on {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
+      <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for all of them anew.
+    </p>
+  );
+}

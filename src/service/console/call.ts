@@ -8,7 +8,7 @@ import { type RateLimiter, weightOf } from "../http/limits.ts";
 import type { Timeouts } from "../http/options.ts";
 import type { Turns } from "../http/turns.ts";
 import { StoreConflictError } from "../ledger/errors.ts";
-import type { KeyMode, Plan, Scope, Store, StoredKey } from "../ledger/ledger.ts";
+import type { KeyMode, Plan, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
 import type { SmallCounts } from "../people/small-counts.ts";
 import type { Exports } from "./exports.ts";
 import { ConsoleRefusal } from "./guard.ts";
@@ -86,7 +86,7 @@ export async function administered<Value>(act: Promise<Value>): Promise<Value> {
 }
 
 /** The acting key, with one call of its minute taken. @throws ConsoleRefusal 429; as Sessions.acting */
-export function counted(call: ConsoleCall, mode: KeyMode, scope: Scope): StoredKey {
+export function counted(call: ConsoleCall, mode: KeyMode, scope: Scope): Spender {
   const { parts, visitor } = call;
   const key = parts.sessions.acting(visitor, mode, scope);
   const rate = parts.limiter.take(key.id, visitor.account.plan);

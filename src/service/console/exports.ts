@@ -7,18 +7,11 @@ import { DeadlineError } from "../http/deadline.ts";
 import type { RateLimiter } from "../http/limits.ts";
 import { Problem } from "../http/problem.ts";
 import type { Turns } from "../http/turns.ts";
-import { StoreUnavailableError } from "../ledger/errors.ts";
-import {
-  type Account,
-  IDEMPOTENCY_TTL_MS,
-  type KeyMode,
-  type Store,
-  type StoredKey,
-  type StoredReply,
-} from "../ledger/ledger.ts";
-import { OutcomeUnknownError } from "../money/billing.ts";
+import { StoreUnavailableError, UnknownAccountError } from "../ledger/errors.ts";
+import { type Account, IDEMPOTENCY_TTL_MS, type KeyMode, type Spender, type Store } from "../ledger/ledger.ts";
+import { OutcomeUnknownError, type Sale } from "../money/billing.ts";
 import { ConsoleRefusal } from "./guard.ts";
-import { buyPage, chargeOf, rowsOf } from "./pages.ts";
+import { buyPage, type PageOrder, rowsOf } from "./pages.ts";
 
 /** A worker that was not heard of for so long is gone, or its service is. */
 const SILENT_MS = 15_000;
@@ -58,7 +51,7 @@ export class Exports {
   }
 
   /** Goes on with an export, or begins it. Returns at once. */
-  work(item: ConsoleExport, account: Account, key: StoredKey): void {
+  work(item: ConsoleExport, key: Spender): void {
     if (this.#closed) return;
     const before = this.#working.get(item.id);
     if (before !== undefined) {
@@ -68,7 +61,7 @@ export class Exports {
     }
     const turn: Turn = { stop: false, done: Promise.resolve(), waits: "" };
     this.#working.set(item.id, turn);
-    turn.done = this.#buy(item, account, key, turn)
+    turn.done = this.#buy(item, key, turn)
       .catch((error: unknown) => this.#options.onFault(item.id, error))
       .finally(() => this.#working.delete(item.id));
   }
@@ -97,7 +90,7 @@ export class Exports {
     await Promise.all([...this.#working.values()].map(({ done }) => done));
   }
 
-  async #buy(item: ConsoleExport, account: Account, key: StoredKey, turn: Turn): Promise<void> {
+  async #buy(item: ConsoleExport, key: Spender, turn: Turn): Promise<void> {
     const { console: kept } = this.#options.store;
     let now: ConsoleExport = { ...item, state: "buying", why: "" };
     const write = (changes: Partial<ConsoleExport>): Promise<void> => {
@@ -113,11 +106,10 @@ export class Exports {
       let isWanted = true;
       while (now.rows < now.profiles && isWanted) {
         if (!this.isKept(now)) throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept");
-        if (!(await this.#turn(account, key, () => advance({})))) break;
-        const page = await this.#page(now, account, key, turn, () => advance({}));
-        if (page === undefined) break;
-        const rows = rowsOf(page);
-        const spent = addCredits(now.credits, chargeOf(page));
+        const sale = await this.#page(now, key, turn, () => advance({}));
+        if (sale === undefined) break;
+        const rows = rowsOf(sale);
+        const spent = addCredits(now.credits, sale.charge);
         isWanted = await advance({ pages: now.pages + 1, rows: now.rows + rows, credits: spent });
         if (rows === 0) throw new ConsoleRefusal(409, "short", "the segment has fewer people than were agreed to");
       }
@@ -125,23 +117,6 @@ export class Exports {
     } catch (error) {
       await write({ state: "stopped", why: told(error) });
       if (isFault(error)) throw error;
-    }
-  }
-
-  /** Waits for a call of the plan. @returns false where the purchase was stopped meanwhile @throws ConsoleRefusal 429 for the day */
-  async #turn(account: Account, key: StoredKey, isWanted: () => Promise<boolean>): Promise<boolean> {
-    for (;;) {
-      const rate = this.#options.limiter.take(key.id, account.plan);
-      if (rate.allowed) return true;
-      if (rate.window === "day") {
-        throw new ConsoleRefusal(
-          429,
-          "rate_limited",
-          `the plan's ${rate.limit} calls a day are used up: continue it after midnight (UTC)`,
-        );
-      }
-      await this.#options.sleep(WAIT_MS);
-      if (!(await isWanted())) return false;
     }
   }
 
@@ -158,37 +133,40 @@ export class Exports {
   /** Buys the next page, again where that may help. @returns undefined where the purchase was stopped meanwhile */
   async #page(
     item: ConsoleExport,
-    account: Account,
-    key: StoredKey,
+    key: Spender,
     turn: Turn,
     isWanted: () => Promise<boolean>,
-  ): Promise<StoredReply | undefined> {
-    this.assertPrice(item, account);
-    const served = await this.#options.dataset(item.mode);
-    const check = checkFilters(JSON.parse(item.filters));
-    if (!check.ok) throw new Error("an export was kept with filters that are none");
-    const order = {
-      account,
-      key,
-      filters: check.canonical,
-      canonical: canonicalJson(check.canonical),
-      version: item.version,
-      offset: item.pages * item.perPage,
-      rows: Math.min(item.perPage, item.profiles - item.pages * item.perPage),
-      idempotencyKey: pageKey(item, item.pages),
-    };
+  ): Promise<Sale | undefined> {
+    let isCounted = false;
     for (let tries = 1; ; tries++) {
       try {
-        return await buyPage(order, { ...this.#options, served });
+        // As it is now: price and plan may be others than at its begin.
+        const account = await this.#options.store.account(item.accountId);
+        if (account === undefined) throw new UnknownAccountError(item.accountId);
+        this.assertPrice(item, account);
+        if (!isCounted) this.#count(key, account);
+        isCounted = true;
+        const served = await this.#options.dataset(item.mode);
+        return await buyPage(orderOf(item, account, key), { ...this.#options, served });
       } catch (error) {
         const ms = waitAfter(error, tries);
         if (ms === undefined) throw error;
+        if (error instanceof PlanWait) tries--;
         if (isFault(error)) this.#options.onFault(item.id, error);
         turn.waits = told(error);
         if (!(await this.#pause(ms, turn, isWanted))) return undefined;
         turn.waits = "";
       }
     }
+  }
+
+  /** Takes a call of the plan. @throws PlanWait until the next minute; ConsoleRefusal 429 for the day */
+  #count({ id }: Spender, { plan }: Account): void {
+    const rate = this.#options.limiter.take(id, plan);
+    if (rate.allowed) return;
+    const used = `the plan's ${rate.limit} calls a ${rate.window} are used up`;
+    if (rate.window === "minute") throw new PlanWait(429, "rate_limited", `${used}: it goes on by itself`);
+    throw new ConsoleRefusal(429, "rate_limited", `${used}: continue it after midnight (UTC)`);
   }
 
   /** Waits, and is heard of meanwhile as far as the accounts can be reached. @returns false where the purchase was stopped */
@@ -205,6 +183,26 @@ export class Exports {
   }
 }
 
+/** The calls of the minute are used up: it waits for others. */
+class PlanWait extends ConsoleRefusal {}
+
+/** The next page of an export, under a key of its own. */
+function orderOf(item: ConsoleExport, account: Account, key: Spender): PageOrder {
+  const check = checkFilters(JSON.parse(item.filters));
+  if (!check.ok) throw new Error("an export was kept with filters that are none");
+  const offset = item.pages * item.perPage;
+  return {
+    account,
+    key,
+    filters: check.canonical,
+    canonical: canonicalJson(check.canonical),
+    version: item.version,
+    offset,
+    rows: Math.min(item.perPage, item.profiles - offset),
+    idempotencyKey: pageKey(item, item.pages),
+  };
+}
+
 const isFault = (error: unknown): boolean => !(error instanceof Problem || error instanceof ConsoleRefusal);
 
 /** For whoever buys; what is wrong with the service is for the log alone. */
@@ -218,6 +216,7 @@ function told(error: unknown): string {
  * A 409 is another process at this very page: what it gets is ours too.
  */
 function waitAfter(error: unknown, tries: number): number | undefined {
+  if (error instanceof PlanWait) return WAIT_MS;
   const isProblem = error instanceof Problem;
   const isInFlight = isProblem && error.status === 409;
   if (tries >= (isInFlight ? IN_FLIGHT_TRIES : TRIES)) return undefined;

@@ -1,18 +1,18 @@
 import { createHash } from "node:crypto";
 import { listOf } from "../../shared/contract/envelope.ts";
 import type { CanonicalFilters } from "../../shared/contract/filters.ts";
-import { type Credits, creditsToNumber, parseCredits, priceOf } from "../../shared/contract/money.ts";
+import { creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
 import { onOneVersion, type ServedDataset } from "../admin/datasets.ts";
 import { newCall } from "../http/call.ts";
 import type { Turns } from "../http/turns.ts";
-import type { Account, Store, StoredKey, StoredReply } from "../ledger/ledger.ts";
-import { type Bought, purchase } from "../money/billing.ts";
+import type { Account, Spender, Store } from "../ledger/ledger.ts";
+import { type Bought, purchase, type Sale } from "../money/billing.ts";
 import { ConsoleRefusal } from "./guard.ts";
 
 export interface PageOrder {
   readonly account: Account;
-  readonly key: StoredKey;
+  readonly key: Spender;
   readonly filters: CanonicalFilters;
   /** Canonical JSON of the filters. */
   readonly canonical: string;
@@ -32,20 +32,11 @@ export interface PageOptions {
 
 const ROWS = "x-rows";
 
-/** How many rows of the segment a stored page is. */
-export const rowsOf = ({ headers }: StoredReply): number => Number(headers[ROWS] ?? 0);
-
-/** What was charged for a stored page, whatever a person costs by now. */
-export function chargeOf({ body }: StoredReply): Credits {
-  const charged = parseCredits(
-    /"credits_used":([\d.]+),"credits_remaining":[-\d.]+\}$/.exec(body.toString())?.[1] ?? "",
-  );
-  if (charged === undefined) throw new Error("a stored page does not say what it cost");
-  return charged;
-}
+/** How many rows of the segment a page is. */
+export const rowsOf = ({ answer }: Sale): number => Number(answer.headers[ROWS] ?? 0);
 
 /** Buys one page by the rules of every paid call: hold, work, settle. @throws Problem; ConsoleRefusal where the dataset moved */
-export async function buyPage(order: PageOrder, options: PageOptions): Promise<StoredReply> {
+export async function buyPage(order: PageOrder, options: PageOptions): Promise<Sale> {
   const { account, canonical, filters, idempotencyKey, key, offset, rows, version } = order;
   const { engine, suppressed } = options.served;
   const identity = `console\n${canonical}\n${version}\n${offset} ${rows}`;

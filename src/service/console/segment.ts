@@ -4,7 +4,7 @@ import type { ConsoleExport } from "../admin/console-store.ts";
 import { onOneVersion } from "../admin/datasets.ts";
 import { facetsOf } from "../http/facets.ts";
 import { readFacets } from "../http/requests.ts";
-import type { KeyMode, StoredKey } from "../ledger/ledger.ts";
+import type { KeyMode, Spender, StoredKey } from "../ledger/ledger.ts";
 import {
   BUYERS,
   bad,
@@ -155,14 +155,27 @@ async function quote(call: ConsoleCall) {
     allowed: credits <= free,
     bound_by: credits <= free ? null : capped ? "key" : "balance",
     expires: new Date(made + QUOTE_MS).toISOString(),
+    bought: await boughtOf(call, mode, sealed),
   };
+}
+
+/** Exports that have people of this very segment, the same version of the dataset and still to be had for nothing, newest first. */
+async function boughtOf(call: ConsoleCall, mode: KeyMode, { filters, version }: Pick<Quote, "filters" | "version">) {
+  const { parts, visitor } = call;
+  const segmentOf = (text: string) => filtersOf({ body: { filters: JSON.parse(text) } }).text;
+  const segment = segmentOf(filters);
+  const all = await parts.store.console.exports(visitor.account.id, mode);
+  return all
+    .filter((item) => item.version === version && item.rows > 0 && parts.exports.isKept(item))
+    .filter((item) => maySee(visitor.key)(item) && segmentOf(item.filters) === segment)
+    .map((item) => shown(call, item));
 }
 
 interface Quoted {
   readonly quote: Quote;
   readonly id: string;
   /** Who buys. */
-  readonly key: StoredKey;
+  readonly key: Spender;
 }
 
 /** The quote that the page sends back, still good. @throws ConsoleRefusal 409 where it binds no more: nothing is bought */
@@ -195,7 +208,7 @@ async function preview(call: ConsoleCall) {
   const { account } = call.visitor;
   const served = await call.parts.dataset(quote.mode);
   const { canonical, text } = filtersOf({ body: { filters: JSON.parse(quote.filters) } });
-  const reply = await buyPage(
+  const { answer } = await buyPage(
     {
       account,
       key,
@@ -208,7 +221,7 @@ async function preview(call: ConsoleCall) {
     },
     { ...call.parts, served },
   );
-  const envelope = JSON.parse(reply.body.toString()) as {
+  const envelope = JSON.parse(answer.body.toString()) as {
     result: unknown;
     credits_used: number;
     credits_remaining: number;
@@ -247,7 +260,7 @@ async function buy(call: ConsoleCall) {
     seenAt: now,
   };
   // A quote that is sent twice makes one export: its name is the quote's.
-  if (await parts.store.console.addExport(item)) parts.exports.work(item, visitor.account, key);
+  if (await parts.store.console.addExport(item)) parts.exports.work(item, key);
   return shown(call, item);
 }
 
@@ -299,7 +312,7 @@ async function goOn(call: ConsoleCall) {
     throw new ConsoleRefusal(410, "expired", "its first pages are no longer kept: buy the segment anew");
   }
   parts.exports.assertPrice(item, visitor.account);
-  parts.exports.work(item, visitor.account, parts.sessions.acting(visitor, item.mode, "search"));
+  parts.exports.work(item, parts.sessions.acting(visitor, item.mode, "search"));
   return shown(call, { ...item, state: "buying", why: "", seenAt: parts.now() });
 }
 

@@ -3,7 +3,7 @@ import type { IncomingHttpHeaders } from "node:http";
 import type { ConsoleRole, ConsoleSession } from "../admin/console-store.ts";
 import { assertScope } from "../http/admission.ts";
 import { suspended } from "../http/problem.ts";
-import type { Account, KeyMode, Scope, Store, StoredKey } from "../ledger/ledger.ts";
+import type { Account, KeyMode, Scope, Spender, Store, StoredKey } from "../ledger/ledger.ts";
 import { parseApiKey, sameHash } from "../money/keys.ts";
 import { ConsoleRefusal } from "./guard.ts";
 import { hashOf, newSecret } from "./tokens.ts";
@@ -141,17 +141,18 @@ export class Sessions {
   }
 
   /**
-   * The key in whose name a session counts and buys: its own, or one that nobody can have.
+   * Who counts and buys: the session with its own key, or with one that nobody can have.
    * @throws Problem 403 where the account is suspended or the key has not the scope; ConsoleRefusal 403 for another mode
    */
-  acting({ account, key, session }: Visitor, mode: KeyMode, scope: Scope): StoredKey {
+  acting({ account, key, session }: Visitor, mode: KeyMode, scope: Scope): Spender {
     if (account.suspendedAt !== null) throw suspended();
     if (key === undefined) {
       const id = `console:${session.id}`;
-      return { ...NOBODYS_KEY, id, origin: id, mode, accountId: account.id, accountName: account.name };
+      const whose = { accountId: account.id, accountName: account.name, session: session.id };
+      return { ...NOBODYS_KEY, ...whose, id, origin: id, mode };
     }
     assertScope(key, scope);
-    if (key.mode === mode) return key;
+    if (key.mode === mode) return { ...key, session: session.id };
     throw new ConsoleRefusal(403, "other_mode", `you signed in with a ${key.mode} key: it has no ${mode} mode`);
   }
 

@@ -194,7 +194,7 @@ function free<Result>(
 
 const isGone = ({ raw }: FastifyRequest): boolean => raw.socket.destroyed === true;
 
-function buy(
+async function buy(
   request: FastifyRequest,
   { sleep, store, turns }: RouteOptions,
   order: Pick<Purchase, "costed" | "rows" | "idempotency" | "suppressed" | "work"> & {
@@ -202,7 +202,7 @@ function buy(
   },
 ): Promise<Answer> {
   const { account, key } = admitted(request);
-  return purchase(store, {
+  const { answer } = await purchase(store, {
     ...order,
     call: request.call,
     key,
@@ -214,6 +214,7 @@ function buy(
     },
     vanished: () => isGone(request),
   });
+  return answer;
 }
 
 function admitted(request: FastifyRequest) {

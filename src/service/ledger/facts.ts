@@ -52,14 +52,17 @@ export interface Money extends Place {
   readonly held: Credits;
 }
 
-/** What may become of a key: it is looked at again when it is to spend. */
-export interface KeyFacts {
-  /** Names the budget that it shares. */
-  readonly origin: string;
+/** What may become of who spends, a key or a session of the console: it is looked at again when it is to spend. */
+export interface Principal {
   readonly revokedAt: number | null;
   readonly expiresAt: number | null;
   /** Of its account. */
   readonly suspendedAt: number | null;
+}
+
+export interface KeyFacts extends Principal {
+  /** Names the budget that it shares. */
+  readonly origin: string;
 }
 
 export interface Capped extends Budget {
@@ -89,6 +92,9 @@ export interface ReplyRecord {
   readonly holdId: string;
   readonly createdAt: number;
   readonly ownerAlive: boolean;
+  /** Of the key that asked for it. */
+  readonly origin: string;
+  readonly charged: Credits;
   /** Undefined: in flight. */
   readonly reply: StoredReply | undefined;
   readonly damaged: boolean;
@@ -103,6 +109,8 @@ export interface Facts {
   readonly operations: ReadonlyMap<string, Operation>;
   /** By id: of a key that is no row there is nothing to know. */
   readonly keys: ReadonlyMap<string, KeyFacts>;
+  /** By id: the sessions of the console that want to spend. */
+  readonly sessions: ReadonlyMap<string, Principal>;
   /** By origin, of keys that have a cap. */
   readonly budgets: ReadonlyMap<string, Capped>;
   /** What came back of a hold's charge so far. */

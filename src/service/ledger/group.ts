@@ -14,6 +14,7 @@ import {
   type Money,
   type Operation,
   type Place,
+  type Principal,
   placeKey,
   type ReplyRecord,
   recordKey,
@@ -33,13 +34,15 @@ export interface GroupOptions {
 /** The keys of what a group asks for. */
 function wanted(group: readonly Asked[]) {
   const places = new Map<string, Place>();
-  const [holds, operations, keys] = [new Set<string>(), new Set<string>(), new Set<string>()];
+  const [holds, operations] = [new Set<string>(), new Set<string>()];
+  const [keys, sessions] = [new Set<string>(), new Set<string>()];
   const records = new Map<string, readonly string[]>();
   for (const { request, earlier } of group) {
     switch (request.kind) {
       case "hold": {
-        const { accountId, call, idempotency, keyId, mode } = request.request;
+        const { accountId, call, idempotency, keyId, mode, session } = request.request;
         keys.add(keyId);
+        if (session !== undefined) sessions.add(session);
         places.set(placeKey(request.request), request.request);
         if (request.holdId !== undefined && earlier !== undefined) holds.add(request.holdId);
         if (idempotency !== undefined) {
@@ -63,7 +66,7 @@ function wanted(group: readonly Asked[]) {
         operations.add(request.operation);
     }
   }
-  return { places, holds, operations, records, keys };
+  return { places, holds, operations, records, keys, sessions };
 }
 
 export interface Read extends Facts {
@@ -72,7 +75,7 @@ export interface Read extends Facts {
 
 /** Reads what {@link decide} needs to know of a group, in a few statements however many requests there are. */
 export function* readGroup(group: readonly Asked[], { instances, lock, now }: GroupOptions): Steps<Read> {
-  const { holds: holdIds, keys: keyIds, operations, places, records: replies } = wanted(group);
+  const { holds: holdIds, keys: keyIds, operations, places, records: replies, sessions } = wanted(group);
   const links = {
     heads: new Map<string, string>(),
     holds: new Map<string, string>(),
@@ -82,10 +85,10 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
   const records = new Map<string, ReplyRecord>();
   for (const row of yield* look(
     `SELECT r.account_id, r.mode, r.call, r.key, r.request_hash, r.state, r.hold_id, r.created_at, r.status, r.headers, r.body, r.digest,
-       ${instances.columns}
+       h.posted, COALESCE(k.origin, h.key_id) AS origin, ${instances.columns}
      FROM (VALUES %) AS v JOIN idempotency r
        ON r.account_id = v.column1 AND r.mode = v.column2 AND r.call = v.column3 AND r.key = v.column4
-     JOIN holds h ON h.id = r.hold_id LEFT JOIN instances i ON i.id = h.owner`,
+     JOIN holds h ON h.id = r.hold_id LEFT JOIN keys k ON k.id = h.key_id LEFT JOIN instances i ON i.id = h.owner`,
     ["text", "text", "text", "text"],
     [...replies.values()],
   )) {
@@ -143,6 +146,7 @@ export function* readGroup(group: readonly Asked[], { instances, lock, now }: Gr
     records,
     operations: new Map(done.map((row) => [row.operation as string, operationOf(row)])),
     keys,
+    sessions: yield* readSessions([...sessions]),
     budgets,
     refunded: new Map(refunded.map((row) => [String(row.refund_of), credits(row.amount as bigint)])),
     nextHoldId: ((last?.id ?? 0n) as bigint) + 1n,
@@ -187,6 +191,21 @@ function* readKeys(ids: readonly string[]): Steps<Pick<Facts, "keys" | "budgets"
   return { keys, budgets };
 }
 
+function* readSessions(ids: readonly string[]): Steps<Facts["sessions"]> {
+  const rows = yield* look(
+    `SELECT s.id, s.ended_at, s.expires_at, a.suspended_at
+     FROM (VALUES %) AS v JOIN console_sessions s ON s.id = v.column1 JOIN accounts a ON a.id = s.account_id`,
+    ["text"],
+    ids.map((id) => [id]),
+  );
+  return new Map(
+    rows.map(({ ended_at, expires_at, id, suspended_at }) => {
+      const [revokedAt, expiresAt, suspendedAt] = [ended_at, expires_at, suspended_at].map(timeOf);
+      return [id as string, { revokedAt, expiresAt, suspendedAt } as Principal];
+    }),
+  );
+}
+
 type Tuples = readonly (readonly unknown[])[];
 
 function* look(sql: string, types: readonly ColumnType[], rows: Tuples): Steps<readonly Row[]> {
@@ -229,6 +248,8 @@ function replyRecord(row: Row, ownerAlive: boolean): ReplyRecord {
     holdId: String(row.hold_id),
     createdAt: Number(row.created_at),
     ownerAlive,
+    origin: row.origin as string,
+    charged: credits((row.posted ?? 0n) as bigint),
     reply: stored ? reply : undefined,
     damaged,
   };

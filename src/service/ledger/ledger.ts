@@ -60,6 +60,11 @@ export interface StoredKey {
   readonly origin: string;
 }
 
+/** Who spends: a key, and where a person does so in the console, their session. */
+export interface Spender extends StoredKey {
+  readonly session?: string;
+}
+
 /** What a key, with those it was rotated from and to, may be charged in all. `0 <= spent + held <= cap` at all times. */
 export interface Budget {
   readonly cap: Credits;
@@ -228,6 +233,8 @@ export interface HoldRequest {
   readonly accountId: string;
   readonly mode: KeyMode;
   readonly keyId: string;
+  /** The session of the console that it is asked in: once that is over nothing more is held. */
+  readonly session?: string;
   readonly call: CostedCall;
   readonly amount: Credits;
   readonly requestId: string;
@@ -240,9 +247,10 @@ export type HoldOutcome =
   | { readonly kind: "insufficient"; readonly balance: Credits; readonly held: Credits }
   /** The cap of the key does not cover it (402). */
   | ({ readonly kind: "over_cap" } & Budget)
-  /** The key came to its end after it was let in: 401, or 403 where its account is suspended. */
-  | { readonly kind: "key_ended"; readonly why: "revoked" | "expired" | "suspended" }
-  | { readonly kind: "replay"; readonly reply: StoredReply }
+  /** Key or session came to its end after it was let in: 401, or 403 where its account is suspended. */
+  | { readonly kind: "key_ended"; readonly why: "revoked" | "expired" | "suspended" | "signed_out" }
+  /** With what was charged for the reply when it was answered first. */
+  | { readonly kind: "replay"; readonly reply: StoredReply; readonly charged: Credits }
   /** The same idempotency key is still being answered (409). */
   | { readonly kind: "in_flight" }
   /** The idempotency key was used for another request (422). */

@@ -22,6 +22,7 @@ import {
   type Operation,
   type Outcome,
   type Place,
+  type Principal,
   placeKey,
   type ReplyRecord,
   recordKey,
@@ -44,6 +45,7 @@ interface Draft {
   readonly records: Map<string, ReplyRecord>;
   readonly operations: Map<string, Operation>;
   readonly keys: ReadonlyMap<string, KeyFacts>;
+  readonly sessions: ReadonlyMap<string, Principal>;
   readonly budgets: Map<string, Capped>;
   readonly refunded: Map<string, Credits>;
   nextHoldId: bigint;
@@ -107,23 +109,24 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   const { amount, call, idempotency } = request;
   const { accountId, mode } = moneyOf(draft, request);
   const known = draft.keys.get(request.keyId);
-  const why = known === undefined ? undefined : endOf(known, draft.now);
+  const why = (known === undefined ? undefined : endOf(known, draft.now)) ?? endOfSession(draft, request);
   if (why !== undefined) return { kind: "key_ended", why };
+  const origin = known?.origin ?? request.keyId;
+  const budget = draft.budgets.get(origin);
   const key = idempotency === undefined ? undefined : recordKey(request, call, idempotency.key);
   const record = key === undefined ? undefined : draft.records.get(key);
   if (key !== undefined && record !== undefined && idempotency !== undefined) {
     const answered = replay(draft, key, record, idempotency.requestHash);
+    // A reply that another key paid for is worth what this one would pay for it.
+    const isForeign = answered?.kind === "replay" && record.origin !== origin;
+    if (isForeign && budget !== undefined && leftOf(budget) < amount) return overCap(budget);
     if (answered !== undefined) return answered;
   }
   const money = moneyOf(draft, request);
   const { balance } = money;
-  const budget = draft.budgets.get(known?.origin ?? "");
   const free = balance - money.held;
-  const left = budget === undefined ? free : budget.cap - budget.spent - budget.held;
-  if (budget !== undefined && left < amount && left <= free) {
-    const { cap, held, spent } = budget;
-    return { kind: "over_cap", cap, spent, held };
-  }
+  const left = budget === undefined ? free : leftOf(budget);
+  if (budget !== undefined && left < amount && left <= free) return overCap(budget);
   if (free < amount) return { kind: "insufficient", balance, held: money.held };
   const held = credits(money.held + amount);
   move(draft, { accountId, mode, balance, held }, used(budget, { held: amount }));
@@ -139,6 +142,8 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
       holdId: id,
       createdAt: draft.now,
       ownerAlive: true,
+      origin,
+      charged: ZERO,
       reply: undefined,
       damaged: false,
     });
@@ -147,11 +152,23 @@ function hold(draft: Draft, request: HoldRequest, madeId: string | undefined): H
   return { kind: "held", holdId: id, balance, held };
 }
 
-/** Why a key may not spend. It was let in before, and may have come to its end since. */
-function endOf({ expiresAt, revokedAt, suspendedAt }: KeyFacts, now: number) {
+const leftOf = ({ cap, held, spent }: Capped): Credits => credits(cap - spent - held);
+
+const overCap = ({ cap, held, spent }: Capped): HoldOutcome => ({ kind: "over_cap", cap, spent, held });
+
+/** Why somebody may not spend who was let in before, and came to an end since. */
+function endOf({ expiresAt, revokedAt, suspendedAt }: Principal, now: number) {
   if (revokedAt !== null) return "revoked";
   if (expiresAt !== null && expiresAt <= now) return "expired";
   return suspendedAt === null ? undefined : "suspended";
+}
+
+/** The same of the session that it asks in. One that is not known is over. */
+function endOfSession({ now, sessions }: Draft, { session }: HoldRequest) {
+  if (session === undefined) return undefined;
+  const known = sessions.get(session);
+  const why = known === undefined ? "revoked" : endOf(known, now);
+  return why === "revoked" || why === "expired" ? "signed_out" : why;
 }
 
 /** What an idempotency key is answered with; undefined where it is free again. */
@@ -168,7 +185,9 @@ function replay(draft: Draft, key: string, record: ReplyRecord, requestHash: str
   }
   if (record.requestHash !== requestHash) return { kind: "mismatch" };
   if (record.damaged) throw new LedgerInvariantError(`the stored reply of hold ${record.holdId} is damaged`);
-  return record.reply === undefined ? { kind: "in_flight" } : { kind: "replay", reply: record.reply };
+  return record.reply === undefined
+    ? { kind: "in_flight" }
+    : { kind: "replay", reply: record.reply, charged: record.charged };
 }
 
 function settle(draft: Draft, held: Hold, { amount, holdId, reply, sold }: Settlement): Settled {
@@ -208,7 +227,8 @@ function settle(draft: Draft, held: Hold, { amount, holdId, reply, sold }: Settl
     draft.writes.replies.push({ holdId, reply: answer });
     const key = recordKey(held, call, idempotencyKey);
     const record = draft.records.get(key);
-    if (record !== undefined) draft.records.set(key, { ...record, reply: answer, createdAt: draft.now });
+    if (record !== undefined)
+      draft.records.set(key, { ...record, reply: answer, charged: amount, createdAt: draft.now });
   }
   return { reply: answer, balance };
 }

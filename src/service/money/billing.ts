@@ -12,7 +12,7 @@ import type { CostedCall } from "../../shared/contract/records.ts";
 import type { Answer, Call, Trace } from "../http/call.ts";
 import { within } from "../http/deadline.ts";
 import { ended, invalid, Problem, suspended, VanishedError } from "../http/problem.ts";
-import type { Account, Budget, HoldRequest, Settlement, Store, StoredKey } from "../ledger/ledger.ts";
+import type { Account, Budget, HoldRequest, Settlement, Spender, Store } from "../ledger/ledger.ts";
 import type { SuppressedPeople } from "../people/suppressed.ts";
 
 /** What the work of a paid call brought. */
@@ -26,7 +26,7 @@ export interface Bought {
 
 export interface Purchase {
   readonly call: Call;
-  readonly key: StoredKey;
+  readonly key: Spender;
   readonly account: Account;
   readonly costed: CostedCall;
   /** Rows asked for: the hold is for all of them. */
@@ -40,6 +40,12 @@ export interface Purchase {
   readonly vanished: () => boolean;
 }
 
+/** The answer, and what was charged for it: now, or when it was answered first. */
+export interface Sale {
+  readonly answer: Answer;
+  readonly charge: Credits;
+}
+
 /** After the charge it could not be learned whether it was committed. The stored reply decides, where there is one. */
 export class OutcomeUnknownError extends Error {
   override readonly name = "OutcomeUnknownError";
@@ -49,7 +55,7 @@ export class OutcomeUnknownError extends Error {
 const UNDO_MS = 500;
 
 /** Hold, work, settle (docs/contract.md, Credits). What fails after the hold gives all back; the answer exists once it is committed. */
-export async function purchase(store: Store, order: Purchase): Promise<Answer> {
+export async function purchase(store: Store, order: Purchase): Promise<Sale> {
   const { account, call, costed, key, rows } = order;
   const step: Trace["step"] = (name, work) => call.trace?.step(name, work) ?? work();
   const unit = account.plan.costs[costed];
@@ -61,6 +67,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
     call: costed,
     amount,
     requestId: call.requestId,
+    ...(key.session === undefined ? {} : { session: key.session }),
     ...(order.idempotency === undefined ? {} : { idempotency: order.idempotency }),
   };
   const hold = await step("hold", () => store.hold(asked));
@@ -70,12 +77,13 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
     case "over_cap":
       throw new Problem(402, [aboveCap(rows, unit, amount, hold)]);
     case "key_ended":
-      throw hold.why === "suspended"
-        ? suspended()
-        : ended(`the API key ${hold.why === "revoked" ? "was revoked" : "expired"}`);
+      throw hold.why === "suspended" ? suspended() : ended(ENDS[hold.why]);
     case "replay": {
       const reply = await order.suppressed.shown(hold.reply);
-      return { ...reply, headers: { ...reply.headers, "idempotent-replayed": "true" } };
+      return {
+        answer: { ...reply, headers: { ...reply.headers, "idempotent-replayed": "true" } },
+        charge: hold.charged,
+      };
     }
     case "in_flight":
       throw new Problem(409, ["a call with this Idempotency-Key is still in flight; retry in 1 s"], {
@@ -111,7 +119,7 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
     };
     const { reply } = await step("settle", () => store.settle(sale));
     call.charged = charge;
-    return reply;
+    return { answer: reply, charge };
   } catch (error) {
     // A settlement that failed charged nothing, unless its commit got through and only the word of it was lost.
     await within(store.release(holdId), UNDO_MS).catch(() => {
@@ -120,6 +128,12 @@ export async function purchase(store: Store, order: Purchase): Promise<Answer> {
     throw error;
   }
 }
+
+const ENDS = {
+  revoked: "the API key was revoked",
+  expired: "the API key expired",
+  signed_out: "the session that buys is over: go on from another one",
+} as const;
 
 function tooExpensive(rows: number, unit: Credits, amount: Credits, balance: Credits, held: Credits): string {
   const free = subtractCredits(balance, held);
