@@ -1,20 +1,4 @@
-/** What the service answered where it refused: a sentence to show, a word to act on, and what belongs to which field. */
-export class ApiError extends Error {
-  override readonly name = "ApiError";
-  readonly status: number;
-  readonly code: string;
-  readonly issues: readonly { readonly key: string; readonly message: string }[];
-
-  constructor(
-    status: number,
-    body: { readonly error?: string; readonly code?: string; readonly issues?: ApiError["issues"] },
-  ) {
-    super(body.error ?? `the service answered ${status}`);
-    this.status = status;
-    this.code = body.code ?? "";
-    this.issues = body.issues ?? [];
-  }
-}
+import { ApiError } from "./refusal.ts";
 
 /** Kept where only pages of this very origin can read it, the port included; a cookie is sent to other ports too. */
 const PROOF = "headcount-console-proof";
@@ -56,7 +40,9 @@ export async function api<Answer>(method: Method, path: string, body?: unknown, 
     throw error instanceof SyntaxError ? new TypeError("the answer is cut short", { cause: error }) : error;
   })) as Answer;
   if (response.ok) return answer;
-  throw new ApiError(response.status, answer as { error?: string; code?: string });
+  const seconds = response.headers.get("retry-after");
+  const retryMs = seconds === null ? undefined : Number(seconds) * 1_000;
+  throw new ApiError(response.status, answer as { error?: string; code?: string }, retryMs);
 }
 
 const send = (method: Method, path: string, body?: unknown, signal?: AbortSignal): Promise<Response> =>

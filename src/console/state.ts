@@ -1,6 +1,8 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Filters } from "../shared/contract/filters.ts";
-import { ApiError, api, dropProof, said } from "./api.ts";
+import { type Answer, answerTo, Inquiry } from "./answer.ts";
+import { api, dropProof, said } from "./api.ts";
+import { ApiError, patience } from "./refusal.ts";
 import { fragmentOf, type Place, placeOf } from "./segment.ts";
 
 export interface Me {
@@ -108,33 +110,33 @@ export const refreshMe = (): void => {
   if (me.value !== undefined) loadMe().catch(fail);
 };
 
-export const count = signal<Counted | undefined>(undefined);
-export const counting = signal(false);
-export const problems = signal<readonly { readonly key: string; readonly message: string }[]>([]);
+/** The segment on the screen: everything that is told of it names it. */
+export const segment = computed(() => JSON.stringify({ filters: filters.value, mode: mode.value }));
+const told = signal<Answer<Counted>>({ of: "" });
+const answer = computed(() => answerTo(segment.value, told.value));
+/** How many the segment on the screen has, and what they cost; undefined where nobody has said so of this very segment. */
+export const count = computed(() => answer.value.value);
+export const counting = computed(() => answer.value.value === undefined && answer.value.error === undefined);
+/** Why the segment on the screen has no number, and when it is asked for again. */
+export const uncounted = computed(() => {
+  const { again, error } = answer.value;
+  return error === undefined ? undefined : { why: said(error), again };
+});
+export const problems = computed(() => (answer.value.error instanceof ApiError ? answer.value.error.issues : []));
 
-let asked: AbortController | undefined;
-
-/** Counts the segment whenever it changes; of several questions only the last one's answer is shown. */
+/** Counts the segment whenever it changes. */
 export function countAlways(): void {
+  const inquiry = new Inquiry<Counted>(
+    (of, signal) => api<Counted>("POST", "/count", JSON.parse(of), signal),
+    (next) => {
+      told.value = next;
+      if (next.value !== undefined) notice.value = "";
+      if (next.error instanceof ApiError && next.error.code === "signed_out") fail(next.error);
+    },
+    patience,
+  );
   effect(() => {
-    const body = { filters: filters.value, mode: mode.value };
-    if (me.value === undefined && signedOut.value !== undefined) return;
-    asked?.abort();
-    const turn = new AbortController();
-    asked = turn;
-    counting.value = true;
-    api<Counted>("POST", "/count", body, turn.signal)
-      .then((found) => {
-        count.value = found;
-        problems.value = [];
-        notice.value = "";
-        counting.value = false;
-      })
-      .catch((error: unknown) => {
-        if (turn.signal.aborted) return;
-        counting.value = false;
-        if (error instanceof ApiError && error.issues.length > 0) problems.value = error.issues;
-        else fail(error);
-      });
+    const of = segment.value;
+    if (me.value !== undefined || signedOut.value === undefined) inquiry.ask(of);
   });
 }

@@ -1,8 +1,10 @@
 import { useSignal } from "@preact/signals";
-import { useEffect, useId, useRef } from "preact/hooks";
-import { ApiError, api, said } from "../api.ts";
+import { useEffect, useId, useMemo, useRef } from "preact/hooks";
+import { type Answer, answerTo, Inquiry } from "../answer.ts";
+import { api, said } from "../api.ts";
+import { ApiError, patience } from "../refusal.ts";
 import { counted, fragmentOf, grouped, inWords } from "../segment.ts";
-import { count, fail, filters, go, me, mode, place, refreshMe } from "../state.ts";
+import { count, fail, filters, go, me, mode, place, refreshMe, segment } from "../state.ts";
 import { Alert, Dialog, Fact, Heads, Scroll } from "./parts.tsx";
 
 interface Quote {
@@ -33,7 +35,7 @@ export function Preview() {
   const held = useRef<{ readonly of: string; readonly quote: Quote } | undefined>(undefined);
   const profiles = Math.min(PREVIEW, count.value?.count ?? 0);
   const price = (me.value?.plan.costs.person_search ?? 1) * profiles;
-  const shownFor = JSON.stringify([filters.value, mode.value]);
+  const shownFor = segment.value;
   const show = async (): Promise<void> => {
     isBusy.value = true;
     try {
@@ -76,7 +78,9 @@ export function Preview() {
         </Scroll>
       ) : (
         <button type="button" disabled={profiles === 0 || isBusy.value} onClick={() => void show()}>
-          Show {counted(profiles, "person", "people")} for {counted(price, "credit")}
+          {count.value === undefined
+            ? "Show some people: not priced yet"
+            : `Show ${counted(profiles, "person", "people")} for ${counted(price, "credit")}`}
         </button>
       )}
     </section>
@@ -86,41 +90,31 @@ export function Preview() {
 const textOf = (value: unknown): string =>
   value === null || value === undefined ? "" : typeof value === "object" ? JSON.stringify(value) : String(value);
 
+const askQuote = (of: string, signal: AbortSignal): Promise<Quote> => api("POST", "/quote", JSON.parse(of), signal);
+const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
+
 /** What it costs, bound for ten minutes; the button says the number that is charged, or less. */
 export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
-  const all = count.value?.count ?? 0;
   const first = useSignal("");
-  const quote = useSignal<Quote | undefined>(undefined);
+  const answer = useSignal<Answer<Quote>>({ of: "" });
   const problem = useSignal("");
   const isBusy = useSignal(false);
-  const asked = first.value.trim() === "" ? undefined : Number(first.value);
-  const ask = (signal?: AbortSignal): Promise<void> =>
-    api<Quote>(
-      "POST",
-      "/quote",
-      { filters: filters.value, mode: mode.value, ...(asked === undefined ? {} : { profiles: asked }) },
-      signal,
-    )
-      .then((found) => {
-        quote.value = found;
-        problem.value = "";
-      })
-      .catch((error: unknown) => {
-        if (signal?.aborted === true) return;
-        quote.value = undefined;
-        problem.value = said(error);
-      });
+  const text = first.value.trim();
+  const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
+  const asked = JSON.stringify({
+    filters: filters.value,
+    mode: mode.value,
+    ...(text === "" || !isNumber ? {} : { profiles: Number(text) }),
+  });
+  const inquiry = useMemo(() => new Inquiry(askQuote, (next) => (answer.value = next), patience), []);
   useEffect(() => {
-    const turn = new AbortController();
-    quote.value = undefined;
-    const timer = setTimeout(() => void ask(turn.signal), first.value === "" ? 0 : 200);
-    return () => {
-      clearTimeout(timer);
-      turn.abort();
-    };
-  }, [first.value]);
+    problem.value = "";
+    if (isNumber) inquiry.ask(asked, text === "" ? 0 : 200);
+    return () => inquiry.stop();
+  }, [asked, isNumber]);
+  const { error, value: now } = answerTo(isNumber ? asked : "", answer.value);
   const buy = async (): Promise<void> => {
-    const bound = quote.value;
+    const bound = now;
     if (bound === undefined || isBusy.value) return;
     isBusy.value = true;
     try {
@@ -131,18 +125,18 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
     } catch (error) {
       problem.value = said(error);
       // It binds no more: the new number is shown, and the button has to be pressed again.
-      if (error instanceof ApiError && error.status === 409) void ask();
+      if (error instanceof ApiError && error.status === 409) inquiry.ask(asked);
     } finally {
       isBusy.value = false;
     }
   };
-  const now = quote.value;
+  const wrong = isNumber ? problem.value || (error === undefined ? "" : said(error)) : NOT_WHOLE;
   return (
     <Dialog title="Buy" onClose={onClose}>
       <p class="soft">{inWords(filters.value)}</p>
-      <HowMany all={all} text={first.value} onChange={(text) => (first.value = text)} />
-      {now === undefined ? <p class="soft">{problem.value === "" ? "…" : ""}</p> : <QuoteFacts quote={now} />}
-      <Alert text={problem.value} />
+      <HowMany all={count.value?.count} text={first.value} onChange={(typed) => (first.value = typed)} />
+      {now === undefined ? <p class="soft">{wrong === "" ? "…" : ""}</p> : <QuoteFacts quote={now} />}
+      <Alert text={wrong} />
       <div class="head">
         <button type="button" class="quiet" onClick={onClose}>
           Cancel
@@ -161,7 +155,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
 }
 
 interface HowManyProps {
-  readonly all: number;
+  readonly all: number | undefined;
   readonly text: string;
   readonly onChange: (text: string) => void;
 }
@@ -170,13 +164,13 @@ function HowMany({ all, onChange, text }: HowManyProps) {
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>How many (all {grouped(all)} where it is empty)</label>
+      <label for={id}>How many ({all === undefined ? "all" : `all ${grouped(all)}`} where it is empty)</label>
       <input
         id={id}
         type="text"
         inputMode="numeric"
         value={text}
-        onInput={(event) => onChange(event.currentTarget.value.replace(/\D/g, ""))}
+        onInput={(event) => onChange(event.currentTarget.value)}
       />
     </div>
   );

@@ -89,6 +89,7 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
           }}
         />
       </div>
+      <Problem id={`${id}-problem`} text={problem} />
       <Options
         id={id}
         name={`${labelOf(filterKey)}: suggestions`}
@@ -97,7 +98,6 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
         hidden={!expanded}
         onChoose={choose}
       />
-      <Problem id={`${id}-problem`} text={problem} />
     </div>
   );
 }

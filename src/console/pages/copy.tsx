@@ -6,11 +6,12 @@ import { Tabs } from "./parts.tsx";
 
 const TABS = ["Command", "Count", "curl", "Filter file", "Link"] as const;
 
-function textOf(tab: (typeof TABS)[number]): string {
+/** @returns undefined while the price of the segment is not known */
+function textOf(tab: (typeof TABS)[number]): string | undefined {
   const origin = me.value?.origin ?? location.origin;
   switch (tab) {
     case "Command":
-      return searchCommand(filters.value, Math.ceil(count.value?.credits ?? 0));
+      return count.value && searchCommand(filters.value, Math.ceil(count.value.credits));
     case "Count":
       return countCommand(filters.value);
     case "curl":
@@ -27,9 +28,10 @@ export function Copy() {
   const tab = useSignal<(typeof TABS)[number]>("Command");
   const said = useSignal("");
   const shown = useRef<HTMLPreElement>(null);
+  const text = textOf(tab.value);
   const copy = async (): Promise<void> => {
     try {
-      await navigator.clipboard.writeText(textOf(tab.value));
+      await navigator.clipboard.writeText(text ?? "");
       said.value = "Copied";
     } catch {
       // Without the right to the clipboard the text is selected, for Ctrl-C.
@@ -45,14 +47,14 @@ export function Copy() {
         <span role="status" class="soft">
           {said.value}
         </span>
-        <button type="button" class="quiet" onClick={() => void copy()}>
+        <button type="button" class="quiet" disabled={text === undefined} onClick={() => void copy()}>
           Copy
         </button>
       </div>
       <Tabs name="Copy as" all={TABS} chosen={tab.value} onChoose={(each) => (tab.value = each)} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls is reached by keyboard too */}
       <pre ref={shown} tabIndex={0} data-testid="copy">
-        {textOf(tab.value)}
+        {text ?? "The segment has no price yet: it is not counted."}
       </pre>
     </section>
   );

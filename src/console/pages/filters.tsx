@@ -4,10 +4,9 @@ import { FILTER_KEYS, type FilterKey, type Filters } from "../../shared/contract
 import { FOLDS, labelOf, specOf, valuesOf, withValues } from "../segment.ts";
 import { filters, mode, problems, setFilters } from "../state.ts";
 import { Combobox, Problem } from "./combobox.tsx";
+import { isWhole } from "./parts.tsx";
 
 const PAUSE_MS = 120;
-
-const isWhole = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
 
 /** All 24 filters in five folds, each with how many of its filters are set. */
 export function FilterForm() {

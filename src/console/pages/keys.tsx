@@ -1,9 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
-import { ApiError, api, said } from "../api.ts";
+import { api, said } from "../api.ts";
+import { ApiError } from "../refusal.ts";
 import { grouped } from "../segment.ts";
 import { may, newKey } from "../state.ts";
-import { Alert, Choice, Dialog, Shown, Text, useLoaded } from "./parts.tsx";
+import { Alert, Choice, Dialog, isWhole, Shown, Text, useLoaded } from "./parts.tsx";
 
 interface Key {
   readonly id: string;
@@ -85,8 +86,12 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
   const id = useId();
   const make = (event: Event): void => {
     event.preventDefault();
-    if (Number(days.value) > MOST_DAYS) {
-      problem.value = `days: at most ${MOST_DAYS}; empty for no end`;
+    if (!isWhole(days.value) || Number(days.value) > MOST_DAYS) {
+      problem.value = `days: a whole number of at most ${MOST_DAYS}; empty for no end`;
+      return;
+    }
+    if (!isWhole(cap.value)) {
+      problem.value = "at most credits: a whole number; empty for no cap";
       return;
     }
     const body = {
@@ -110,8 +115,8 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
       <div class="row">
         <Text label="Name" required maxLength={80} text={name} />
         <Choice name="Mode" value={mode.value} options={MODES} onChange={(next) => (mode.value = next)} />
-        <Text label="At most credits" inputMode="numeric" placeholder="no cap" text={cap} without={/\D/g} />
-        <Text label="Days" inputMode="numeric" placeholder="no end" text={days} without={/\D/g} />
+        <Text label="At most credits" inputMode="numeric" placeholder="no cap" text={cap} />
+        <Text label="Days" inputMode="numeric" placeholder="no end" text={days} />
       </div>
       <Scopes chosen={scopes.value} onChange={(next) => (scopes.value = next)} />
       <Alert text={problem.value} />

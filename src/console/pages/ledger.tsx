@@ -4,7 +4,7 @@ import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
 import { grouped } from "../segment.ts";
 import { fail, mode } from "../state.ts";
-import { Choice, download, Heads, Scroll } from "./parts.tsx";
+import { Absent, Choice, download, Heads, Scroll } from "./parts.tsx";
 
 interface Entry {
   readonly id: string;
@@ -27,19 +27,23 @@ const CALLS = ["", "person_search", "company_enrich", "company_employees"].map(
 
 /** Every movement of credits, newest first. */
 export function Ledger() {
-  const entries = useSignal<readonly Entry[]>([]);
+  const loaded = useSignal<readonly Entry[] | undefined>(undefined);
+  const entries = loaded.value ?? [];
   const next = useSignal<string | null>(null);
   const [call, key, isBusy] = [useSignal(""), useSignal(""), useSignal(false)];
   const chosen = { mode: mode.value, call: call.value, key: key.value };
   const load = (after: string | null): void => {
     entriesOf(chosen, after, 50)
       .then((found) => {
-        entries.value = after === null ? found.entries : [...entries.value, ...found.entries];
+        loaded.value = after === null ? found.entries : [...(loaded.value ?? []), ...found.entries];
         next.value = found.next;
       })
       .catch(fail);
   };
-  useEffect(() => load(null), [mode.value, call.value, key.value]);
+  useEffect(() => {
+    loaded.value = undefined;
+    load(null);
+  }, [mode.value, call.value, key.value]);
   const save = (): void => {
     isBusy.value = true;
     saveCsv(chosen)
@@ -56,8 +60,8 @@ export function Ledger() {
           Download CSV
         </button>
       </div>
-      {entries.value.length === 0 ? <p class="soft">Nothing yet.</p> : null}
-      <Entries entries={entries.value} />
+      <Absent isAsked={loaded.value !== undefined} isThere={entries.length > 0} />
+      <Entries entries={entries} />
       {next.value === null ? null : (
         <button type="button" onClick={() => load(next.value)}>
           Older entries

@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { api, said } from "../api.ts";
 import { counted } from "../segment.ts";
 import { fail } from "../state.ts";
-import { Alert, DatasetFacts, Shown, Text, useLoaded } from "./parts.tsx";
+import { Alert, DatasetFacts, isWhole, Shown, Text, useLoaded } from "./parts.tsx";
 
 interface Account {
   readonly id: string;
@@ -64,6 +64,10 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
   };
   const add = (event: Event): void => {
     event.preventDefault();
+    if (!/^(?=.*[1-9])\d{1,12}(\.\d{1,6})?$/.test(credits.value.trim())) {
+      problem.value = `${credits.value} credits cannot be added: a number above 0, with at most 6 decimals`;
+      return;
+    }
     const body = { credits: Number(credits.value), note: note.value, reference: reference.value };
     act(
       api("POST", `/accounts/${id}/credits`, body).then(() => {
@@ -81,7 +85,7 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
         {counted(live.balance, "credit")} · {counted(keys, "key")} · plan {plan.name}
       </p>
       <form class="row" onSubmit={add}>
-        <Text label="Credits" inputMode="numeric" required text={credits} without={/[^\d.]/g} />
+        <Text label="Credits" inputMode="numeric" required text={credits} />
         <Text label="Note" required maxLength={200} text={note} />
         <button type="submit">Add credits</button>
       </form>
@@ -121,15 +125,20 @@ function PlanForm({ account: { id, plan }, act }: PlanFormProps) {
   const small = useSignal(plan.small_counts === null ? "" : String(plan.small_counts));
   const change = (event: Event): void => {
     event.preventDefault();
-    const small_counts = small.value === "" ? null : Number(small.value);
+    const wrong = [minute, day, small].find(({ value }) => !isWhole(value));
+    if (wrong !== undefined) {
+      act(Promise.reject(new Error(`${wrong.value} is no whole number`)));
+      return;
+    }
+    const small_counts = small.value.trim() === "" ? null : Number(small.value);
     const body = { per_minute: Number(minute.value), per_day: Number(day.value), small_counts };
     act(api("PUT", `/accounts/${id}/plan`, body));
   };
   return (
     <form class="row" onSubmit={change}>
-      <Text label="Calls a minute" inputMode="numeric" required text={minute} without={/\D/g} />
-      <Text label="Calls a day" inputMode="numeric" required text={day} without={/\D/g} />
-      <Text label="Bound counts below (people)" inputMode="numeric" text={small} without={/\D/g} />
+      <Text label="Calls a minute" inputMode="numeric" required text={minute} />
+      <Text label="Calls a day" inputMode="numeric" required text={day} />
+      <Text label="Bound counts below (people)" inputMode="numeric" text={small} />
       <button type="submit">Change plan</button>
     </form>
   );

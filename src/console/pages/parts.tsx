@@ -17,6 +17,10 @@ export function useLoaded<Answer>(path: string): { readonly found: Answer | unde
   return { found: found.value, load };
 }
 
+/** Where rows would be: that there are none is said only where they were asked for and none came. */
+export const Absent = ({ isAsked, isThere }: { readonly isAsked: boolean; readonly isThere: boolean }) =>
+  isThere ? null : <p class="soft">{isAsked ? "Nothing yet." : "Not loaded."}</p>;
+
 /** What may be wider than the window: it scrolls by itself, by keyboard too. */
 export const Scroll = ({ children, name }: { readonly children: ComponentChildren; readonly name: string }) => (
   // biome-ignore lint/a11y/noNoninteractiveTabindex: a region that scrolls has to be reached by keyboard
@@ -67,20 +71,16 @@ interface TextProps
   readonly required?: boolean;
   readonly placeholder?: string;
   readonly "aria-label"?: string;
-  /** What is left out of what is typed. */
-  readonly without?: RegExp;
   readonly label?: string;
 }
 
+/** Digits, or nothing at all. What is no number is refused with words: to drop its letters would make another number of it. */
+export const isWhole = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
+
 /** An input whose text is a signal. */
-export function Text({ label, text, without = /(?!)/, ...rest }: TextProps) {
+export function Text({ label, text, ...rest }: TextProps) {
   const input = (
-    <input
-      type="text"
-      {...rest}
-      value={text.value}
-      onInput={(event) => (text.value = event.currentTarget.value.replace(without, ""))}
-    />
+    <input type="text" {...rest} value={text.value} onInput={(event) => (text.value = event.currentTarget.value)} />
   );
   if (label === undefined) return input;
   return (

@@ -1,9 +1,12 @@
 import { useSignal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { FilterKey } from "../../shared/contract/filters.ts";
+import { type Answer, answerTo, Inquiry } from "../answer.ts";
+import { said } from "../api.ts";
 import { BREAKDOWN_KEYS, type Facets, facetsOf } from "../facets.ts";
+import { patience } from "../refusal.ts";
 import { counted, grouped, inWords, labelOf, valuesOf, withValues } from "../segment.ts";
-import { count, counting, fail, filters, may, me, mode, setFilters } from "../state.ts";
+import { count, counting, filters, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
@@ -11,11 +14,12 @@ import { Choice, Heads } from "./parts.tsx";
 import { Segments } from "./saved.tsx";
 
 export function SegmentPage() {
-  const isBuying = useSignal(false);
+  // What is bought is the segment that was priced: another one closes the dialog.
+  const buying = useSignal<string | undefined>(undefined);
   return (
     <div class="segment">
       <h1 class="hidden">Segment</h1>
-      <CountCard onBuy={() => (isBuying.value = true)} />
+      <CountCard onBuy={() => (buying.value = segment.value)} />
       <FilterForm />
       <div class="column">
         <Breakdown />
@@ -23,7 +27,7 @@ export function SegmentPage() {
         {may.value.buy ? <Preview /> : null}
         {me.value?.role === "key" ? null : <Segments />}
       </div>
-      {isBuying.value ? <BuyDrawer onClose={() => (isBuying.value = false)} /> : null}
+      {buying.value === segment.value ? <BuyDrawer onClose={() => (buying.value = undefined)} /> : null}
     </div>
   );
 }
@@ -31,11 +35,13 @@ export function SegmentPage() {
 function CountCard({ onBuy }: { readonly onBuy: () => void }) {
   const found = count.value;
   const isEmpty = found?.count === 0;
+  const last = useSignal("…");
+  if (found !== undefined) last.value = grouped(found.count);
   return (
     <section class="card count" aria-label="Count">
       <div>
         <p class={counting.value ? "number old" : "number"} data-testid="count">
-          {found === undefined ? "…" : grouped(found.count)}
+          {uncounted.value === undefined ? last.value : "–"}
         </p>
         <p class="soft">
           {inWords(filters.value)}
@@ -48,8 +54,9 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
           )}
         </p>
         <p class="hidden" role="status">
-          {counting.value || found === undefined ? "" : `${counted(found.count, "person", "people")} match`}
+          {found === undefined ? "" : `${counted(found.count, "person", "people")} match`}
         </p>
+        {uncounted.value === undefined ? null : <Void {...uncounted.value} />}
       </div>
       {found === undefined ? (
         <div class="price" />
@@ -77,26 +84,38 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
   );
 }
 
+/** Why there is no answer, and how long until it is asked for again. */
+function Void({ again, why }: { readonly why: string; readonly again: number | undefined }) {
+  const now = useSignal(Date.now());
+  useEffect(() => {
+    const timer = setInterval(() => (now.value = Date.now()), 500);
+    return () => clearInterval(timer);
+  }, []);
+  const seconds = again === undefined ? 0 : Math.max(0, Math.ceil((again - now.value) / 1_000));
+  return (
+    <p class="problem" role="alert">
+      Not counted: {why}
+      {again === undefined ? "" : seconds === 0 ? "; asking again …" : `; asking again in ${seconds} s`}
+    </p>
+  );
+}
+
 const BARS = 12;
 
 /** The values of one key inside the segment, as bars. Without the key itself, so that it shows what else there could be. */
 function Breakdown() {
   const key = useSignal<FilterKey>("department");
-  const found = useSignal<Facets | undefined>(undefined);
+  const found = useSignal<Answer<Facets>>({ of: "" });
+  const inquiry = useMemo(() => new Inquiry(askFacets, (next) => (found.value = next), patience), []);
   const asTable = useSignal(false);
   const chosen = valuesOf(filters.value, key.value);
-  const asked = JSON.stringify(withValues(filters.value, key.value, []));
+  const question = { filters: withValues(filters.value, key.value, []), mode: mode.value, key: key.value, limit: BARS };
+  const asked = JSON.stringify(question);
   useEffect(() => {
-    const turn = new AbortController();
-    facetsOf({ filters: JSON.parse(asked), mode: mode.value, key: key.value, limit: BARS }, turn.signal)
-      .then((facets) => (found.value = facets))
-      .catch((error: unknown) => {
-        if (!turn.signal.aborted) found.value = undefined;
-        if (!(error instanceof DOMException)) fail(error);
-      });
-    return () => turn.abort();
-  }, [asked, key.value, mode.value]);
-  const facets = found.value;
+    inquiry.ask(asked);
+    return () => inquiry.stop();
+  }, [asked]);
+  const { again, error, value: facets } = answerTo(asked, found.value);
   const toggle = (value: string): void => {
     const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
     setFilters(withValues(filters.value, key.value, next));
@@ -125,7 +144,9 @@ function Breakdown() {
           The filter on {labelOf(key.value).toLowerCase()} is left out here: these are all values there could be.
         </p>
       ) : null}
-      {facets === undefined ? (
+      {error !== undefined ? (
+        <Void why={said(error)} again={again} />
+      ) : facets === undefined ? (
         <p class="soft bars waiting">…</p>
       ) : facets.reason !== undefined ? (
         <p class="soft">Not counted: {facets.reason}</p>
@@ -137,6 +158,8 @@ function Breakdown() {
     </section>
   );
 }
+
+const askFacets = (of: string, signal: AbortSignal): Promise<Facets> => facetsOf(JSON.parse(of), signal);
 
 interface BarsProps {
   readonly facets: Facets;

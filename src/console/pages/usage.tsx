@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { api } from "../api.ts";
 import { counted, grouped } from "../segment.ts";
 import { fail, mode } from "../state.ts";
-import { Heads, Scroll, Tabs } from "./parts.tsx";
+import { Absent, Heads, Scroll, Tabs } from "./parts.tsx";
 
 interface UsageRow {
   readonly day: string | null;
@@ -27,30 +27,34 @@ interface Stack {
 export function Usage() {
   const days = useSignal(30);
   const by = useSignal<(typeof STACKS)[number]>("key");
-  const rows = useSignal<readonly UsageRow[]>([]);
+  const loaded = useSignal<readonly UsageRow[] | undefined>(undefined);
+  const rows = loaded.value ?? [];
   useEffect(() => {
     const turn = new AbortController();
     const query = `by=${by.value}&days=${days.value}&mode=${mode.value}`;
     api<{ rows: readonly UsageRow[] }>("GET", `/usage?${query}`, undefined, turn.signal)
-      .then((found) => (rows.value = found.rows))
-      .catch(fail);
+      .then((found) => (loaded.value = found.rows))
+      .catch((error: unknown) => {
+        if (!turn.signal.aborted) loaded.value = undefined;
+        fail(error);
+      });
     return () => turn.abort();
   }, [days.value, by.value, mode.value]);
   const nameOf = (row: UsageRow): string => (by.value === "key" ? row.key : row.call?.replaceAll("_", " ")) ?? "";
   const sumOf = (some: readonly UsageRow[]): number => some.reduce((sum, { credits }) => sum + credits, 0);
-  const stacks = [...new Set(rows.value.map(nameOf))]
-    .map((name): Stack => ({ name, credits: sumOf(rows.value.filter((row) => nameOf(row) === name)) }))
+  const stacks = [...new Set(rows.map(nameOf))]
+    .map((name): Stack => ({ name, credits: sumOf(rows.filter((row) => nameOf(row) === name)) }))
     .filter(({ credits }) => credits > 0)
     .sort((a, b) => b.credits - a.credits || (a.name < b.name ? -1 : 1));
   const shown = stacks.slice(0, COLOURS).map(({ name }) => name);
   const names = stacks.length > COLOURS ? [...shown, OTHERS] : shown;
   const byDay = daysBack(days.value).map((day) => {
-    const ofDay = rows.value.filter((row) => row.day === day);
+    const ofDay = rows.filter((row) => row.day === day);
     const of = (name: string): readonly UsageRow[] =>
       ofDay.filter((row) => (name === OTHERS ? !shown.includes(nameOf(row)) : nameOf(row) === name));
     return { day, credits: sumOf(ofDay), parts: names.map((name) => sumOf(of(name))) };
   });
-  const refunded = rows.value.reduce((sum, row) => sum + row.refunded, 0);
+  const refunded = rows.reduce((sum, row) => sum + row.refunded, 0);
   return (
     <section class="card" aria-labelledby="usage">
       <div class="head">
@@ -70,7 +74,7 @@ export function Usage() {
           onChoose={(each) => (days.value = each)}
         />
       </div>
-      <Plot days={byDay} />
+      {loaded.value === undefined ? <Absent isAsked={false} isThere={false} /> : <Plot days={byDay} />}
       <ul class="legend">
         {names.map((name, index) => (
           <li key={name}>

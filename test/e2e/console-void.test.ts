@@ -1,0 +1,77 @@
+import { describe, expect, test } from "vitest";
+import { HAS_CHROMIUM, type Looking, linkTo, lookAtConsole } from "../support/browser.ts";
+
+// Number, price, command and Buy belong to the segment on the screen, or say that there are none.
+describe.skipIf(!HAS_CHROMIUM)("a segment that could not be counted", () => {
+  let { service, page } = {} as Looking;
+  lookAtConsole((looking) => ({ service, page } = looking));
+
+  const number = () => page.getByTestId("count");
+  const buy = () => page.getByRole("button", { name: "Buy…" });
+  const filter = async (name: string, text: string): Promise<void> => {
+    await page.locator(`[data-filter=${name}]`).fill(text);
+    await page.locator(`[data-filter=${name}]`).press("Enter");
+  };
+  const isVoid = async (): Promise<void> => {
+    await page.getByText("Not counted: ").first().waitFor();
+    expect(await number().textContent()).toBe("–");
+    expect(await buy().count()).toBe(0);
+    expect(await page.getByTestId("copy").textContent()).toContain("no price yet");
+    expect(await page.getByText("left after all of it").count()).toBe(0);
+  };
+
+  test("a value that is none takes number, price, command and Buy away, and its reason can be read", async () => {
+    await page.goto(await linkTo(service));
+    await buy().waitFor();
+    await filter("department", "Salse");
+    await isVoid();
+    const problem = page.locator(".field .problem").first();
+    const [words, list] = [await problem.boundingBox(), await page.locator(".options:visible").first().boundingBox()];
+    expect(list === null || words === null || list.y >= words.y + words.height).toBe(true);
+  }, 60_000);
+
+  test("a limit and a service that is away say until when, and end by themselves", async () => {
+    await page.goto(await linkTo(service));
+    await buy().waitFor();
+    let answer: "limit" | "away" | "now" = "limit";
+    const limit = { status: 429, headers: { "retry-after": "2" }, json: { error: "the plan's 60 calls are used up" } };
+    await page.route("**/console/api/count", (route) =>
+      answer === "limit" ? route.fulfill(limit) : answer === "away" ? route.abort() : route.continue(),
+    );
+    await filter("country", "germany");
+    await isVoid();
+    await page.getByText(/used up; asking again in [12] s/).waitFor();
+    answer = "away";
+    await page
+      .getByText(/does not answer.*asking again in [1-5] s/)
+      .first()
+      .waitFor();
+    await isVoid();
+    answer = "now";
+    await buy().waitFor();
+    expect(await number().textContent()).toMatch(/^\d/);
+    expect(await page.getByTestId("copy").textContent()).toContain("--country=germany --max-credits");
+  }, 60_000);
+
+  test("what is no whole number is not made into another one", async () => {
+    await page.goto(await linkTo(service));
+    await buy().click();
+    for (const text of ["1.5", "-3", "abc", "0"]) {
+      await page.getByLabel(/How many/).fill(text);
+      await page.getByText("how many is a whole number of 1 or more").waitFor();
+      expect(await page.getByRole("button", { name: "Buy", exact: true }).isDisabled()).toBe(true);
+    }
+    await page.getByLabel(/How many/).fill("3");
+    await page.getByRole("button", { name: "Buy 3 profiles for 3 credits" }).waitFor();
+  }, 60_000);
+
+  test("pages of a service that is away do not say that there is nothing", async () => {
+    await page.goto(await linkTo(service));
+    await buy().waitFor();
+    await page.route("**/console/api/**", (route) => route.abort());
+    await page.getByRole("link", { name: "Account", exact: true }).click();
+    await page.getByText("Not loaded.").first().waitFor();
+    expect(await page.getByText("Nothing yet.").count()).toBe(0);
+    expect(await page.getByText("at most 1", { exact: true }).count()).toBe(0);
+  }, 60_000);
+});

@@ -1,0 +1,135 @@
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { type Answer, answerTo, Inquiry } from "../../src/console/answer.ts";
+import { ApiError, patience } from "../../src/console/refusal.ts";
+
+/** What can happen, in any order: somebody types, the service answers or fails, time goes by. */
+type Event =
+  | { readonly kind: "type"; readonly of: string; readonly waitMs: number }
+  | { readonly kind: "answer" | "limit" | "refuse" | "away"; readonly nth: number }
+  | { readonly kind: "wait"; readonly ms: number }
+  | { readonly kind: "leave" };
+
+const nth = fc.nat(5);
+const typed = fc.record({
+  kind: fc.constant("type" as const),
+  of: fc.constantFrom("Sales", "Salse", "Legal"),
+  waitMs: fc.constantFrom(0, 0, 120),
+});
+const reply = fc.constantFrom(
+  "answer" as const,
+  "answer" as const,
+  "limit" as const,
+  "refuse" as const,
+  "away" as const,
+);
+const events: fc.Arbitrary<Event> = fc.oneof(
+  { weight: 4, arbitrary: typed },
+  { weight: 6, arbitrary: fc.record({ kind: reply, nth }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ kind: fc.constant("wait" as const), ms: fc.constantFrom(50, 500, 3_000, 60_000) }),
+  },
+  { weight: 1, arbitrary: fc.constant({ kind: "leave" as const }) },
+);
+
+interface Asked {
+  readonly of: string;
+  readonly resolve: (value: string) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+class Hand {
+  ms = 0;
+  readonly timers = new Map<number, { readonly at: number; readonly act: () => void }>();
+  #next = 0;
+
+  now(): number {
+    return this.ms;
+  }
+
+  later(ms: number, act: () => void): () => void {
+    const id = this.#next++;
+    this.timers.set(id, { at: this.ms + ms, act });
+    return () => this.timers.delete(id);
+  }
+
+  async wait(ms: number): Promise<void> {
+    this.ms += ms;
+    for (const [id, { act, at }] of [...this.timers]) {
+      if (at > this.ms || !this.timers.delete(id)) continue;
+      act();
+      await settled();
+    }
+  }
+}
+
+const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
+const LIMITED = new ApiError(429, { error: "60 calls a minute are used up" }, 2_000);
+
+async function play(story: readonly Event[]): Promise<void> {
+  const hand = new Hand();
+  const open: Asked[] = [];
+  let last: Answer<string> = { of: "" };
+  const inquiry = new Inquiry<string>(
+    (of) => new Promise((resolve, reject) => open.push({ of, resolve, reject })),
+    (answer) => (last = answer),
+    patience,
+    hand,
+  );
+  let screen = "";
+  for (const event of story) {
+    const before = answerTo(screen, last).value;
+    if (event.kind === "type") {
+      screen = event.of;
+      inquiry.ask(screen, event.waitMs);
+    } else if (event.kind === "wait") await hand.wait(event.ms);
+    else if (event.kind === "leave") inquiry.stop();
+    else {
+      const [asked] = open.splice(event.nth % Math.max(1, open.length), 1);
+      if (event.kind === "answer") asked?.resolve(`people of ${asked.of}`);
+      else if (event.kind === "limit") asked?.reject(LIMITED);
+      else if (event.kind === "away") asked?.reject(new TypeError("fetch failed"));
+      else asked?.reject(new ApiError(422, { error: "no such value" }));
+    }
+    await settled();
+    const { again, error, of, value } = answerTo(screen, last);
+    expect(of).toBe(screen);
+    // What comes late takes nothing away.
+    if (event.kind !== "type" && before !== undefined) expect(value ?? error).toBeDefined();
+    if (value !== undefined) expect(value).toBe(`people of ${screen}`);
+    // Void, it says why; and what ends by itself says when.
+    expect(value === undefined || error === undefined).toBe(true);
+    if (error === LIMITED || error instanceof TypeError) expect(again).toBeGreaterThan(0);
+  }
+}
+
+test("whatever comes in whatever order, what is shown belongs to the segment on the screen", async () => {
+  await fc.assert(fc.asyncProperty(fc.array(events, { maxLength: 30 }), play), { numRuns: 500 });
+});
+
+test("a limit ends by itself: the same question is asked again when the service said, and once", async () => {
+  const hand = new Hand();
+  const open: Asked[] = [];
+  const told: Answer<string>[] = [];
+  const ask = (of: string): Promise<string> => new Promise((resolve, reject) => open.push({ of, resolve, reject }));
+  const inquiry = new Inquiry<string>(ask, (answer) => told.push(answer), patience, hand);
+  inquiry.ask("Sales");
+  open[0]?.reject(LIMITED);
+  await settled();
+  expect(told.at(-1)).toEqual({ of: "Sales", error: LIMITED, again: 2_000 });
+  await hand.wait(1_999);
+  expect(open).toHaveLength(1);
+  await hand.wait(1);
+  expect(open).toHaveLength(2);
+  open[1]?.resolve("5,292");
+  await settled();
+  expect(told.at(-1)).toEqual({ of: "Sales", value: "5,292" });
+  expect(hand.timers.size).toBe(0);
+});
+
+test("a day's limit is not waited for, and a refusal neither", () => {
+  expect(patience(new ApiError(429, {}, 3_600_000))).toBeUndefined();
+  expect(patience(new ApiError(422, {}))).toBeUndefined();
+  expect(patience(new Error("bug"))).toBeUndefined();
+});
