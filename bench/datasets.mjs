@@ -13,7 +13,7 @@ export async function contentKey(people) {
 
 /** A data folder with a generated dataset of that many people, made once. Only its dataset is of interest, not its ledger. */
 export async function generated(people) {
-  const { FORMAT } = await import(join(ROOT, "dist/dataset/layout.js"));
+  const { DATASET_FORMAT: FORMAT } = await import(join(ROOT, "dist/dataset/layout.js"));
   const folder = join(CACHE, `people-${people}-format-${FORMAT}`);
   if (existsSync(join(folder, "dataset", "CURRENT"))) return { folder, seconds: undefined };
   const draft = `${folder}.draft`;

@@ -6,12 +6,12 @@ import { keyFingerprint, openPacer, type Pacer } from "../engine/client/pacing.t
 import { DEFAULT_DIALECT, type ServiceClient } from "../engine/client/types.ts";
 import { findFolder } from "../engine/connections/paths.ts";
 import {
+  type Destination,
   type KeySource,
   keyModeOf,
   keyPrefix,
   resolveTarget,
   selectionOf,
-  type Target,
 } from "../engine/connections/resolve.ts";
 import type { Context } from "../shared/context.ts";
 import type { CallSite } from "./failures.ts";
@@ -39,7 +39,7 @@ export interface Session {
 
 type SessionGlobals = Pick<GlobalOptions, "connection" | "baseUrl" | "paging" | "quiet" | "verbose" | "maxWait">;
 
-interface Opened extends Omit<Target, "keySource"> {
+interface Opened extends Omit<Destination, "keySource"> {
   readonly keySource: KeySource | "sample";
   readonly serviceId: string;
   readonly sampleDir?: string;

@@ -1,23 +1,23 @@
 /** What is known of what was asked last: an answer, or why there is none and when it is asked again. */
-export interface Answer<Value> {
+export interface Finding<Value> {
   /** What was asked. */
   readonly of: string;
   readonly value?: Value;
   readonly error?: unknown;
-  /** When it is asked again, in milliseconds of {@link Clock}. */
+  /** When it is asked again, in milliseconds of {@link Timer}. */
   readonly again?: number;
 }
 
 /** What is known of this question: nothing, where another one was asked last. */
-export const answerTo = <Value>(of: string, last: Answer<Value>): Answer<Value> => (last.of === of ? last : { of });
+export const answerTo = <Value>(of: string, last: Finding<Value>): Finding<Value> => (last.of === of ? last : { of });
 
-export interface Clock {
+export interface Timer {
   now(): number;
   /** @returns what takes it back */
   later(ms: number, act: () => void): () => void;
 }
 
-export const BROWSER: Clock = {
+export const BROWSER: Timer = {
   now: () => Date.now(),
   later(ms, act) {
     const timer = setTimeout(act, ms);
@@ -34,18 +34,18 @@ export type Patience = (error: unknown) => number | undefined;
  */
 export class Inquiry<Value> {
   readonly #ask: (of: string, signal: AbortSignal) => Promise<Value>;
-  readonly #tell: (answer: Answer<Value>) => void;
+  readonly #tell: (answer: Finding<Value>) => void;
   readonly #patience: Patience;
-  readonly #clock: Clock;
+  readonly #clock: Timer;
   #of: string | undefined;
   #turn = new AbortController();
   #wait: (() => void) | undefined;
 
   constructor(
     ask: (of: string, signal: AbortSignal) => Promise<Value>,
-    tell: (answer: Answer<Value>) => void,
+    tell: (answer: Finding<Value>) => void,
     patience: Patience,
-    clock: Clock = BROWSER,
+    clock: Timer = BROWSER,
   ) {
     this.#ask = ask;
     this.#tell = tell;

@@ -56,7 +56,7 @@ const send = (method: Method, path: string, body?: unknown, signal?: AbortSignal
     ...(signal === undefined ? {} : { signal }),
   });
 
-export const said = (error: unknown): string =>
+export const reasonOf = (error: unknown): string =>
   error instanceof ApiError
     ? error.message
     : error instanceof TypeError

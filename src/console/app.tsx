@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { api, dropProof, hasProof, keepProof, said } from "./api.ts";
+import { api, dropProof, hasProof, keepProof, reasonOf } from "./api.ts";
 import { AccountPage } from "./pages/account.tsx";
 import { ExportsPage } from "./pages/exports.tsx";
 import { KeysPage, NewKeyOnce } from "./pages/keys.tsx";
@@ -10,7 +10,7 @@ import { Palette } from "./pages/palette.tsx";
 import { Alert } from "./pages/parts.tsx";
 import { PlanPage, RequestsPage } from "./pages/requests.tsx";
 import { SegmentPage } from "./pages/segment-page.tsx";
-import { fragmentOf, grouped } from "./segment.ts";
+import { figure, fragmentOf } from "./segment.ts";
 import { fail, go, loadMe, may, me, mode, newKey, notice, place, signedOut } from "./state.ts";
 
 const PAGES: readonly {
@@ -107,7 +107,7 @@ function Foot() {
   return (
     <div class="foot">
       <p>
-        <b data-testid="balance">{grouped(money?.balance ?? 0)}</b> credits
+        <b data-testid="balance">{figure(money?.balance ?? 0)}</b> credits
         <br />
         <span class="soft">
           {now.account.name} · {now.role}
@@ -134,7 +134,7 @@ function Enter({ why }: { readonly why: string }) {
   const [key, problem] = [useSignal(""), useSignal("")];
   const enter = (event: Event): void => {
     event.preventDefault();
-    signIn({ key: key.value }).catch((error: unknown) => (problem.value = said(error)));
+    signIn({ key: key.value }).catch((error: unknown) => (problem.value = reasonOf(error)));
   };
   return (
     <main class="enter">
@@ -180,8 +180,8 @@ export async function begin(): Promise<void> {
     } else if (hasProof()) await loadMe();
     else signedOut.value = "Nobody is signed in here.";
   } catch (error) {
-    if (link !== undefined) signedOut.value = said(error);
+    if (link !== undefined) signedOut.value = reasonOf(error);
     else fail(error);
-    if (me.value === undefined && signedOut.value === undefined) signedOut.value = said(error);
+    if (me.value === undefined && signedOut.value === undefined) signedOut.value = reasonOf(error);
   }
 }

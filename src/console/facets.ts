@@ -22,7 +22,7 @@ export const BREAKDOWN_KEYS: readonly FilterKey[] = [
   ...FACET_KEYS.filter((key) => !["department", "country", "seniority_level", "industry"].includes(key)),
 ];
 
-export const facetsOf = (
+export const requestFacets = (
   request: {
     readonly filters: Filters;
     readonly mode: string;

@@ -34,7 +34,7 @@ export const labelOf = (key: string): string => {
   return text.charAt(0).toUpperCase() + text.slice(1).replace("network url", "profile address");
 };
 
-export const valuesOf = (filters: Filters, key: FilterKey): readonly string[] => {
+export const filterValues = (filters: Filters, key: FilterKey): readonly string[] => {
   const value = filters[key];
   return value === undefined ? [] : Array.isArray(value) ? value : [String(value)];
 };
@@ -68,7 +68,7 @@ export const curlCommand = (filters: Filters, origin: string): string =>
 /** Filters in words: `Sales · germany, france`. */
 export const inWords = (filters: Filters): string => {
   const parts = FILTER_SPECS.flatMap(({ key, match }) => {
-    const values = valuesOf(filters, key);
+    const values = filterValues(filters, key);
     if (values.length === 0) return [];
     const text = values.slice(0, 3).join(", ") + (values.length > 3 ? ` and ${values.length - 3} more` : "");
     return [match === "exact" || match === "department" ? text : `${labelOf(key).toLowerCase()} ${text}`];
@@ -76,14 +76,14 @@ export const inWords = (filters: Filters): string => {
   return parts.length === 0 ? "Everybody" : parts.join(" · ");
 };
 
-export interface Place {
+export interface PagePlace {
   readonly page: string;
   readonly mode: "live" | "test" | undefined;
   readonly filters: Filters;
 }
 
 /** The fragment of the address: it reaches neither a log nor another site. */
-export function fragmentOf({ filters, mode, page }: Place): string {
+export function fragmentOf({ filters, mode, page }: PagePlace): string {
   const query = new URLSearchParams();
   if (mode === "test") query.set("mode", mode);
   if (Object.keys(filters).length > 0) query.set("f", JSON.stringify(filters));
@@ -92,7 +92,7 @@ export function fragmentOf({ filters, mode, page }: Place): string {
 }
 
 /** What a fragment says; anything that is none says the segment page without filters. */
-export function placeOf(fragment: string): Place {
+export function pageOf(fragment: string): PagePlace {
   const [, page = "segment", query = ""] = /^#\/([a-z]*)(?:\?(.*))?$/s.exec(fragment) ?? [];
   const fields = new URLSearchParams(query);
   return {
@@ -127,7 +127,7 @@ const isTexts = (value: unknown, list: boolean): boolean =>
   (list && Array.isArray(value) && value.length > 0 && value.every((each) => typeof each === "string"));
 
 const GROUPED = new Intl.NumberFormat("en-US", { maximumFractionDigits: 6 });
-export const grouped = (value: number): string => GROUPED.format(value);
+export const figure = (value: number): string => GROUPED.format(value);
 
-export const counted = (value: number, one: string, many = `${one}s`): string =>
-  `${grouped(value)} ${value === 1 ? one : many}`;
+export const amount = (value: number, one: string, many = `${one}s`): string =>
+  `${figure(value)} ${value === 1 ? one : many}`;

@@ -1,9 +1,9 @@
 import { computed, effect, signal } from "@preact/signals";
 import type { Filters } from "../shared/contract/filters.ts";
-import { type Answer, answerTo, Inquiry } from "./answer.ts";
-import { api, dropProof, said } from "./api.ts";
+import { answerTo, type Finding, Inquiry } from "./answer.ts";
+import { api, dropProof, reasonOf } from "./api.ts";
 import { ApiError, patience } from "./refusal.ts";
-import { fragmentOf, type Place, placeOf } from "./segment.ts";
+import { fragmentOf, type PagePlace, pageOf } from "./segment.ts";
 
 export interface Me {
   readonly role: "operator" | "owner" | "viewer" | "key";
@@ -37,7 +37,7 @@ export interface Me {
   readonly origin: string;
 }
 
-export interface Counted {
+export interface CountReply {
   readonly count: number;
   readonly cached: boolean;
   readonly as_of: string;
@@ -55,12 +55,12 @@ export const signedOut = signal<string | undefined>(undefined);
 export const notice = signal("");
 /** A new key, on every page until somebody says that it is kept: it is in no other answer. */
 export const newKey = signal<string | undefined>(undefined);
-export const place = signal<Place>(placeOf(location.hash));
+export const place = signal<PagePlace>(pageOf(location.hash));
 export const mode = computed<"live" | "test">(() => {
   const modes = me.value?.modes ?? [];
   return modes.length === 1 && modes[0] !== undefined ? modes[0].mode : (place.value.mode ?? "live");
 });
-export const filters = computed(() => place.value.filters);
+export const chosenFilters = computed(() => place.value.filters);
 export const may = computed(() => ({
   buy: me.value?.role !== "viewer",
   own: me.value?.role === "operator" || me.value?.role === "owner",
@@ -68,11 +68,11 @@ export const may = computed(() => ({
 }));
 
 addEventListener("hashchange", () => {
-  if (location.hash !== fragmentOf(place.value)) place.value = placeOf(location.hash);
+  if (location.hash !== fragmentOf(place.value)) place.value = pageOf(location.hash);
 });
 
 /** Goes somewhere else. @param replace without a step for the browser's Back: while a text is typed */
-export function go(changes: Partial<Place>, replace = false): void {
+export function go(changes: Partial<PagePlace>, replace = false): void {
   const next = { ...place.value, ...changes };
   const fragment = fragmentOf(next);
   if (fragment === location.hash) return;
@@ -82,7 +82,7 @@ export function go(changes: Partial<Place>, replace = false): void {
 }
 
 addEventListener("popstate", () => {
-  place.value = placeOf(location.hash);
+  place.value = pageOf(location.hash);
 });
 
 export const setFilters = (next: Filters, replace = false): void => go({ filters: next }, replace);
@@ -97,7 +97,7 @@ export function fail(error: unknown): void {
     signedOut.value = error.message;
     return;
   }
-  notice.value = said(error);
+  notice.value = reasonOf(error);
 }
 
 export async function loadMe(): Promise<void> {
@@ -111,8 +111,8 @@ export const refreshMe = (): void => {
 };
 
 /** The segment on the screen: everything that is told of it names it. */
-export const segment = computed(() => JSON.stringify({ filters: filters.value, mode: mode.value }));
-const told = signal<Answer<Counted>>({ of: "" });
+export const segment = computed(() => JSON.stringify({ filters: chosenFilters.value, mode: mode.value }));
+const told = signal<Finding<CountReply>>({ of: "" });
 const answer = computed(() => answerTo(segment.value, told.value));
 /** How many the segment on the screen has, and what they cost; undefined where nobody has said so of this very segment. */
 export const count = computed(() => answer.value.value);
@@ -120,14 +120,14 @@ export const counting = computed(() => answer.value.value === undefined && answe
 /** Why the segment on the screen has no number, and when it is asked for again. */
 export const uncounted = computed(() => {
   const { again, error } = answer.value;
-  return error === undefined ? undefined : { why: said(error), again };
+  return error === undefined ? undefined : { why: reasonOf(error), again };
 });
 export const problems = computed(() => (answer.value.error instanceof ApiError ? answer.value.error.issues : []));
 
 /** Counts the segment whenever it changes. */
 export function countAlways(): void {
-  const inquiry = new Inquiry<Counted>(
-    (of, signal) => api<Counted>("POST", "/count", JSON.parse(of), signal),
+  const inquiry = new Inquiry<CountReply>(
+    (of, signal) => api<CountReply>("POST", "/count", JSON.parse(of), signal),
     (next) => {
       told.value = next;
       if (next.value !== undefined) notice.value = "";

@@ -25,7 +25,7 @@ export const FILES = {
 } as const;
 
 /** Raised when the stored form changes: a folder of another format is refused, and imported again. */
-export const FORMAT = 6;
+export const DATASET_FORMAT = 6;
 
 export interface DatasetMeta {
   readonly format: number;
@@ -106,9 +106,9 @@ export async function currentVersion(
 /** What is known of a version's folder. @throws Error where it has another format */
 export async function readMeta(folder: string): Promise<DatasetMeta> {
   const meta = JSON.parse(await readFile(join(folder, FILES.meta), "utf8")) as DatasetMeta;
-  if (meta.format !== FORMAT) {
+  if (meta.format !== DATASET_FORMAT) {
     const what = `the dataset in ${folder} has format ${meta.format}`;
-    throw new DatasetDamagedError(`${what}, this version reads ${FORMAT}; import or generate it again`);
+    throw new DatasetDamagedError(`${what}, this version reads ${DATASET_FORMAT}; import or generate it again`);
   }
   return meta;
 }

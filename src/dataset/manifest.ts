@@ -5,10 +5,10 @@ import { join } from "node:path";
 import { pipeline } from "node:stream/promises";
 
 /** In the form of sha256sum, so that it can be checked without us. */
-export const MANIFEST = "manifest.sha256";
+export const MANIFEST_FILE = "manifest.sha256";
 
 /** SHA-256 of a file, in hexadecimal digits. */
-export async function digestOf(path: string): Promise<string> {
+export async function fileDigest(path: string): Promise<string> {
   const hash = createHash("sha256");
   await pipeline(createReadStream(path, { highWaterMark: 2 ** 20 }), hash);
   return hash.digest("hex");
@@ -17,20 +17,20 @@ export async function digestOf(path: string): Promise<string> {
 const lineOf = (digest: string, name: string): string => `${digest}  ${name}\n`;
 
 async function namesIn(folder: string): Promise<string[]> {
-  return (await readdir(folder)).filter((name) => name !== MANIFEST).sort();
+  return (await readdir(folder)).filter((name) => name !== MANIFEST_FILE).sort();
 }
 
 /** Writes down what the finished files of a version are. */
 export async function writeManifest(folder: string): Promise<void> {
   let text = "";
-  for (const name of await namesIn(folder)) text += lineOf(await digestOf(join(folder, name)), name);
-  await writeFile(join(folder, MANIFEST), text, { flush: true });
+  for (const name of await namesIn(folder)) text += lineOf(await fileDigest(join(folder, name)), name);
+  await writeFile(join(folder, MANIFEST_FILE), text, { flush: true });
 }
 
 /** Holds every byte of a version against what was written; reads all of it. @returns a sentence for each file that is hurt */
 export async function checkManifest(folder: string): Promise<string[]> {
   const problems: string[] = [];
-  const manifest = join(folder, MANIFEST);
+  const manifest = join(folder, MANIFEST_FILE);
   let names: string[];
   let text: string;
   try {
@@ -45,7 +45,7 @@ export async function checkManifest(folder: string): Promise<string[]> {
     const path = join(folder, name);
     const line = known.get(name);
     if (line === undefined) problems.push(`${path} is not among what was written (${manifest})`);
-    else if (line !== lineOf(await digestOf(path), name))
+    else if (line !== lineOf(await fileDigest(path), name))
       problems.push(`${path} is not what was written: its SHA-256 is not that of ${manifest}`);
     // One of them: what says the same twice is not what was written either.
     if (line !== undefined) lines.splice(lines.indexOf(line), 1);

@@ -5,7 +5,7 @@ import { onesIn } from "./embedded/scan.ts";
 export type Rids = Uint32Array | Float64Array;
 
 /** The people of a segment: positions (`rid`) in public order. Any page costs the same, wherever it lies. */
-export interface Segment<Positions extends Rids = Uint32Array> {
+export interface SegmentPositions<Positions extends Rids = Uint32Array> {
   readonly count: number;
   readonly bytes: number;
   /** The positions of a page; shorter at the end, empty beyond it. */
@@ -13,7 +13,7 @@ export interface Segment<Positions extends Rids = Uint32Array> {
 }
 
 /** All people: the position is the offset. */
-export class WholeDataset implements Segment {
+export class WholeDataset implements SegmentPositions {
   readonly count: number;
   readonly bytes = 0;
 
@@ -28,7 +28,7 @@ export class WholeDataset implements Segment {
 }
 
 /** A segment with few people: their positions as they are. */
-export class ListSegment<Positions extends Rids = Uint32Array> implements Segment<Positions> {
+export class ListSegment<Positions extends Rids = Uint32Array> implements SegmentPositions<Positions> {
   readonly count: number;
   readonly bytes: number;
   readonly #rids: Positions;
@@ -50,7 +50,7 @@ const PIECE = 16_384;
 const BLOCK = 128;
 
 /** A segment with many people: one bit for each person of the dataset, however many match. */
-export class BitmapSegment implements Segment {
+export class BitmapSegment implements SegmentPositions {
   readonly count: number;
   readonly bytes: number;
   readonly #bits: Uint32Array;
@@ -97,7 +97,7 @@ export class BitmapSegment implements Segment {
   }
 
   /** The smaller of the two forms. @param turn awaited before each piece of work, of a millisecond or less */
-  async compact(turn: () => Promise<void>): Promise<Segment> {
+  async compact(turn: () => Promise<void>): Promise<SegmentPositions> {
     if (this.count * 4 >= this.bytes) return this;
     const rids = new Uint32Array(this.count);
     for (let done = 0; done < rids.length; done += PIECE) {
@@ -108,7 +108,7 @@ export class BitmapSegment implements Segment {
   }
 }
 
-export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<string, Segment<Positions>>;
+export type SegmentCache<Positions extends Rids = Uint32Array> = LRUCache<string, SegmentPositions<Positions>>;
 
 /** Segments that were asked for lately. @param budget in bytes; a segment that alone exceeds it is not kept */
 export const segmentCache = <Positions extends Rids = Uint32Array>(budget: number): SegmentCache<Positions> =>

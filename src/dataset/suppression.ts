@@ -27,7 +27,7 @@ const unlessMissing = (error: unknown): undefined => {
 };
 
 /** @throws InputError where the list cannot be read whole: nothing is built then rather than too much */
-export async function readSuppression(folder: string): Promise<Suppression> {
+export async function readHiddenPeople(folder: string): Promise<Suppression> {
   const { entries, key } = await readList(folder);
   return key === undefined ? NOBODY_SUPPRESSED : new Suppression(key, entries);
 }
@@ -81,7 +81,7 @@ export async function readLeftOut(
 /** Holds the list of who is left out, and what is known of a version without them, against what was written. @returns a sentence for each file that is hurt */
 export async function checkLeftOut(datasetDir: string): Promise<string[]> {
   const problems: string[] = [];
-  await readSuppression(suppressionDir(datasetDir)).catch((error: Error) => problems.push(error.message));
+  await readHiddenPeople(suppressionDir(datasetDir)).catch((error: Error) => problems.push(error.message));
   const file = leftOutFile(datasetDir);
   const isThere = (await stat(file).catch(unlessMissing)) !== undefined;
   if (isThere && (await readLeftOut(datasetDir)) === undefined)

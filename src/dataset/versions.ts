@@ -108,7 +108,7 @@ export async function dropPrevious({ datasetDir, signal, sleep }: VersionOptions
  * Holds every byte of a dataset's folder against what was written: CURRENT, the files of the version that is served and of those
  * kept, and the list of who is left out. Reads all of them, and writes nothing. @returns a sentence for each file that is hurt; undefined where there is no dataset
  */
-export async function checkFiles(datasetDir: string): Promise<string[] | undefined> {
+export async function checkVersionFiles(datasetDir: string): Promise<string[] | undefined> {
   const current = join(datasetDir, "CURRENT");
   const problems = await checkLeftOut(datasetDir);
   try {

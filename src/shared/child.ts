@@ -2,14 +2,14 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { execPath } from "node:process";
 
 /** What a person's own program may take: a query or an expression that asks for more is wrong, or belongs elsewhere. */
-export interface Bounds {
+export interface ChildBounds {
   /** Milliseconds for one answer. */
   readonly deadlineMs: number;
   /** Megabytes of JavaScript's memory. */
   readonly memoryMb: number;
 }
 
-export interface ChildOptions extends Bounds {
+export interface ChildOptions extends ChildBounds {
   /** For errors: "the query". */
   readonly what: string;
   /** The body of a function that returns one, of a message, which answers it, at once or later. It may use `workerData` and `require`. */

@@ -2,14 +2,14 @@ import { cp, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Columns, readColumns } from "../../src/dataset/embedded/column-file.ts";
+import { readColumns, type StoredColumns } from "../../src/dataset/embedded/column-file.ts";
 import { ColumnWriter, codesFor } from "../../src/dataset/embedded/column-writer.ts";
 import type { KeyRange } from "../../src/dataset/embedded/keys.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RecordStore } from "../../src/dataset/embedded/record-store.ts";
 import { RecordWriter } from "../../src/dataset/embedded/record-writer.ts";
-import { Selection } from "../../src/dataset/embedded/selection.ts";
-import { FILES, FORMAT, readPointer } from "../../src/dataset/layout.ts";
+import { PeopleSelection } from "../../src/dataset/embedded/selection.ts";
+import { DATASET_FORMAT, FILES, readPointer } from "../../src/dataset/layout.ts";
 import { afterPrefix, type Condition } from "../../src/shared/contract/conditions.ts";
 import type { FacetKey } from "../../src/shared/contract/facets.ts";
 import { cases } from "../support/campaign.ts";
@@ -71,7 +71,7 @@ const linesOf = (keys: readonly { readonly key: string; readonly rid: number }[]
   Buffer.from(keys.map(({ key, rid }) => `${rid} ${Buffer.byteLength(key)} ${key}\n`).join(""));
 
 /** The files of these people, as a build writes them. */
-async function written(rows: readonly Row[]): Promise<{ columns: Columns; store: RecordStore; folder: string }> {
+async function written(rows: readonly Row[]): Promise<{ columns: StoredColumns; store: RecordStore; folder: string }> {
   const folder = await tempFolder();
   const writer = await ColumnWriter.create(join(folder, FILES.columns), rows.length);
   for (const column of COLUMNS) {
@@ -147,7 +147,10 @@ test("lists, beginnings, ranges and addresses, several on a column, missing valu
             { mostListed: 2 ** 16, mostSpans: 3 },
             { mostListed: 0, mostSpans: 2 ** 16 },
           ].map((most) => {
-            return new Selection({ people: rows.length, columns, sortedBy, store }, { ...options, scanHere, ...most });
+            return new PeopleSelection(
+              { people: rows.length, columns, sortedBy, store },
+              { ...options, scanHere, ...most },
+            );
           }),
         );
         for (const [index, conditions] of questions.entries()) {
@@ -297,9 +300,9 @@ async function setFormat(folder: string, format: number): Promise<void> {
 
 test("a folder of another format is refused with what to do", async () => {
   const { datasetDir, folder } = await copyOf(2_000, 9);
-  for (const format of [FORMAT - 1, FORMAT + 1]) {
+  for (const format of [DATASET_FORMAT - 1, DATASET_FORMAT + 1]) {
     await setFormat(folder, format);
-    const message = `has format ${format}, this version reads ${FORMAT}; import or generate it again`;
+    const message = `has format ${format}, this version reads ${DATASET_FORMAT}; import or generate it again`;
     await expect(openDataset(datasetDir, { resources: SMALL })).rejects.toThrow(message);
   }
 });

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { generateDataset } from "../../src/dataset/build/sample.ts";
-import { checkFiles } from "../../src/dataset/versions.ts";
+import { checkVersionFiles } from "../../src/dataset/versions.ts";
 import { cases } from "../support/campaign.ts";
 import { testContext } from "../support/client.ts";
 import { SMALL, sleep, smallDatasetFolder, tempFolder } from "../support/dataset.ts";
@@ -35,7 +35,7 @@ async function verify(data: string) {
 
 test(`each of ${FLIPS} single bits that flip anywhere in a dataset's folder is found, and the file is named`, async () => {
   const datasetDir = join(await dataFolder(), "dataset");
-  expect(await checkFiles(datasetDir)).toEqual([]);
+  expect(await checkVersionFiles(datasetDir)).toEqual([]);
   const files = await filesOf(datasetDir);
   expect(files.length).toBeGreaterThanOrEqual(2 * 5 + 1);
   const random = seededRandom(5);
@@ -47,14 +47,14 @@ test(`each of ${FLIPS} single bits that flip anywhere in a dataset's folder is f
     const bit = Math.floor(random() * bytes * 8);
     hurt[bit >> 3] = (hurt[bit >> 3] ?? 0) ^ (1 << (bit & 7));
     await writeFile(path, hurt);
-    const problems = (await checkFiles(datasetDir)) ?? [];
+    const problems = (await checkVersionFiles(datasetDir)) ?? [];
     const what = `bit ${bit} of ${relative(datasetDir, path)}`;
     expect(problems, what).not.toEqual([]);
     // A changed CURRENT may name another folder, which is not there.
     if (!path.endsWith("CURRENT")) expect(problems.join("\n"), what).toContain(path);
     await writeFile(path, sound);
   }
-  expect(await checkFiles(datasetDir)).toEqual([]);
+  expect(await checkVersionFiles(datasetDir)).toEqual([]);
 });
 
 test("service verify names the file, the block and the people, and works on a copy that nobody may write", async () => {

@@ -14,7 +14,7 @@ import {
   SAMPLE_PEOPLE,
   SAMPLE_VERSION,
 } from "../../src/dataset/build/sample.ts";
-import { opened, packing, sealed, unpacked } from "../../src/dataset/embedded/blocks.ts";
+import { opened, packing, sealed, unpackBlock } from "../../src/dataset/embedded/blocks.ts";
 import { openDataset } from "../../src/dataset/embedded/open.ts";
 import { RECORD_SEPARATOR } from "../../src/dataset/embedded/records.ts";
 import { ReloadingEngine } from "../../src/dataset/embedded/reloading-engine.ts";
@@ -278,7 +278,7 @@ async function changeBlock(
   const kept = db.prepare("SELECT data FROM dictionaries WHERE name = ?").get(name);
   const dictionary = kept && opened(kept.data, 0, "");
   const bytes = opened(db.prepare(`SELECT data FROM ${table} WHERE block = 1`).get().data, 1, "");
-  const changed = change(dictionary ? unpacked(bytes, dictionary) : bytes);
+  const changed = change(dictionary ? unpackBlock(bytes, dictionary) : bytes);
   const whole = sealed(dictionary ? deflateRawSync(changed, packing(dictionary)) : changed, 1);
   db.prepare(`UPDATE ${table} SET data = ? WHERE block = 1`).run(whole);
   db.close();

@@ -1,7 +1,7 @@
 import { inflateRawSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { type Pieces, packing } from "../../src/dataset/embedded/blocks.ts";
-import { Packer } from "../../src/dataset/embedded/packer.ts";
+import { BlockPacker } from "../../src/dataset/embedded/packer.ts";
 
 const dictionary = Buffer.from("a block of which much is known before ".repeat(40));
 
@@ -12,7 +12,7 @@ function blocks(count: number): { readonly texts: readonly string[]; readonly pi
   return { texts, pieces: { bytes: new Uint8Array(Buffer.from(texts.join(""))), ends } };
 }
 
-async function packedBy(packer: Packer, pieces: Pieces, options = packing(dictionary)): Promise<string[]> {
+async function packedBy(packer: BlockPacker, pieces: Pieces, options = packing(dictionary)): Promise<string[]> {
   const found: string[] = [];
   for await (const { bytes, ends } of packer.pack(pieces, options)) {
     for (const [index, end] of ends.entries()) {
@@ -24,7 +24,7 @@ async function packedBy(packer: Packer, pieces: Pieces, options = packing(dictio
 }
 
 test.each([0, 1, 127, 128, 1_000])("%i blocks come back in their order", async (count) => {
-  const packer = new Packer(2);
+  const packer = new BlockPacker(2);
   const { texts, pieces } = blocks(count);
   expect(await packedBy(packer, pieces)).toEqual(texts);
   // What the caller gave is still the caller's.
@@ -33,7 +33,7 @@ test.each([0, 1, 127, 128, 1_000])("%i blocks come back in their order", async (
 });
 
 test("what cannot be packed is an error, and the next blocks are packed; nothing is after the end", async () => {
-  const packer = new Packer(2);
+  const packer = new BlockPacker(2);
   const { texts, pieces } = blocks(1_000);
   await expect(packedBy(packer, pieces, { level: 99 })).rejects.toThrow(/level/);
   expect(await packedBy(packer, pieces)).toEqual(texts);

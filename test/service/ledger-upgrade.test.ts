@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "@photostructure/sqlite";
 import pg from "pg";
 import { afterAll, describe, expect, test } from "vitest";
-import { digestOf } from "../../src/dataset/manifest.ts";
+import { fileDigest } from "../../src/dataset/manifest.ts";
 import { manifestText, restore } from "../../src/service/admin/backup.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
 import { openPostgresStore } from "../../src/service/ledger/postgres.ts";
@@ -87,7 +87,7 @@ test("a backup of schema 2 is restored as a ledger of this one, the backup stays
   database.exec(OLD);
   database.close();
   const before = readFileSync(path);
-  const files = [{ path: "ledger.db", bytes: before.length, sha256: await digestOf(path) }];
+  const files = [{ path: "ledger.db", bytes: before.length, sha256: await fileDigest(path) }];
   const madeAt = new Date(now()).toISOString();
   writeFileSync(
     join(from, "backup.json"),
@@ -107,7 +107,7 @@ test("a backup of schema 2 is restored as a ledger of this one, the backup stays
   const newer = new DatabaseSync(path);
   newer.exec("PRAGMA user_version = 99");
   newer.close();
-  const changed = [{ path: "ledger.db", bytes: statSync(path).size, sha256: await digestOf(path) }];
+  const changed = [{ path: "ledger.db", bytes: statSync(path).size, sha256: await fileDigest(path) }];
   const text = manifestText({ format: 1, made_at: madeAt, head: "x", dataset: null, files: changed });
   writeFileSync(join(from, "backup.json"), text);
   const refused = restore({ from, dir: join(place, "newer"), now, actor: "me" });

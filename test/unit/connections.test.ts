@@ -10,7 +10,13 @@ import {
 } from "../../src/engine/connections/config.ts";
 import { keyFile, readKeyFile, removeFromKeyFile, writeKeyFile } from "../../src/engine/connections/key-file.ts";
 import { findFolder, stateDir } from "../../src/engine/connections/paths.ts";
-import { checkKey, keyModeOf, keyPrefix, resolveTarget, type Selection } from "../../src/engine/connections/resolve.ts";
+import {
+  type ConnectionChoice,
+  checkKey,
+  keyModeOf,
+  keyPrefix,
+  resolveTarget,
+} from "../../src/engine/connections/resolve.ts";
 import { CliError } from "../../src/shared/errors.ts";
 import { tempDir } from "../support/client.ts";
 
@@ -188,7 +194,7 @@ describe("which service and key", () => {
     writeKeyFile(dir, "a", KEY, "linux");
     return dir;
   };
-  const resolve = (selection: Selection, env: Record<string, string>) =>
+  const resolve = (selection: ConnectionChoice, env: Record<string, string>) =>
     resolveTarget(selection, { env, platform: "linux" });
 
   test("the default connection, with the key where login put it", async () => {
@@ -262,7 +268,7 @@ describe("which service and key", () => {
     expect(keyPrefix("12345678")).toBe("…");
   });
 
-  test.each<[string, Selection, Record<string, string>, object]>([
+  test.each<[string, ConnectionChoice, Record<string, string>, object]>([
     ["nothing at all", {}, {}, { exitCode: 3, code: "no_key" }],
     ["a connection without a key", { connection: "bare" }, { CONFIG: "yes" }, { exitCode: 3, code: "no_key" }],
     ["an unknown connection", { connection: "nope" }, { CONFIG: "yes" }, { exitCode: 2, code: "unknown_connection" }],

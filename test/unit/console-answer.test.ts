@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { type Answer, answerTo, Inquiry } from "../../src/console/answer.ts";
+import { answerTo, type Finding, Inquiry } from "../../src/console/answer.ts";
 import { ApiError, patience } from "../../src/console/refusal.ts";
 
 /** What can happen, in any order: somebody types, the service answers or fails, time goes by. */
@@ -70,7 +70,7 @@ const LIMITED = new ApiError(429, { error: "60 calls a minute are used up" }, 2_
 async function play(story: readonly Event[]): Promise<void> {
   const hand = new Hand();
   const open: Asked[] = [];
-  let last: Answer<string> = { of: "" };
+  let last: Finding<string> = { of: "" };
   const inquiry = new Inquiry<string>(
     (of) => new Promise((resolve, reject) => open.push({ of, resolve, reject })),
     (answer) => (last = answer),
@@ -111,7 +111,7 @@ test("whatever comes in whatever order, what is shown belongs to the segment on 
 test("a limit ends by itself: the same question is asked again when the service said, and once", async () => {
   const hand = new Hand();
   const open: Asked[] = [];
-  const told: Answer<string>[] = [];
+  const told: Finding<string>[] = [];
   const ask = (of: string): Promise<string> => new Promise((resolve, reject) => open.push({ of, resolve, reject }));
   const inquiry = new Inquiry<string>(ask, (answer) => told.push(answer), patience, hand);
   inquiry.ask("Sales");

@@ -10,13 +10,13 @@ import {
 } from "../../engine/connections/config.ts";
 import { findFolder } from "../../engine/connections/paths.ts";
 import {
-  ENVIRONMENT,
+  type Destination,
+  FROM_ENVIRONMENT,
   type KeySource,
   keyModeOf,
   keyPrefix,
   resolveTarget,
   selectionOf,
-  type Target,
 } from "../../engine/connections/resolve.ts";
 import type { Context } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
@@ -52,7 +52,7 @@ export async function checkService(
     }
     return;
   }
-  let target: Target;
+  let target: Destination;
   try {
     target = await resolveTarget(options, context);
   } catch (error) {
@@ -67,7 +67,7 @@ export async function checkService(
 }
 
 async function probe(
-  target: Pick<Target, "name" | "baseUrl" | "apiKey" | "dialect"> & { readonly keySource: KeySource | "sample" },
+  target: Pick<Destination, "name" | "baseUrl" | "apiKey" | "dialect"> & { readonly keySource: KeySource | "sample" },
   context: Context,
   add: (check: Check) => void,
 ): Promise<void> {
@@ -126,7 +126,7 @@ function accountCheck({ account, rateLimitHeaders }: ProbeReport): Check {
   );
 }
 
-function dialectChecks(report: ProbeReport, { name, dialect }: Pick<Target, "name" | "dialect">): Check[] {
+function dialectChecks(report: ProbeReport, { name, dialect }: Pick<Destination, "name" | "dialect">): Check[] {
   const { countShape, charged } = report;
   const count =
     countShape === undefined
@@ -149,7 +149,7 @@ const WORDS = {
 /** How pages are asked for. Nothing is ok that the service did not show. */
 function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   const { paging, firstPage, refusesUnknownFilters } = report;
-  const how = [ENVIRONMENT, SAMPLE].includes(name)
+  const how = [FROM_ENVIRONMENT, SAMPLE].includes(name)
     ? "set HEADCOUNT_PAGING="
     : `headcount connections set ${name} paging=`;
   const found =
@@ -159,7 +159,9 @@ function pagingCheck(report: ProbeReport, name: string, used: Dialect): Check {
   const using = pagingName(used);
   if (found !== undefined) {
     if (found === using) return check("service", "Paging", "ok", WORDS[found]);
-    const saved = [ENVIRONMENT, SAMPLE].includes(name) ? "; nothing keeps it, as no connection has this address" : "";
+    const saved = [FROM_ENVIRONMENT, SAMPLE].includes(name)
+      ? "; nothing keeps it, as no connection has this address"
+      : "";
     return check("service", "Paging", saved === "" ? "ok" : "warn", `${WORDS[found]}${saved}`, `${how}${found}`);
   }
   const why = refusesUnknownFilters

@@ -15,7 +15,7 @@ import {
   withConnection,
 } from "../../engine/connections/config.ts";
 import { configDir } from "../../engine/connections/paths.ts";
-import { checkKey, ENVIRONMENT } from "../../engine/connections/resolve.ts";
+import { checkKey, FROM_ENVIRONMENT } from "../../engine/connections/resolve.ts";
 import { type Context, canPrompt } from "../../shared/context.ts";
 import { formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { harmless } from "../../shared/contract/text.ts";
@@ -87,9 +87,9 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   if (name === SAMPLE) {
     throw usageError('"sample" is built in and needs no login', "headcount -c sample account", "reserved_name");
   }
-  if (name === ENVIRONMENT) {
+  if (name === FROM_ENVIRONMENT) {
     throw usageError(
-      `"${ENVIRONMENT}" is the name of what HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL make up`,
+      `"${FROM_ENVIRONMENT}" is the name of what HEADCOUNT_API_KEY and HEADCOUNT_BASE_URL make up`,
       "choose another name, for example: work",
       "reserved_name",
     );

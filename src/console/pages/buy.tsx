@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useMemo, useRef } from "preact/hooks";
-import { type Answer, answerTo, Inquiry } from "../answer.ts";
-import { api, said } from "../api.ts";
+import { answerTo, type Finding, Inquiry } from "../answer.ts";
+import { api, reasonOf } from "../api.ts";
 import { ApiError, patience } from "../refusal.ts";
-import { counted, fragmentOf, grouped, inWords } from "../segment.ts";
-import { count, fail, filters, go, me, mode, place, refreshMe, segment } from "../state.ts";
+import { amount, figure, fragmentOf, inWords } from "../segment.ts";
+import { chosenFilters, count, fail, go, me, mode, place, refreshMe, segment } from "../state.ts";
 import { Alert, Dialog, Fact, Heads, Scroll } from "./parts.tsx";
 
 interface Quote {
@@ -39,7 +39,7 @@ export function Preview() {
   const show = async (): Promise<void> => {
     isBusy.value = true;
     try {
-      const body = { filters: filters.value, mode: mode.value, profiles };
+      const body = { filters: chosenFilters.value, mode: mode.value, profiles };
       const quote = held.current?.of === shownFor ? held.current.quote : await api<Quote>("POST", "/quote", body);
       if (quote.credits > price) throw new ApiError(409, { error: "the price changed: look at it again" });
       held.current = { of: shownFor, quote };
@@ -80,7 +80,7 @@ export function Preview() {
         <button type="button" disabled={profiles === 0 || isBusy.value} onClick={() => void show()}>
           {count.value === undefined
             ? "Show some people: not priced yet"
-            : `Show ${counted(profiles, "person", "people")} for ${counted(price, "credit")}`}
+            : `Show ${amount(profiles, "person", "people")} for ${amount(price, "credit")}`}
         </button>
       )}
     </section>
@@ -96,13 +96,13 @@ const NOT_WHOLE = "how many is a whole number of 1 or more, or empty for all";
 /** What it costs, bound for ten minutes; the button says the number that is charged, or less. */
 export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
   const first = useSignal("");
-  const answer = useSignal<Answer<Quote>>({ of: "" });
+  const answer = useSignal<Finding<Quote>>({ of: "" });
   const problem = useSignal("");
   const isBusy = useSignal(false);
   const text = first.value.trim();
   const isNumber = text === "" || /^[1-9]\d{0,14}$/.test(text);
   const asked = JSON.stringify({
-    filters: filters.value,
+    filters: chosenFilters.value,
     mode: mode.value,
     ...(text === "" || !isNumber ? {} : { profiles: Number(text) }),
   });
@@ -123,17 +123,17 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
       onClose();
       go({ page: "exports" });
     } catch (error) {
-      problem.value = said(error);
+      problem.value = reasonOf(error);
       // It binds no more: the new number is shown, and the button has to be pressed again.
       if (error instanceof ApiError && error.status === 409) inquiry.ask(asked);
     } finally {
       isBusy.value = false;
     }
   };
-  const wrong = isNumber ? problem.value || (error === undefined ? "" : said(error)) : NOT_WHOLE;
+  const wrong = isNumber ? problem.value || (error === undefined ? "" : reasonOf(error)) : NOT_WHOLE;
   return (
     <Dialog title="Buy" onClose={onClose}>
-      <p class="soft">{inWords(filters.value)}</p>
+      <p class="soft">{inWords(chosenFilters.value)}</p>
       <HowMany all={count.value?.count} text={first.value} onChange={(typed) => (first.value = typed)} />
       {now === undefined ? <p class="soft">{wrong === "" ? "…" : ""}</p> : <QuoteFacts quote={now} />}
       <Alert text={wrong} />
@@ -147,7 +147,7 @@ export function BuyDrawer({ onClose }: { readonly onClose: () => void }) {
           disabled={now === undefined || !now.allowed || isBusy.value}
           onClick={() => void buy()}
         >
-          {now === undefined ? "Buy" : `Buy ${counted(now.profiles, "profile")} for ${counted(now.credits, "credit")}`}
+          {now === undefined ? "Buy" : `Buy ${amount(now.profiles, "profile")} for ${amount(now.credits, "credit")}`}
         </button>
       </div>
     </Dialog>
@@ -164,7 +164,7 @@ function HowMany({ all, onChange, text }: HowManyProps) {
   const id = useId();
   return (
     <div class="field">
-      <label for={id}>How many ({all === undefined ? "all" : `all ${grouped(all)}`} where it is empty)</label>
+      <label for={id}>How many ({all === undefined ? "all" : `all ${figure(all)}`} where it is empty)</label>
       <input
         id={id}
         type="text"
@@ -180,11 +180,11 @@ const QuoteFacts = ({ quote: now }: { readonly quote: Quote }) => (
   <>
     <table class="facts">
       <tbody>
-        <Fact name="Matches" value={grouped(now.count)} />
-        <Fact name="To buy" value={counted(now.profiles, "profile")} />
-        <Fact name="Credits" value={grouped(now.credits)} />
-        <Fact name="Balance after" value={grouped(now.balance_after)} />
-        <Fact name="Requests" value={grouped(now.requests)} />
+        <Fact name="Matches" value={figure(now.count)} />
+        <Fact name="To buy" value={amount(now.profiles, "profile")} />
+        <Fact name="Credits" value={figure(now.credits)} />
+        <Fact name="Balance after" value={figure(now.balance_after)} />
+        <Fact name="Requests" value={figure(now.requests)} />
         <Fact name="Bound until" value={new Date(now.expires).toLocaleTimeString()} />
       </tbody>
     </table>
@@ -205,7 +205,7 @@ function Bought({ quote: { bought, profiles } }: { readonly quote: Quote }) {
   const mine = Math.min(best.rows, profiles);
   return (
     <p class="problem">
-      {mine === profiles ? `All ${counted(mine, "profile")}` : `${grouped(mine)} of these ${grouped(profiles)}`} were
+      {mine === profiles ? `All ${amount(mine, "profile")}` : `${figure(mine)} of these ${figure(profiles)}`} were
       bought on {new Date(best.made).toLocaleString()} and cost nothing again under{" "}
       <a href={fragmentOf({ ...place.value, page: "exports" })}>Exports</a>. Buy charges for all of them anew.
     </p>

@@ -3,8 +3,8 @@ import { useEffect, useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
 import { knownValues } from "../../shared/contract/filter-schema.ts";
 import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
-import { facetsOf } from "../facets.ts";
-import { grouped, labelOf, valuesOf, withValues } from "../segment.ts";
+import { requestFacets } from "../facets.ts";
+import { figure, filterValues, labelOf, withValues } from "../segment.ts";
 
 interface Option {
   readonly value: string;
@@ -29,7 +29,7 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
   const active = useSignal(-1);
   const isOpen = useSignal(false);
   const input = useRef<HTMLInputElement>(null);
-  const chosen = valuesOf(filters, filterKey);
+  const chosen = filterValues(filters, filterKey);
 
   const options = useSuggestions({ filterKey, filters, mode, text: text.value, isOpen: isOpen.value });
   const choose = (value: string): void => {
@@ -89,7 +89,7 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
           }}
         />
       </div>
-      <Problem id={`${id}-problem`} text={problem} />
+      <FieldProblem id={`${id}-problem`} text={problem} />
       <Options
         id={id}
         name={`${labelOf(filterKey)}: suggestions`}
@@ -102,7 +102,7 @@ export function Combobox({ filterKey, filters, mode, onChange, problem }: Combob
   );
 }
 
-export const Problem = ({ id, text }: { readonly id: string; readonly text: string | undefined }) =>
+export const FieldProblem = ({ id, text }: { readonly id: string; readonly text: string | undefined }) =>
   text === undefined ? null : (
     <p id={id} class="problem">
       {text}
@@ -141,7 +141,7 @@ function useSuggestions(asked: {
 }): readonly Option[] {
   const { filterKey, filters, isOpen, mode, text } = asked;
   const options = useSignal<readonly Option[]>([]);
-  const chosen = valuesOf(filters, filterKey);
+  const chosen = filterValues(filters, filterKey);
   const without = JSON.stringify(withValues(filters, filterKey, []));
   useEffect(() => {
     if (!isOpen) return;
@@ -205,7 +205,7 @@ const Options = ({ active, hidden, id, name, onChoose, options }: OptionsProps) 
         onClick={() => onChoose(value)}
       >
         <bdi>{value}</bdi>
-        {count === undefined ? null : <span class="n">{grouped(count)}</span>}
+        {count === undefined ? null : <span class="n">{figure(count)}</span>}
       </div>
     ))}
   </div>
@@ -223,7 +223,7 @@ async function suggest(
     .map((value): Option => ({ value, count: undefined }));
   if (!isFacetKey(key)) return known;
   try {
-    const found = await facetsOf(
+    const found = await requestFacets(
       { filters, mode, key, ...(prefix.trim() === "" ? {} : { prefix }), limit: OPTIONS },
       signal,
     );

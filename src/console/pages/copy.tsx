@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
 import { countCommand, curlCommand, fragmentOf, searchCommand } from "../segment.ts";
-import { count, filters, me, place } from "../state.ts";
+import { chosenFilters, count, me, place } from "../state.ts";
 import { Tabs } from "./parts.tsx";
 
 const TABS = ["Command", "Count", "curl", "Filter file", "Link"] as const;
@@ -11,13 +11,13 @@ function textOf(tab: (typeof TABS)[number]): string | undefined {
   const origin = me.value?.origin ?? location.origin;
   switch (tab) {
     case "Command":
-      return count.value && searchCommand(filters.value, Math.ceil(count.value.credits));
+      return count.value && searchCommand(chosenFilters.value, Math.ceil(count.value.credits));
     case "Count":
-      return countCommand(filters.value);
+      return countCommand(chosenFilters.value);
     case "curl":
-      return curlCommand(filters.value, origin);
+      return curlCommand(chosenFilters.value, origin);
     case "Filter file":
-      return JSON.stringify(filters.value, null, 2);
+      return JSON.stringify(chosenFilters.value, null, 2);
     case "Link":
       return new URL(fragmentOf(place.value), location.href).href;
   }

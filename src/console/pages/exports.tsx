@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import type { Filters } from "../../shared/contract/filters.ts";
 import { api } from "../api.ts";
-import { counted, grouped, inWords, searchCommand } from "../segment.ts";
+import { amount, figure, inWords, searchCommand } from "../segment.ts";
 import { fail, may, me, mode, notice, refreshMe } from "../state.ts";
 import { download, Shown } from "./parts.tsx";
 
@@ -84,7 +84,7 @@ const stateInWords = (items: readonly Export[]): string =>
   (["buying", "ready", "stopped"] as const)
     .flatMap((state) => {
       const many = items.filter((item) => item.state === state).length;
-      return many === 0 ? [] : [`${counted(many, "export")} ${state}`];
+      return many === 0 ? [] : [`${amount(many, "export")} ${state}`];
     })
     .join(", ");
 
@@ -99,7 +99,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
       </div>
       <progress max={profiles} value={rows} aria-label="Profiles bought" />
       <p>
-        {grouped(rows)} of {counted(profiles, "profile")} for {counted(credits, "credit")}
+        {figure(rows)} of {amount(profiles, "profile")} for {amount(credits, "credit")}
         {why === "" ? "" : ` · ${isShort ? "stopped" : "waiting"}: ${why}`}
       </p>
       <p class="soft">
@@ -110,7 +110,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         {kept && rows > 0 && state !== "buying" && may.value.buy ? (
           <>
             <button type="button" onClick={() => void fetched(id, "csv")}>
-              Download CSV{isShort ? ` (first ${grouped(rows)})` : ""}
+              Download CSV{isShort ? ` (first ${figure(rows)})` : ""}
             </button>
             <button type="button" class="quiet" onClick={() => void fetched(id, "ndjson")}>
               NDJSON
@@ -119,7 +119,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         ) : null}
         {kept && isShort && may.value.buy ? (
           <button type="button" class="main" onClick={() => act(id, "continue")}>
-            Continue: {counted(profiles - rows, "profile")} more for {counted(item.credits_left, "credit")}
+            Continue: {amount(profiles - rows, "profile")} more for {amount(item.credits_left, "credit")}
           </button>
         ) : null}
         {state === "buying" && may.value.buy ? (
@@ -132,7 +132,7 @@ function ExportCard({ act, item }: { readonly act: (id: string, what: string) =>
         <summary>As a command</summary>
         {isShort ? (
           <p class="soft">
-            It buys all of them anew{rows === 0 ? "" : `, the ${grouped(rows)} that are here too`}; Continue buys the
+            It buys all of them anew{rows === 0 ? "" : `, the ${figure(rows)} that are here too`}; Continue buys the
             rest alone.
           </p>
         ) : null}

@@ -1,20 +1,20 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { FILTER_KEYS, type FilterKey, type Filters } from "../../shared/contract/filters.ts";
-import { FOLDS, labelOf, specOf, valuesOf, withValues } from "../segment.ts";
-import { filters, mode, problems, setFilters } from "../state.ts";
-import { Combobox, Problem } from "./combobox.tsx";
-import { isWhole } from "./parts.tsx";
+import { FOLDS, filterValues, labelOf, specOf, withValues } from "../segment.ts";
+import { chosenFilters, mode, problems, setFilters } from "../state.ts";
+import { Combobox, FieldProblem } from "./combobox.tsx";
+import { isWholeNumber } from "./parts.tsx";
 
 const PAUSE_MS = 120;
 
 /** All 24 filters in five folds, each with how many of its filters are set. */
 export function FilterForm() {
-  const set = FILTER_KEYS.filter((key) => filters.value[key] !== undefined).length;
+  const set = FILTER_KEYS.filter((key) => chosenFilters.value[key] !== undefined).length;
   return (
     <form class="filters" aria-label="Filters" onSubmit={(event) => event.preventDefault()}>
       {FOLDS.map(({ keys, name }, index) => {
-        const used = keys.filter((key) => filters.value[key] !== undefined).length;
+        const used = keys.filter((key) => chosenFilters.value[key] !== undefined).length;
         return (
           <details key={name} open={index < 2 || used > 0}>
             <summary>
@@ -40,7 +40,7 @@ function Field({ filterKey }: { readonly filterKey: FilterKey }) {
     return (
       <Combobox
         filterKey={filterKey}
-        filters={filters.value}
+        filters={chosenFilters.value}
         mode={mode.value}
         problem={problem}
         onChange={(next: Filters) => setFilters(next)}
@@ -56,7 +56,7 @@ function TextField({ filterKey, problem }: { readonly filterKey: FilterKey; read
   /** What is typed and no filter yet: an answer that comes meanwhile must not take letters away. */
   const draft = useSignal<string | undefined>(undefined);
   const isNumber = specOf(filterKey).match === "range";
-  const stored = valuesOf(filters.value, filterKey)[0] ?? "";
+  const stored = filterValues(chosenFilters.value, filterKey)[0] ?? "";
   useEffect(() => {
     if (timer.current === undefined) draft.value = undefined;
   }, [stored]);
@@ -64,14 +64,14 @@ function TextField({ filterKey, problem }: { readonly filterKey: FilterKey; read
     clearTimeout(timer.current);
     timer.current = undefined;
     draft.value = text;
-    if (isNumber && !isWhole(text)) return;
+    if (isNumber && !isWholeNumber(text)) return;
     timer.current = setTimeout(() => {
       timer.current = undefined;
       draft.value = undefined;
-      setFilters(withValues(filters.value, filterKey, text.trim() === "" ? [] : [text]), true);
+      setFilters(withValues(chosenFilters.value, filterKey, text.trim() === "" ? [] : [text]), true);
     }, PAUSE_MS);
   };
-  const isWrong = isNumber && draft.value !== undefined && !isWhole(draft.value);
+  const isWrong = isNumber && draft.value !== undefined && !isWholeNumber(draft.value);
   const said = isWrong ? "a whole number of 0 or more; the count is still without it" : problem;
   return (
     <div class="field">
@@ -89,7 +89,7 @@ function TextField({ filterKey, problem }: { readonly filterKey: FilterKey; read
         value={draft.value ?? stored}
         onInput={(event) => onInput(event.currentTarget.value)}
       />
-      <Problem id={`${id}-problem`} text={said} />
+      <FieldProblem id={`${id}-problem`} text={said} />
     </div>
   );
 }

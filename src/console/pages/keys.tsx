@@ -1,10 +1,10 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId } from "preact/hooks";
-import { api, said } from "../api.ts";
+import { api, reasonOf } from "../api.ts";
 import { ApiError } from "../refusal.ts";
-import { grouped } from "../segment.ts";
+import { figure } from "../segment.ts";
 import { may, newKey } from "../state.ts";
-import { Alert, Choice, Dialog, isWhole, Shown, Text, useLoaded } from "./parts.tsx";
+import { Alert, Choice, Dialog, isWholeNumber, Shown, Text, useLoaded } from "./parts.tsx";
 
 interface Key {
   readonly id: string;
@@ -56,8 +56,8 @@ export function KeysPage() {
             {key.scopes === null ? "everything" : key.scopes.join(", ")}
           </p>
           <p>
-            {grouped(key.credits)} credits spent
-            {key.cap === null ? ", no cap" : `, ${grouped(key.cap_left ?? 0)} of its cap of ${grouped(key.cap)} left`}
+            {figure(key.credits)} credits spent
+            {key.cap === null ? ", no cap" : `, ${figure(key.cap_left ?? 0)} of its cap of ${figure(key.cap)} left`}
           </p>
           {key.revoked === null && may.value.own ? (
             <button type="button" class="danger" onClick={() => (revoking.value = key)}>
@@ -86,11 +86,11 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
   const id = useId();
   const make = (event: Event): void => {
     event.preventDefault();
-    if (!isWhole(days.value) || Number(days.value) > MOST_DAYS) {
+    if (!isWholeNumber(days.value) || Number(days.value) > MOST_DAYS) {
       problem.value = `days: a whole number of at most ${MOST_DAYS}; empty for no end`;
       return;
     }
-    if (!isWhole(cap.value)) {
+    if (!isWholeNumber(cap.value)) {
       problem.value = "at most credits: a whole number; empty for no cap";
       return;
     }
@@ -107,7 +107,7 @@ function NewKey({ onMade }: { readonly onMade: (key: string) => void }) {
         name.value = "";
         onMade(key);
       })
-      .catch((error: unknown) => (problem.value = said(error)));
+      .catch((error: unknown) => (problem.value = reasonOf(error)));
   };
   return (
     <form class="card" onSubmit={make} aria-labelledby={`${id}-title`}>
@@ -185,7 +185,9 @@ function Revoke({ item, onDone }: { readonly item: Key; readonly onDone: () => v
       .then(onDone)
       .catch((error: unknown) => {
         problem.value =
-          error instanceof ApiError && error.code === "confirm" ? `${error.message}: type ${item.name}` : said(error);
+          error instanceof ApiError && error.code === "confirm"
+            ? `${error.message}: type ${item.name}`
+            : reasonOf(error);
       });
   };
   return (

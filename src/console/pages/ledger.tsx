@@ -2,7 +2,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { isFormula } from "../../shared/contract/text.ts";
 import { api } from "../api.ts";
-import { grouped } from "../segment.ts";
+import { figure } from "../segment.ts";
 import { fail, mode } from "../state.ts";
 import { Absent, Choice, download, Heads, Scroll } from "./parts.tsx";
 
@@ -84,9 +84,9 @@ const Entries = ({ entries }: { readonly entries: readonly Entry[] }) => (
               {entry.note === "" || entry.note === entry.call ? null : <span class="soft"> · {entry.note}</span>}
             </td>
             <td class="tight">{entry.key ?? ""}</td>
-            <td class="n">{entry.rows === null ? "" : grouped(entry.rows)}</td>
-            <td class="n">{grouped(entry.amount)}</td>
-            <td class="n">{grouped(entry.balance_after)}</td>
+            <td class="n">{entry.rows === null ? "" : figure(entry.rows)}</td>
+            <td class="n">{figure(entry.amount)}</td>
+            <td class="n">{figure(entry.balance_after)}</td>
           </tr>
         ))}
       </tbody>

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
-import { api, said } from "../api.ts";
-import { counted } from "../segment.ts";
+import { api, reasonOf } from "../api.ts";
+import { amount } from "../segment.ts";
 import { fail } from "../state.ts";
-import { Alert, DatasetFacts, isWhole, Shown, Text, useLoaded } from "./parts.tsx";
+import { Alert, DatasetFacts, isWholeNumber, Shown, Text, useLoaded } from "./parts.tsx";
 
 interface Account {
   readonly id: string;
@@ -29,7 +29,7 @@ export function AccountsPage() {
         problem.value = "";
         load();
       })
-      .catch((error: unknown) => (problem.value = said(error)));
+      .catch((error: unknown) => (problem.value = reasonOf(error)));
   };
   return (
     <>
@@ -60,7 +60,7 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
         problem.value = "";
         onChange();
       })
-      .catch((error: unknown) => (problem.value = said(error)));
+      .catch((error: unknown) => (problem.value = reasonOf(error)));
   };
   const add = (event: Event): void => {
     event.preventDefault();
@@ -82,7 +82,7 @@ function AccountCard({ account, onChange }: { readonly account: Account; readonl
         {suspended === null ? null : <span class="badge stopped">suspended</span>}
       </div>
       <p>
-        {counted(live.balance, "credit")} · {counted(keys, "key")} · plan {plan.name}
+        {amount(live.balance, "credit")} · {amount(keys, "key")} · plan {plan.name}
       </p>
       <form class="row" onSubmit={add}>
         <Text label="Credits" inputMode="numeric" required text={credits} />
@@ -125,7 +125,7 @@ function PlanForm({ account: { id, plan }, act }: PlanFormProps) {
   const small = useSignal(plan.small_counts === null ? "" : String(plan.small_counts));
   const change = (event: Event): void => {
     event.preventDefault();
-    const wrong = [minute, day, small].find(({ value }) => !isWhole(value));
+    const wrong = [minute, day, small].find(({ value }) => !isWholeNumber(value));
     if (wrong !== undefined) {
       act(Promise.reject(new Error(`${wrong.value} is no whole number`)));
       return;

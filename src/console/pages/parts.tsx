@@ -2,7 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, PartialInputHTMLAttributes } from "preact";
 import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { api } from "../api.ts";
-import { grouped } from "../segment.ts";
+import { figure } from "../segment.ts";
 import { fail, me } from "../state.ts";
 
 /** What a GET answers: asked for when the page is shown, and again by `load`. */
@@ -75,7 +75,7 @@ interface TextProps
 }
 
 /** Digits, or nothing at all. What is no number is refused with words: to drop its letters would make another number of it. */
-export const isWhole = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
+export const isWholeNumber = (text: string): boolean => /^\s*(\d{1,15}\s*)?$/.test(text);
 
 /** An input whose text is a signal. */
 export function Text({ label, text, ...rest }: TextProps) {
@@ -145,7 +145,7 @@ export const DatasetFacts = ({ before = "" }: { readonly before?: string }) =>
     <Fact
       key={key}
       name={`${before}${key.replaceAll("_", " ")}`}
-      value={typeof value === "number" ? grouped(value) : (value ?? "")}
+      value={typeof value === "number" ? figure(value) : (value ?? "")}
     />
   ));
 

@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "../api.ts";
-import { grouped } from "../segment.ts";
+import { figure } from "../segment.ts";
 import { fail, me } from "../state.ts";
 import { Choice, DatasetFacts, Fact, Heads, Scroll } from "./parts.tsx";
 
@@ -74,8 +74,8 @@ export function RequestsPage() {
                 <td class={row.status >= 400 ? "refused" : ""}>{row.status}</td>
                 <td class="tight">{row.key ?? ""}</td>
                 <td class="tight soft">{row.request_id}</td>
-                <td class="n">{grouped(row.ms)}</td>
-                <td class="n">{grouped(row.credits)}</td>
+                <td class="n">{figure(row.ms)}</td>
+                <td class="n">{figure(row.credits)}</td>
               </tr>
             ))}
           </tbody>
@@ -103,7 +103,7 @@ function Refused({ rows }: { readonly rows: readonly Request[] }) {
           .sort(([, a], [, b]) => b.count - a.count)
           .map(([name, { count, row }]) => (
             <li key={name} class="line">
-              <b>{grouped(count)}</b> {name}
+              <b>{figure(count)}</b> {name}
               <span class="soft">
                 last {new Date(row.at).toLocaleTimeString()} · {row.request_id}
               </span>
@@ -125,25 +125,25 @@ export function PlanPage() {
         <h2>{name}</h2>
         <table class="facts">
           <tbody>
-            <Fact name="Calls a minute" value={grouped(perMinute)} />
-            <Fact name="Calls a day" value={grouped(perDay)} />
+            <Fact name="Calls a minute" value={figure(perMinute)} />
+            <Fact name="Calls a day" value={figure(perDay)} />
             <Fact
               name="Counts that are bounded"
-              value={small === null ? "none" : `of fewer than ${grouped(small)} people`}
+              value={small === null ? "none" : `of fewer than ${figure(small)} people`}
             />
             {Object.entries(costs).map(([call, cost]) => (
               <Fact
                 key={call}
                 name={`Credits: ${call.replaceAll("_", " ")}`}
-                value={cost === 0 ? "free" : grouped(cost)}
+                value={cost === 0 ? "free" : figure(cost)}
               />
             ))}
-            <Fact name="Profiles a page, at most" value={grouped(now.limits.per_page_max)} />
+            <Fact name="Profiles a page, at most" value={figure(now.limits.per_page_max)} />
             <Fact
               name="Deepest row"
-              value={now.limits.max_depth === null ? "no bound" : grouped(now.limits.max_depth)}
+              value={now.limits.max_depth === null ? "no bound" : figure(now.limits.max_depth)}
             />
-            <Fact name="Counts are remembered, seconds" value={grouped(now.limits.count_cache_seconds)} />
+            <Fact name="Counts are remembered, seconds" value={figure(now.limits.count_cache_seconds)} />
             <DatasetFacts before="Dataset: " />
           </tbody>
         </table>

@@ -1,8 +1,8 @@
 import { useSignal } from "@preact/signals";
 import type { Filters } from "../../shared/contract/filters.ts";
 import { api } from "../api.ts";
-import { counted, fragmentOf, grouped, inWords } from "../segment.ts";
-import { count, fail, filters, may, mode, place } from "../state.ts";
+import { amount, figure, fragmentOf, inWords } from "../segment.ts";
+import { chosenFilters, count, fail, may, mode, place } from "../state.ts";
 import { Text, useLoaded } from "./parts.tsx";
 
 interface Saved {
@@ -21,10 +21,10 @@ export function Segments() {
   const save = (event: Event): void => {
     event.preventDefault();
     if (name.value.trim() === "") return;
-    act(api("PUT", "/segments", { name: name.value.trim(), filters: filters.value, mode: mode.value }));
+    act(api("PUT", "/segments", { name: name.value.trim(), filters: chosenFilters.value, mode: mode.value }));
     name.value = "";
   };
-  const now = JSON.stringify(filters.value);
+  const now = JSON.stringify(chosenFilters.value);
   return (
     <section class="card" aria-labelledby="saved">
       <h2 id="saved">Saved segments</h2>
@@ -39,8 +39,8 @@ export function Segments() {
             <li key={each.name} class="line">
               <a href={fragmentOf({ ...place.value, page: "segment", filters: each.filters })}>{each.name}</a>
               <span class="soft">
-                {inWords(each.filters)} · {counted(each.count, "person", "people")}
-                {delta === 0 ? "" : ` (${delta > 0 ? "+" : "−"}${grouped(Math.abs(delta))} since)`}
+                {inWords(each.filters)} · {amount(each.count, "person", "people")}
+                {delta === 0 ? "" : ` (${delta > 0 ? "+" : "−"}${figure(Math.abs(delta))} since)`}
               </span>
               {may.value.own ? (
                 <button

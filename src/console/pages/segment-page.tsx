@@ -1,12 +1,12 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useMemo } from "preact/hooks";
 import type { FilterKey } from "../../shared/contract/filters.ts";
-import { type Answer, answerTo, Inquiry } from "../answer.ts";
-import { said } from "../api.ts";
-import { BREAKDOWN_KEYS, type Facets, facetsOf } from "../facets.ts";
+import { answerTo, type Finding, Inquiry } from "../answer.ts";
+import { reasonOf } from "../api.ts";
+import { BREAKDOWN_KEYS, type Facets, requestFacets } from "../facets.ts";
 import { patience } from "../refusal.ts";
-import { counted, grouped, inWords, labelOf, valuesOf, withValues } from "../segment.ts";
-import { count, counting, filters, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
+import { amount, figure, filterValues, inWords, labelOf, withValues } from "../segment.ts";
+import { chosenFilters, count, counting, may, me, mode, segment, setFilters, uncounted } from "../state.ts";
 import { BuyDrawer, Preview } from "./buy.tsx";
 import { Copy } from "./copy.tsx";
 import { FilterForm } from "./filters.tsx";
@@ -36,7 +36,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
   const found = count.value;
   const isEmpty = found?.count === 0;
   const last = useSignal("…");
-  if (found !== undefined) last.value = grouped(found.count);
+  if (found !== undefined) last.value = figure(found.count);
   return (
     <section class="card count" aria-label="Count">
       <div>
@@ -44,7 +44,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
           {uncounted.value === undefined ? last.value : "–"}
         </p>
         <p class="soft">
-          {inWords(filters.value)}
+          {inWords(chosenFilters.value)}
           {found === undefined ? null : (
             <span class="meta">
               {found.cached
@@ -54,7 +54,7 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
           )}
         </p>
         <p class="hidden" role="status">
-          {found === undefined ? "" : `${counted(found.count, "person", "people")} match`}
+          {found === undefined ? "" : `${amount(found.count, "person", "people")} match`}
         </p>
         {uncounted.value === undefined ? null : <Void {...uncounted.value} />}
       </div>
@@ -66,11 +66,11 @@ function CountCard({ onBuy }: { readonly onBuy: () => void }) {
             <p>Nobody matches. Take a filter away: suggestions show how many each value has.</p>
           ) : (
             <p>
-              At most <b>{counted(found.credits, "credit")}</b>
+              At most <b>{amount(found.credits, "credit")}</b>
               <br />
               {found.balance_after >= 0
-                ? `${grouped(found.balance_after)} left after all of it`
-                : `${grouped(-found.balance_after)} short of all of it`}
+                ? `${figure(found.balance_after)} left after all of it`
+                : `${figure(-found.balance_after)} short of all of it`}
             </p>
           )}
           {may.value.buy ? (
@@ -105,11 +105,16 @@ const BARS = 12;
 /** The values of one key inside the segment, as bars. Without the key itself, so that it shows what else there could be. */
 function Breakdown() {
   const key = useSignal<FilterKey>("department");
-  const found = useSignal<Answer<Facets>>({ of: "" });
+  const found = useSignal<Finding<Facets>>({ of: "" });
   const inquiry = useMemo(() => new Inquiry(askFacets, (next) => (found.value = next), patience), []);
   const asTable = useSignal(false);
-  const chosen = valuesOf(filters.value, key.value);
-  const question = { filters: withValues(filters.value, key.value, []), mode: mode.value, key: key.value, limit: BARS };
+  const chosen = filterValues(chosenFilters.value, key.value);
+  const question = {
+    filters: withValues(chosenFilters.value, key.value, []),
+    mode: mode.value,
+    key: key.value,
+    limit: BARS,
+  };
   const asked = JSON.stringify(question);
   useEffect(() => {
     inquiry.ask(asked);
@@ -118,7 +123,7 @@ function Breakdown() {
   const { again, error, value: facets } = answerTo(asked, found.value);
   const toggle = (value: string): void => {
     const next = chosen.includes(value) ? chosen.filter((each) => each !== value) : [...chosen, value];
-    setFilters(withValues(filters.value, key.value, next));
+    setFilters(withValues(chosenFilters.value, key.value, next));
   };
   return (
     <section class="card" aria-labelledby="breakdown">
@@ -145,7 +150,7 @@ function Breakdown() {
         </p>
       ) : null}
       {error !== undefined ? (
-        <Void why={said(error)} again={again} />
+        <Void why={reasonOf(error)} again={again} />
       ) : facets === undefined ? (
         <p class="soft bars waiting">…</p>
       ) : facets.reason !== undefined ? (
@@ -159,7 +164,7 @@ function Breakdown() {
   );
 }
 
-const askFacets = (of: string, signal: AbortSignal): Promise<Facets> => facetsOf(JSON.parse(of), signal);
+const askFacets = (of: string, signal: AbortSignal): Promise<Facets> => requestFacets(JSON.parse(of), signal);
 
 interface BarsProps {
   readonly facets: Facets;
@@ -180,7 +185,7 @@ function Bars({ chosen, facets, onToggle }: BarsProps) {
           >
             <bdi class="name">{value}</bdi>
             <progress max={most} value={people} aria-hidden="true" />
-            <span class="n">{grouped(people)}</span>
+            <span class="n">{figure(people)}</span>
           </button>
         </li>
       ))}
@@ -204,7 +209,7 @@ function Rest({
     <li class="rest">
       <span class="name">{name}</span>
       <progress max={most} value={people} aria-hidden="true" />
-      <span class="n">{grouped(people)}</span>
+      <span class="n">{figure(people)}</span>
     </li>
   );
 }
@@ -222,7 +227,7 @@ const FacetTable = ({ facets }: { readonly facets: Facets }) => (
           <td>
             <bdi>{value}</bdi>
           </td>
-          <td class="n">{grouped(people)}</td>
+          <td class="n">{figure(people)}</td>
         </tr>
       ))}
     </tbody>

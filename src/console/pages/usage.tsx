@@ -1,7 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { api } from "../api.ts";
-import { counted, grouped } from "../segment.ts";
+import { amount, figure } from "../segment.ts";
 import { fail, mode } from "../state.ts";
 import { Absent, Heads, Scroll, Tabs } from "./parts.tsx";
 
@@ -79,11 +79,11 @@ export function Usage() {
         {names.map((name, index) => (
           <li key={name}>
             <span class={`swatch s${index}`} aria-hidden="true" />
-            {name} <span class="soft">{grouped(byDay.reduce((sum, { parts }) => sum + (parts[index] ?? 0), 0))}</span>
+            {name} <span class="soft">{figure(byDay.reduce((sum, { parts }) => sum + (parts[index] ?? 0), 0))}</span>
           </li>
         ))}
       </ul>
-      {refunded > 0 ? <p class="soft">{counted(refunded, "credit")} of these were given back since.</p> : null}
+      {refunded > 0 ? <p class="soft">{amount(refunded, "credit")} of these were given back since.</p> : null}
       <Days names={names} days={byDay} />
     </section>
   );
@@ -106,7 +106,7 @@ function Plot({ days }: { readonly days: readonly Day[] }) {
         viewBox="0 0 100 30"
         preserveAspectRatio="none"
         role="img"
-        aria-label={`${counted(total, "credit")} in ${days.length} days; most on one day: ${grouped(most)}`}
+        aria-label={`${amount(total, "credit")} in ${days.length} days; most on one day: ${figure(most)}`}
       >
         {days.map(({ day, parts }, index) =>
           parts.map((credits, part) => {
@@ -120,7 +120,7 @@ function Plot({ days }: { readonly days: readonly Day[] }) {
       </svg>
       <p class="ends soft">
         <span>{days[0]?.day}</span>
-        <span>at most {grouped(most)}</span>
+        <span>at most {figure(most)}</span>
         <span>{days.at(-1)?.day}</span>
       </p>
     </>
@@ -141,7 +141,7 @@ const Days = ({ days, names }: { readonly days: readonly Day[]; readonly names: 
                 <th scope="row">{day}</th>
                 {[...parts, credits].map((each, index) => (
                   <td key={index} class="n">
-                    {grouped(each)}
+                    {figure(each)}
                   </td>
                 ))}
               </tr>

@@ -6,8 +6,16 @@ import { ROW_INDEXES, type RowIndex } from "../columns.ts";
 import { machineResources, type Resources, scalar, startDuckDb, toNumber } from "../duckdb.ts";
 import { ColumnWriter } from "../embedded/column-writer.ts";
 import { RecordWriter } from "../embedded/record-writer.ts";
-import { type DatasetMeta, FILES, FORMAT, newDraftName, publish, removeUnused, withBuildLock } from "../layout.ts";
-import { noteLeftOut, readSuppression, removeSuppressed, suppressionDir } from "../suppression.ts";
+import {
+  DATASET_FORMAT,
+  type DatasetMeta,
+  FILES,
+  newDraftName,
+  publish,
+  removeUnused,
+  withBuildLock,
+} from "../layout.ts";
+import { noteLeftOut, readHiddenPeople, removeSuppressed, suppressionDir } from "../suppression.ts";
 import { keyCompanies, linkCompanies } from "./link-companies.ts";
 import { addNormalForms } from "./normal-sql.ts";
 import { type Ordering, orderPeople, writeCodes } from "./order-people.ts";
@@ -40,7 +48,7 @@ export interface BuildOptions {
 export const KEPT = 1;
 
 /** What a build starts from: fills `staged_people` (columns as the records, PERSON_FORMS, and `place`, a row's own number) and `staged_companies` (as the records). */
-export interface Source {
+export interface BuildSource {
   readonly name: string;
   /** Where the name is known after staging only. */
   readonly nameOf?: () => string;
@@ -55,7 +63,7 @@ export interface Source {
 const INTERRUPT_EVERY_MS = 50;
 
 /** Builds a version beside the current one and publishes it at the end, one build at a time. @returns undefined where `isDone` said so */
-export async function buildDataset(source: Source, options: BuildOptions): Promise<DatasetMeta | undefined> {
+export async function buildDataset(source: BuildSource, options: BuildOptions): Promise<DatasetMeta | undefined> {
   await mkdir(options.datasetDir, { recursive: true, mode: 0o700 });
   return withBuildLock(
     options.datasetDir,
@@ -80,7 +88,7 @@ export async function buildDataset(source: Source, options: BuildOptions): Promi
   );
 }
 
-async function writeVersion(source: Source, draft: string, options: BuildOptions): Promise<DatasetMeta> {
+async function writeVersion(source: BuildSource, draft: string, options: BuildOptions): Promise<DatasetMeta> {
   const scratch = join(draft, "scratch");
   await mkdir(scratch, { mode: 0o700 });
   const resources = options.resources ?? machineResources();
@@ -102,7 +110,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     options.signal?.throwIfAborted();
     const companies = toNumber(await scalar(connection, "SELECT count(*) FROM staged_companies"));
     // Whom a list leaves out is known with their companies only. Where there is no list these are linked while people are put in order.
-    const list = await readSuppression(options.suppression ?? suppressionDir(options.datasetDir));
+    const list = await readHiddenPeople(options.suppression ?? suppressionDir(options.datasetDir));
     const link = async (on: DuckDBConnection): Promise<void> => {
       await keyCompanies(on);
       await linkCompanies(on);
@@ -119,7 +127,7 @@ async function writeVersion(source: Source, draft: string, options: BuildOptions
     tell("lookups")(people);
     await writer.finish();
     return {
-      format: FORMAT,
+      format: DATASET_FORMAT,
       version: source.version,
       people,
       companies,
@@ -222,7 +230,7 @@ export function interruptedBy(connections: readonly DuckDBConnection[], signal: 
 /** Takes the suppressed out, whatever they come from. By domain once it is known which company each person works for. */
 async function leaveOut(
   connection: DuckDBConnection,
-  source: Source,
+  source: BuildSource,
   list: Suppression,
   datasetDir: string,
 ): Promise<void> {

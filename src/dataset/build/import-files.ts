@@ -72,7 +72,7 @@ function formatOf(name: string): FileFormat {
   return format;
 }
 
-export interface Column {
+export interface FileColumn {
   readonly name: string;
   readonly type: string;
 }
@@ -83,7 +83,7 @@ const literalPath = (path: string): string => path.replace(/[*?[]/g, (character)
 export const parquetSql = (file: InputFile): string =>
   `read_parquet(${literal(literalPath(file.path))}, file_row_number = true)`;
 
-export async function parquetColumns(connection: DuckDBConnection, file: InputFile): Promise<Column[]> {
+export async function parquetColumns(connection: DuckDBConnection, file: InputFile): Promise<FileColumn[]> {
   try {
     const reader = await connection.runAndReadAll(
       `DESCRIBE SELECT * EXCLUDE (file_row_number) FROM ${parquetSql(file)}`,
@@ -94,7 +94,7 @@ export async function parquetColumns(connection: DuckDBConnection, file: InputFi
       return { name: String(name), type: own ?? String(type) };
     });
   } catch (error) {
-    throw unreadable(file, error);
+    throw unreadableInput(file, error);
   }
 }
 
@@ -113,18 +113,18 @@ async function wideDecimals(connection: DuckDBConnection, file: InputFile): Prom
 /** Whether {@link parquetColumns} names a type of which DuckDB reads other values than there are. */
 export const isMisread = (type: string): boolean => Number(/^DECIMAL\((\d+),/.exec(type)?.[1]) > 38;
 
-export const unreadable = (file: InputFile, error: unknown): InputError =>
+export const unreadableInput = (file: InputFile, error: unknown): InputError =>
   error instanceof InputError
     ? error
     : new InputError(`${file.name} cannot be read as ${file.format}: ${firstLine(error)}`, "the dataset is unchanged");
 
-export const isNested = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
+export const isNestedType = (type: string): boolean => /\[\d*\]$|^STRUCT|^MAP|^UNION/.test(type);
 
 /** The text of a field in a row of a Parquet file, before any checking; NULL where it is missing. */
 export function fieldSql(column: string, type: string, isNumber = false): string {
   const name = identifier(column);
   if (type === "VARCHAR") return name;
-  if (isNested(type)) return `to_json(${name})::VARCHAR`;
+  if (isNestedType(type)) return `to_json(${name})::VARCHAR`;
   // Spark and Hive write text as bytes without saying that it is UTF-8.
   if (type === "BLOB") return `TRY(decode(${name}))`;
   if (/^(DOUBLE|FLOAT|DECIMAL)/.test(type)) return typedNumberSql(`${name}::DOUBLE`, `${name}::VARCHAR`, isNumber);

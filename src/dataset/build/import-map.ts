@@ -23,10 +23,11 @@ export interface ImportMap {
 
 export const NO_MAP: ImportMap = { people: {}, companies: {}, values: {} };
 
-export const fieldsOf = (kind: ImportKind): readonly string[] => (kind === "people" ? PERSON_FIELDS : COMPANY_FIELDS);
+export const mappedFields = (kind: ImportKind): readonly string[] =>
+  kind === "people" ? PERSON_FIELDS : COMPANY_FIELDS;
 
 /** One of these has to be there, else a row cannot be told from another. */
-export const identityOf = (kind: ImportKind): readonly string[] =>
+export const fileIdentity = (kind: ImportKind): readonly string[] =>
   kind === "people"
     ? ["id", "network_url", "name", "first_name", "last_name"]
     : ["id", "company_network_url", "domain", "name"];
@@ -92,7 +93,7 @@ function parseNumbers(value: unknown, source: string): Pick<ImportMap, "numbers"
 function parseValues(value: unknown, source: string): ImportMap["values"] {
   const form = '{"values": {"department": {"Engineering": "Engineering and Technical"}}}';
   if (!isObject(value)) throw new InputError(`${source}: "values" must be an object of field: {value: value}`, form);
-  const all = [...fieldsOf("people"), ...fieldsOf("companies")];
+  const all = [...mappedFields("people"), ...mappedFields("companies")];
   for (const [field, values] of Object.entries(value)) {
     if (!all.includes(field)) throw unknownField(source, field, "people or companies", all);
     if (!isObject(values)) throw new InputError(`${source}: the values of "${field}" must be an object`, form);
@@ -120,7 +121,7 @@ function unknownField(source: string, field: string, kind: string, fields: reado
 
 function parseColumns(kind: ImportKind, value: unknown, source: string): ColumnMap {
   if (!isObject(value)) throw new InputError(`${source}: "${kind}" must be an object of field: column`);
-  const fields = fieldsOf(kind);
+  const fields = mappedFields(kind);
   const columns: Record<string, string | null> = {};
   for (const [field, column] of Object.entries(turned(value, fields))) {
     if (!fields.includes(field)) throw unknownField(source, field, kind, fields);
@@ -161,17 +162,17 @@ export const plainName = (column: string): string =>
 export function columnNames(kind: ImportKind, map: ColumnMap): (name: string) => boolean {
   const mapped = Object.values(map).filter((column) => column !== null);
   const known = new Set([
-    ...fieldsOf(kind),
-    ...fieldsOf(kind).flatMap((field) => OTHER_NAMES[field] ?? []),
+    ...mappedFields(kind),
+    ...mappedFields(kind).flatMap((field) => OTHER_NAMES[field] ?? []),
     ...mapped.map(plainName),
   ]);
   return (name) => known.has(plainName(name));
 }
 
-export type Columns = ReadonlyMap<string, string>;
+export type MappedColumns = ReadonlyMap<string, string>;
 
 /** What a file says about its columns. */
-export interface Header {
+export interface MappedHeader {
   readonly file: string;
   readonly names: readonly string[];
   /** Names that the header has a second time, under another here (Dialect). */
@@ -184,14 +185,18 @@ export interface Header {
  * What the map says, else the column of the field's name. Of rows that are objects each field is looked for in all of them.
  * @throws InputError where a column is missing, several are one field, or nothing identifies a row
  */
-export function findColumns(kind: ImportKind, map: ColumnMap, { file, names, copies, nested }: Header): Columns {
+export function findColumns(
+  kind: ImportKind,
+  map: ColumnMap,
+  { file, names, copies, nested }: MappedHeader,
+): MappedColumns {
   const byPlainName = new Map<string, string[]>();
   for (const column of names) {
     const plain = plainName(copies?.get(column) ?? column);
     byPlainName.set(plain, [...(byPlainName.get(plain) ?? []), column]);
   }
   const columns = new Map<string, string>();
-  for (const field of fieldsOf(kind)) {
+  for (const field of mappedFields(kind)) {
     const wanted = map[field];
     if (wanted === null) continue;
     if (wanted === undefined) {
@@ -213,13 +218,13 @@ export function findColumns(kind: ImportKind, map: ColumnMap, { file, names, cop
       columns.set(field, wanted);
     }
   }
-  if (!identityOf(kind).some((field) => columns.has(field))) {
+  if (!fileIdentity(kind).some((field) => columns.has(field))) {
     throw new InputError(
-      `${file} has no usable column: one of ${identityOf(kind).join(", ")} is needed, it has ${shortList(names)}`,
+      `${file} has no usable column: one of ${fileIdentity(kind).join(", ")} is needed, it has ${shortList(names)}`,
       `headcount service map --suggest ${file} proposes a map for --map`,
     );
   }
-  for (const field of nested ? fieldsOf(kind) : []) {
+  for (const field of nested ? mappedFields(kind) : []) {
     if (map[field] === undefined && !columns.has(field)) columns.set(field, field);
   }
   return columns;

@@ -1,15 +1,15 @@
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { identifier, literal } from "../duckdb.ts";
 import { InputError, type InputFile } from "../text/input-file.ts";
-import { fieldSql, isMisread, isNested, parquetSql, typedNumberSql } from "./import-files.ts";
+import { fieldSql, isMisread, isNestedType, parquetSql, typedNumberSql } from "./import-files.ts";
 import {
-  type Columns,
-  fieldsOf,
+  fileIdentity,
   type ImportKind,
   type ImportMap,
   INTEGERS,
-  identityOf,
   lenientFields,
+  type MappedColumns,
+  mappedFields,
   usableOf,
 } from "./import-map.ts";
 import { usableSql } from "./import-values.ts";
@@ -19,13 +19,18 @@ const MAX_VALUE = 100_000;
 // Every source gives the fields as text, `problem` (why a row is refused), `detail` (its words), `wrong_field` (the one whose value is to blame),
 // `text` (the line) and `line` (its number).
 
-export function parquetRows(kind: ImportKind, file: InputFile, columns: Columns, types: ReadonlyMap<string, string>) {
+export function parquetRows(
+  kind: ImportKind,
+  file: InputFile,
+  columns: MappedColumns,
+  types: ReadonlyMap<string, string>,
+) {
   const undecodable: { readonly field: string; readonly when: string; readonly words: string }[] = [];
-  const values = fieldsOf(kind).map((field) => {
+  const values = mappedFields(kind).map((field) => {
     const column = columns.get(field);
     if (column === undefined) return `NULL::VARCHAR AS ${field}`;
     const type = types.get(column) ?? "VARCHAR";
-    if (field !== "specialties" && isNested(type)) {
+    if (field !== "specialties" && isNestedType(type)) {
       throw new InputError(
         `${file.name}: column "${column}" (${type}) is nested, and ${field} of ${kind} is one value`,
         "map the field to a plain column, or to null",
@@ -74,9 +79,9 @@ const NOTHING = ["\\N", "NULL", "null", "N/A", "n/a", "#N/A", "NaN", "nan", "-"]
 /** Those of a number, a date or an address, in lower case. */
 const NO_VALUE = ["\\n", "null", "na", "n/a", "#n/a", "nan", "none", "nil", "-", "--"].map(literal).join(", ");
 
-export function csvRows(kind: ImportKind, path: string, columns: Columns, hasEscapes: boolean): string {
-  const present = fieldsOf(kind).filter((field) => columns.has(field));
-  const values = fieldsOf(kind).map((field) => {
+export function csvRows(kind: ImportKind, path: string, columns: MappedColumns, hasEscapes: boolean): string {
+  const present = mappedFields(kind).filter((field) => columns.has(field));
+  const values = mappedFields(kind).map((field) => {
     if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
     const value = plainText(field, hasEscapes);
     return `CASE WHEN ${trimmed(value)} NOT IN (${NOTHING}) THEN ${value} END AS ${field}`;
@@ -89,11 +94,11 @@ export function csvRows(kind: ImportKind, path: string, columns: Columns, hasEsc
 export function ndjsonRows(
   kind: ImportKind,
   path: string,
-  columns: Columns,
+  columns: MappedColumns,
   header: readonly string[],
   hasEscapes: boolean,
 ): string {
-  const present = fieldsOf(kind).filter((field) => columns.has(field));
+  const present = mappedFields(kind).filter((field) => columns.has(field));
   const item = (field: string): string => `v[${present.indexOf(field) + 1}]`;
   const columnOf = (field: string): string => columns.get(field) ?? "";
   const paths = present.map((field) => {
@@ -101,7 +106,7 @@ export function ndjsonRows(
     return literal(jsonPath(header.includes(column) ? [column] : column.split(".")));
   });
   // ->> gives a string's text, and the JSON text of everything else.
-  const values = fieldsOf(kind).map((field) => {
+  const values = mappedFields(kind).map((field) => {
     if (!columns.has(field)) return `NULL::VARCHAR AS ${field}`;
     const text = `${item(field)}->>'$'`;
     if (!INTEGERS[kind].includes(field)) return `${text} AS ${field}`;
@@ -151,7 +156,7 @@ const meant = (field: string): string =>
 
 /** Rows of a source as they go into the raw table: values cleaned, the id settled, `reason` where a row is refused. */
 export function checkedSql(kind: ImportKind, source: string, file: number, map: ImportMap): string {
-  const fields = fieldsOf(kind);
+  const fields = mappedFields(kind);
   const lenient = lenientFields(kind);
   const usable = usableSql(kind, map.numbers);
   const each = (of: (field: string) => string): string => fields.map((field) => `${of(field)} AS ${field}`).join(", ");
@@ -162,7 +167,7 @@ export function checkedSql(kind: ImportKind, source: string, file: number, map: 
   rows = `SELECT ${each((field) => (lenient.includes(field) ? meant(field) : field))}, ${line} FROM (${rows})`;
   const longest = `greatest(${fields.map((field) => `strlen(${field})`).join(", ")}) > ${MAX_VALUE} AS is_long`;
   rows = `SELECT *, ${[...lenient.map((field) => `${usable[field]} AS ${usableOf(field)}`), longest].join(", ")} FROM (${rows})`;
-  const identity = identityOf(kind).join(", ");
+  const identity = fileIdentity(kind).join(", ");
   const tooLong = (then: (field: string) => string): string =>
     `WHEN is_long THEN CASE ${fields.map((field) => `WHEN length(${field}) > ${MAX_VALUE} THEN ${then(field)}`).join(" ")} END`;
   return `SELECT CASE WHEN id IS NOT NULL OR reason IS NOT NULL THEN id
@@ -183,7 +188,7 @@ const madeFrom = (kind: ImportKind): readonly string[] =>
   kind === "people" ? ["network_url"] : ["company_network_url", "domain"];
 const keyOf = (field: string): string => `'${field} ' || ${usableOf(field)}`;
 const rowKey = (kind: ImportKind, id = "coalesce(id, chr(30))"): string => {
-  const others = fieldsOf(kind)
+  const others = mappedFields(kind)
     .slice(1)
     .map((field) => `coalesce(${field}, chr(30))`);
   return `'row ' || concat(${[id, ...others].join(", chr(31), ")})`;

@@ -3,18 +3,18 @@ import { join } from "node:path";
 import type { DuckDBConnection } from "@duckdb/node-api";
 import { runWatched, scalar, toNumber } from "../duckdb.ts";
 import type { InputFile } from "../text/input-file.ts";
-import { openTextFile, readRows, type TextFile, type TextOptions } from "../text/rows.ts";
+import { openTextFile, readTextRows, type TextFile, type TextOptions } from "../text/rows.ts";
 import type { BuildOptions } from "./build.ts";
-import { findFiles, parquetColumns, unreadable } from "./import-files.ts";
+import { findFiles, parquetColumns, unreadableInput } from "./import-files.ts";
 import {
-  type Columns,
   columnNames,
-  fieldsOf,
   findColumns,
   type ImportKind,
   type ImportMap,
   INTEGERS,
   lenientFields,
+  type MappedColumns,
+  mappedFields,
   usableOf,
 } from "./import-map.ts";
 import { blamedSql, checkedSql, csvRows, ndjsonRows, parquetRows } from "./import-rows.ts";
@@ -61,7 +61,7 @@ export interface Staging {
 /** A file whose columns are found: nothing of its rows is read yet. */
 export interface FilePlan {
   readonly file: InputFile;
-  readonly columns: Columns;
+  readonly columns: MappedColumns;
   readonly text?: TextFile;
   readonly types: ReadonlyMap<string, string>;
 }
@@ -86,7 +86,7 @@ export async function stageTable(staging: Staging, kind: ImportKind, names: read
 }
 
 export async function createRaw(connection: DuckDBConnection, kind: ImportKind): Promise<void> {
-  const fields = fieldsOf(kind).map((field) => `${field} VARCHAR`);
+  const fields = mappedFields(kind).map((field) => `${field} VARCHAR`);
   for (const field of lenientFields(kind)) {
     fields.push(`${usableOf(field)} ${INTEGERS[kind].includes(field) ? "BIGINT" : "VARCHAR"}`);
   }
@@ -120,7 +120,7 @@ export async function stageFile(
     return fileReport(plan, (await rawRows(staging.connection, kind)) - before, repaired);
   } catch (error) {
     staging.options.signal?.throwIfAborted();
-    throw unreadable(plan.file, error);
+    throw unreadableInput(plan.file, error);
   }
 }
 
@@ -195,10 +195,10 @@ function stageText(
   index: number,
   onBytes: (done: number) => void,
 ): Promise<number> {
-  const fields = fieldsOf(kind).filter((field) => columns.has(field));
+  const fields = mappedFields(kind).filter((field) => columns.has(field));
   const places = fields.map((field) => text.header.indexOf(columns.get(field) ?? ""));
   const path = join(scratch, "rows");
-  return readRows(text, places, { signal: options.signal, onBytes }, async (rows) => {
+  return readTextRows(text, places, { signal: options.signal, onBytes }, async (rows) => {
     const { hasEscapes } = rows;
     await rows.flush(path);
     const source = text.dialect
@@ -222,7 +222,7 @@ async function writeRefused(
   kind: ImportKind,
   plans: readonly FilePlan[],
 ): Promise<RejectPlace[]> {
-  const fields = fieldsOf(kind);
+  const fields = mappedFields(kind);
   const given = fields.map((field) => `${field} := ${field}`);
   const value = fields.map((field) => `WHEN '${field}' THEN ${field}`).join(" ");
   const result = await connection.stream(

@@ -4,10 +4,10 @@ import { normalForm } from "../../shared/contract/normalise.ts";
 import { literal, scalar, toNumber } from "../duckdb.ts";
 import {
   ADDRESSES,
-  fieldsOf,
   type ImportKind,
   INTEGERS,
   lenientFields,
+  mappedFields,
   type NumberStyle,
   usableOf,
 } from "./import-map.ts";
@@ -152,7 +152,7 @@ const SPECIAL: Readonly<Record<ImportKind, Readonly<Record<string, string>>>> = 
 /** Raw rows with the values and types of records. @param more further columns of the raw table */
 export function typedSql(kind: ImportKind, more: readonly string[] = []): string {
   const lenient = lenientFields(kind);
-  const columns = fieldsOf(kind).map((field) => {
+  const columns = mappedFields(kind).map((field) => {
     const special = SPECIAL[kind][field];
     if (special !== undefined) return `${special} AS ${field}`;
     // An address stays as it is written.

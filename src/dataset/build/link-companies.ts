@@ -55,11 +55,11 @@ export async function linkCompanies(connection: DuckDBConnection): Promise<void>
   await connection.run(`CREATE TABLE company_of AS
     SELECT l.link_key, k.seq, k.name, k.domain, k.company_network_url, k.address FROM links l JOIN keyed_companies k USING (seq)`);
   await connection.run("DROP TABLE link_keys; DROP TABLE links");
-  await connection.run(`CREATE VIEW linked_people AS ${linkedSql("staged_people")}`);
+  await connection.run(`CREATE VIEW linked_people AS ${employerSql("staged_people")}`);
 }
 
 /** A query of these rows of `staged_people` as {@link linkCompanies} completes them, and the position of each one's company. */
-export const linkedSql = (people: string): string => `SELECT s.* REPLACE (
+export const employerSql = (people: string): string => `SELECT s.* REPLACE (
     coalesce(s.company_name, k.name) AS company_name, coalesce(s.company_domain, k.domain) AS company_domain,
     CASE WHEN s.company_address IS NULL OR (NOT contains(s.company_address, '/') AND k.company_network_url IS NOT NULL)
       THEN coalesce(k.company_network_url, s.company_network_url) ELSE s.company_network_url END AS company_network_url,

@@ -3,7 +3,7 @@ import { COMPANY_FIELDS, PERSON_FIELDS, type Person } from "../../shared/contrac
 import type { Suppression } from "../../shared/contract/suppression.ts";
 import { RecordStore } from "../embedded/record-store.ts";
 import { currentVersion, type DatasetMeta, markInUse, newVersion, readPointer } from "../layout.ts";
-import { noteLeftOut, readSuppression, suppressionDir } from "../suppression.ts";
+import { noteLeftOut, readHiddenPeople, suppressionDir } from "../suppression.ts";
 import { dropPrevious } from "../versions.ts";
 import { type BuildOptions, buildDataset } from "./build.ts";
 import { PERSON_FORMS } from "./normal-sql.ts";
@@ -26,7 +26,7 @@ export async function rebuildDataset(
   const stage = async (connection: DuckDBConnection, scratch: string): Promise<void> => {
     const { folder, meta } = await currentVersion(datasetDir);
     name = meta.source;
-    const suppression = await readSuppression(options.suppression ?? suppressionDir(datasetDir));
+    const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
     const store = new RecordStore(folder);
     try {
       const people = peopleLeft(store, meta, suppression, options);

@@ -7,7 +7,7 @@ import { InputError, type InputFile } from "../text/input-file.ts";
 import { firstRows, openTextFile, type TextOptions } from "../text/rows.ts";
 import { OTHER_NAMES } from "./column-names.ts";
 import { fieldSql, findFiles, parquetColumns, parquetSql } from "./import-files.ts";
-import { columnNames, fieldsOf, type ImportKind, plainName } from "./import-map.ts";
+import { columnNames, type ImportKind, mappedFields, plainName } from "./import-map.ts";
 
 export interface Suggestion {
   readonly file: string;
@@ -104,14 +104,14 @@ function suggestMap(kind: ImportKind, header: readonly string[]): Record<string,
     map[field] = name === undefined ? null : (plain.get(name) ?? null);
   };
   // Exact names first, so that no other field's second choice takes them.
-  for (const field of fieldsOf(kind)) settle(field, [field]);
-  for (const field of fieldsOf(kind)) settle(field, OTHER_NAMES[field] ?? []);
-  return Object.fromEntries(fieldsOf(kind).map((field) => [field, map[field] ?? null]));
+  for (const field of mappedFields(kind)) settle(field, [field]);
+  for (const field of mappedFields(kind)) settle(field, OTHER_NAMES[field] ?? []);
+  return Object.fromEntries(mappedFields(kind).map((field) => [field, map[field] ?? null]));
 }
 
 function guessKind(header: readonly string[]): ImportKind {
   const score = (kind: ImportKind): number =>
-    Object.values(suggestMap(kind, header)).filter((column) => column !== null).length / fieldsOf(kind).length;
+    Object.values(suggestMap(kind, header)).filter((column) => column !== null).length / mappedFields(kind).length;
   return score("companies") > score("people") ? "companies" : "people";
 }
 

@@ -1,7 +1,7 @@
 import { FILTER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { canonicalAddress, normalForm, slugOf } from "../../shared/contract/normalise.ts";
 import { isPlaced, PLACED_COLUMNS, type PlacedColumn, ROW_INDEXES, type RowIndex, SORT_KEYS } from "../columns.ts";
-import type { Column, Columns } from "../embedded/column-file.ts";
+import type { StoredColumn, StoredColumns } from "../embedded/column-file.ts";
 import { edgesOf } from "../embedded/column-writer.ts";
 import type { Dictionary } from "../embedded/dictionary.ts";
 import { addressKeys, type KeyList } from "../embedded/keys.ts";
@@ -13,7 +13,7 @@ import type { DatasetMeta } from "../layout.ts";
 const SAMPLE = 1_000;
 
 /** Recomputes what can be checked: sizes, order, columns, indexes, and records by sample. @returns a sentence for each breach */
-export async function verifyFiles(columns: Columns, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
+export async function verifyFiles(columns: StoredColumns, store: RecordStore, meta: DatasetMeta): Promise<string[]> {
   const breaches: string[] = [];
   const expect = (what: string, found: number, wanted: number): void => {
     if (found !== wanted) breaches.push(`${what}: ${found}, expected ${wanted}`);
@@ -43,7 +43,7 @@ export async function verifyFiles(columns: Columns, store: RecordStore, meta: Da
   return breaches;
 }
 
-function wrongIn({ before, codes, dictionary, least, most }: Column, people: number): string[] {
+function wrongIn({ before, codes, dictionary, least, most }: StoredColumn, people: number): string[] {
   const { size } = dictionary;
   const wrong: string[] = [];
   if (!isRising(dictionary)) wrong.push("values are out of order");
@@ -73,7 +73,7 @@ function isRising(dictionary: Dictionary): boolean {
   return true;
 }
 
-function outOfOrder({ byName }: Columns, people: number): number {
+function outOfOrder({ byName }: StoredColumns, people: number): number {
   const keys = SORT_KEYS.map((key) => byName.get(key)?.codes ?? new Uint8Array());
   let unordered = 0;
   for (let person = 1; person < people; person++) {
@@ -84,7 +84,7 @@ function outOfOrder({ byName }: Columns, people: number): number {
 }
 
 /** Entries of an index whose position is not the one that the order in memory has in their place. */
-async function misplaced(columns: Columns, store: RecordStore, column: PlacedColumn): Promise<number> {
+async function misplaced(columns: StoredColumns, store: RecordStore, column: PlacedColumn): Promise<number> {
   const order = columns.orders[column];
   let place = 0;
   let wrong = 0;
@@ -94,7 +94,7 @@ async function misplaced(columns: Columns, store: RecordStore, column: PlacedCol
   return wrong;
 }
 
-async function unlike(columns: Columns, store: RecordStore, people: number): Promise<number> {
+async function unlike(columns: StoredColumns, store: RecordStore, people: number): Promise<number> {
   const step = Math.max(1, Math.floor(people / SAMPLE));
   const rids = Uint32Array.from({ length: Math.min(SAMPLE, Math.ceil(people / step)) }, (_, index) => index * step);
   const records = (await store.people(rids)).map(

@@ -8,7 +8,7 @@ import type { ColumnWriter } from "../embedded/column-writer.ts";
 import { keyLineSql } from "../embedded/key-blocks.ts";
 import type { RecordWriter } from "../embedded/record-writer.ts";
 import { packedSql } from "../embedded/records.ts";
-import { linkedSql } from "./link-companies.ts";
+import { employerSql } from "./link-companies.ts";
 import type { PublicOrder } from "./order-people.ts";
 import { inPieces, PIECE_BYTES } from "./pieces.ts";
 import { PEOPLE_A_PART, RecordParts } from "./record-parts.ts";
@@ -132,7 +132,7 @@ async function scatterRecords(
       const path = join(scratch, `staged-${place}`);
       const where = `rid >= ${from} AND rid < ${to} AND place >= ${place} AND place < ${place + placesAtOnce}`;
       const people = `(SELECT * FROM staged_people JOIN positions USING (place) WHERE ${where})`;
-      await copyLines(connection, `SELECT concat(rid, ' ', ${RECORD}) FROM (${linkedSql(people)})`, path);
+      await copyLines(connection, `SELECT concat(rid, ' ', ${RECORD}) FROM (${employerSql(people)})`, path);
       signal.throwIfAborted();
       await take(() => parts.take(path));
     }

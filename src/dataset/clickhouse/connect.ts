@@ -1,6 +1,6 @@
 import type { ClickHouseClient } from "@clickhouse/client";
 import { parseClickHouseAddress } from "./address.ts";
-import { type Dialect, LITERAL_TEST, MODERN } from "./dialect.ts";
+import { LITERAL_TEST, MODERN, type ServerDialect } from "./dialect.ts";
 import type { Topology } from "./schema.ts";
 
 /** No server of the address answers, or one failed on the way. */
@@ -12,7 +12,7 @@ export class DatasetUnavailableError extends Error {
 export interface ClickHouseServers {
   readonly clients: readonly [ClickHouseClient, ...ClickHouseClient[]];
   readonly topology: Topology;
-  readonly dialect: Dialect;
+  readonly dialect: ServerDialect;
 }
 
 /**

@@ -1,7 +1,7 @@
 const SEGMENTS = 1_000;
 const ENDS = 1_000;
 
-export interface Cursor {
+export interface PageCursor {
   readonly total: number;
   /** By offset: the row number of the last person before it. */
   readonly ends: Map<number, number>;
@@ -9,9 +9,9 @@ export interface Cursor {
 
 /** Where the pages of segments ended that are too large to keep the row numbers of: the next page begins after that, and nothing is skipped row by row. */
 export class Cursors {
-  readonly #known = new Map<string, Cursor>();
+  readonly #known = new Map<string, PageCursor>();
 
-  of(key: string): Cursor | undefined {
+  of(key: string): PageCursor | undefined {
     return this.#known.get(key);
   }
 

@@ -1,12 +1,12 @@
 export type Param = string | number | readonly string[] | readonly number[];
 
-export interface Query {
+export interface Statement {
   readonly sql: string;
   readonly params: Readonly<Record<string, Param>>;
 }
 
 /** `modern` is what production uses: parameters that the server binds, dictionary-encoded columns, projections. */
-export interface Dialect {
+export interface ServerDialect {
   readonly name: "modern" | "literal-test";
   readonly parameters: boolean;
   readonly dictionaryColumns: boolean;
@@ -15,7 +15,7 @@ export interface Dialect {
   readonly rows: "Parquet" | "TabSeparated";
 }
 
-export const MODERN: Dialect = {
+export const MODERN: ServerDialect = {
   name: "modern",
   parameters: true,
   dictionaryColumns: true,
@@ -24,7 +24,7 @@ export const MODERN: Dialect = {
 };
 
 /** For tests: 18.16 is the newest real cluster they can start, and binds no parameters, so values become escaped literals. */
-export const LITERAL_TEST: Dialect = {
+export const LITERAL_TEST: ServerDialect = {
   name: "literal-test",
   parameters: false,
   dictionaryColumns: false,
@@ -33,8 +33,8 @@ export const LITERAL_TEST: Dialect = {
 };
 
 export function rendered(
-  query: Query,
-  dialect: Dialect,
+  query: Statement,
+  dialect: ServerDialect,
 ): { readonly query: string; readonly query_params?: Record<string, unknown> } {
   if (dialect.parameters) return { query: query.sql, query_params: { ...query.params } };
   const sql = query.sql.replace(/\{(\w+):[^}]+\}/g, (_, name: string) => {

@@ -18,7 +18,7 @@ import { NoDatasetError } from "../layout.ts";
 import { ListSegment, type SegmentCache, segmentCache } from "../segment.ts";
 import { type Active, activeDataset, EXACT } from "./active.ts";
 import { Cursors } from "./cursors.ts";
-import { type Dialect, type Query, rendered } from "./dialect.ts";
+import { rendered, type ServerDialect, type Statement } from "./dialect.ts";
 import { type Topology, tablesOf } from "./schema.ts";
 import { and, whereOf } from "./where.ts";
 
@@ -33,7 +33,7 @@ const TIMEOUT_EXCEEDED = "159";
 export interface ClickHouseEngineOptions {
   readonly client: ClickHouseClient;
   readonly topology: Topology;
-  readonly dialect: Dialect;
+  readonly dialect: ServerDialect;
   /** Bytes for the row numbers of segments that are being paged through. Default 64 MiB. */
   readonly segmentCacheBytes?: number;
 }
@@ -43,7 +43,7 @@ type Rows = readonly (readonly unknown[])[];
 /** The same answers as the embedded engine, row for row. Stays on the version that was active when it was opened. */
 export class ClickHouseEngine implements Engine {
   readonly #client: ClickHouseClient;
-  readonly #dialect: Dialect;
+  readonly #dialect: ServerDialect;
   readonly #info: DatasetInfo;
   /** Row numbers are below it; those who are left out have some. */
   readonly #stored: number;
@@ -170,12 +170,12 @@ export class ClickHouseEngine implements Engine {
     return this.#client.close();
   }
 
-  #where(filters: CanonicalFilters): Query {
+  #where(filters: CanonicalFilters): Statement {
     return and(whereOf(filters), this.#shown);
   }
 
   /** @throws OutOfTimeError where it takes longer than `limitMs`; the server stops at it too */
-  async #rows(query: Query, limitMs?: number, more: ClickHouseSettings = {}): Promise<Rows> {
+  async #rows(query: Statement, limitMs?: number, more: ClickHouseSettings = {}): Promise<Rows> {
     if (limitMs === undefined) return this.#ask(query);
     // The server of the tests takes whole seconds.
     const seconds = this.#dialect.parameters ? limitMs / 1_000 : Math.ceil(limitMs / 1_000);
@@ -190,17 +190,17 @@ export class ClickHouseEngine implements Engine {
     });
   }
 
-  async #ask(query: Query, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
+  async #ask(query: Statement, settings: Partial<QueryParams> = { clickhouse_settings: { ...EXACT } }): Promise<Rows> {
     const answer = await this.#client.query({ ...rendered(query, this.#dialect), ...settings, format: "JSONCompact" });
     return (await answer.json<readonly unknown[]>()).data;
   }
 
-  async #count(where: Query): Promise<number> {
+  async #count(where: Statement): Promise<number> {
     const [row] = await this.#rows({ sql: `SELECT count() FROM ${this.#people}${where.sql}`, params: where.params });
     return Number(row?.[0]);
   }
 
-  async #page(key: string, where: Query, slice: Slice): Promise<RecordPage> {
+  async #page(key: string, where: Statement, slice: Slice): Promise<RecordPage> {
     const { rids, total } = await this.#positions(key, where, slice);
     const expected = Math.max(0, Math.min(slice.limit, total - slice.offset));
     if (rids.length !== expected) throw new Error(`ClickHouse returned ${rids.length} of ${expected} rows`);
@@ -209,7 +209,7 @@ export class ClickHouseEngine implements Engine {
 
   async #positions(
     key: string,
-    where: Query,
+    where: Statement,
     slice: Slice,
   ): Promise<{ readonly rids: readonly number[]; readonly total: number }> {
     const known = this.#segments.get(key);
@@ -236,7 +236,7 @@ export class ClickHouseEngine implements Engine {
   }
 
   /** Reads every row number of the segment up to the page. */
-  async #ridsAt(where: Query, offset: number, limit: number): Promise<readonly number[]> {
+  async #ridsAt(where: Statement, offset: number, limit: number): Promise<readonly number[]> {
     const rows = await this.#rows({
       sql: `SELECT rid FROM ${this.#people}${where.sql} ORDER BY rid LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
       params: { ...where.params, limit, offset },
@@ -245,7 +245,7 @@ export class ClickHouseEngine implements Engine {
   }
 
   /** Looks where the next rows should be, were the segment spread evenly, and in four times as much each time that it is not enough. */
-  async #ridsAfter(where: Query, after: number, wanted: number, total: number): Promise<readonly number[]> {
+  async #ridsAfter(where: Statement, after: number, wanted: number, total: number): Promise<readonly number[]> {
     const people = this.#stored;
     const rids: number[] = [];
     let span = Math.ceil((2 * wanted * people) / total);

@@ -1,6 +1,6 @@
 import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../shared/contract/conditions.ts";
 import { SORT_KEYS } from "../columns.ts";
-import type { Dialect } from "./dialect.ts";
+import type { ServerDialect } from "./dialect.ts";
 
 export interface Topology {
   readonly database: string;
@@ -36,7 +36,7 @@ const HIGH = [
 ];
 
 /** The embedded engine's sort key, so that leading keys prune; `rid` rises with it, so a min-max index finds records. Missing text is ''. */
-export function createTables(version: string, topology: Topology, dialect: Dialect): readonly string[] {
+export function createTables(version: string, topology: Topology, dialect: ServerDialect): readonly string[] {
   const tables = tablesOf(version);
   const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";
   const record = dialect.dictionaryColumns ? "record String CODEC(ZSTD(3))" : "record String";
@@ -88,7 +88,7 @@ export function dropTable(name: string, topology: Topology): readonly string[] {
   return all.map((each) => `DROP TABLE IF EXISTS ${topology.database}.${each}`);
 }
 
-export interface TableOptions {
+export interface StorageOptions {
   /** What a row's shard is told by. Default: its id. */
   readonly shardBy?: string;
   readonly partitionBy?: string;
@@ -101,7 +101,7 @@ export function table(
   columns: readonly string[],
   order: string,
   topology: Topology,
-  { shardBy = "id", partitionBy, settings }: TableOptions = {},
+  { shardBy = "id", partitionBy, settings }: StorageOptions = {},
 ): string[] {
   const local = topology.cluster === undefined ? name : `${name}_local`;
   const path = `/clickhouse/tables/{shard}/${topology.database}/${local}`;

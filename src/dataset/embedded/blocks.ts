@@ -26,7 +26,7 @@ export const packing = (dictionary: Buffer): ZlibOptions => ({
   ...(dictionary.length > 0 && { dictionary }),
 });
 
-export const unpacked = (bytes: Uint8Array, dictionary: Buffer): Buffer =>
+export const unpackBlock = (bytes: Uint8Array, dictionary: Buffer): Buffer =>
   inflateRawSync(bytes, dictionary.length > 0 ? { dictionary } : {});
 
 /** A block behind its checksum, in which its number is: a block in the place of another is noticed too. */

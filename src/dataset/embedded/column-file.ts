@@ -13,12 +13,12 @@ import type { Codes } from "./scan.ts";
  */
 
 export const MAGIC = "hccolum1";
-export const TAIL = 16;
+export const COLUMNS_TAIL = 16;
 
 /** Bytes that are read, and whose checksum is computed, in one round of the event loop: well below a millisecond. */
 const READ_AT_ONCE = 2 ** 20;
 
-export interface Span {
+export interface ByteSpan {
   /** From the beginning of the file, in bytes. */
   readonly at: number;
   readonly bytes: number;
@@ -31,24 +31,24 @@ export interface ColumnHeader {
   /** Bytes of a code. */
   readonly width: 1 | 2 | 4;
   /** Whole numbers as 64-bit floats. */
-  readonly numbers?: Span;
+  readonly numbers?: ByteSpan;
   /** Where each text begins, and where the last ends. */
-  readonly starts?: Span;
-  readonly texts?: Span;
+  readonly starts?: ByteSpan;
+  readonly texts?: ByteSpan;
   /** How many people have a code below each, and all people at the end. */
-  readonly before: Span;
-  readonly codes: Span;
-  readonly least: Span;
-  readonly most: Span;
+  readonly before: ByteSpan;
+  readonly codes: ByteSpan;
+  readonly least: ByteSpan;
+  readonly most: ByteSpan;
 }
 
-export interface Header {
+export interface ColumnFileHeader {
   readonly people: number;
   readonly columns: Readonly<Record<string, ColumnHeader>>;
-  readonly orders: Readonly<Record<PlacedColumn, Span>>;
+  readonly orders: Readonly<Record<PlacedColumn, ByteSpan>>;
 }
 
-export interface Column {
+export interface StoredColumn {
   readonly dictionary: Dictionary;
   /** How many people have a code below each, and all people at the end. */
   readonly before: Uint32Array;
@@ -58,23 +58,23 @@ export interface Column {
 }
 
 /** The columns of the people, in memory that threads share. */
-export interface Columns {
+export interface StoredColumns {
   /** In the order of the file. */
-  readonly byName: ReadonlyMap<string, Column>;
+  readonly byName: ReadonlyMap<string, StoredColumn>;
   /** People who have the text, in its order; by position where they have the same. */
   readonly orders: Readonly<Record<PlacedColumn, Uint32Array>>;
 }
 
 /** Reads all of the file without holding the event loop, and holds it against its checksums. @throws DatasetDamagedError */
-export async function readColumns(path: string, people: number): Promise<Columns> {
+export async function readColumns(path: string, people: number): Promise<StoredColumns> {
   const file = await open(path);
   try {
     const header = await headerOf(file);
     if (header?.people !== people) throw damaged(path);
-    const load = async (span: Span): Promise<SharedArrayBuffer> =>
+    const load = async (span: ByteSpan): Promise<SharedArrayBuffer> =>
       (await loaded(file, span)) ?? Promise.reject(damaged(path));
-    const words = async (span: Span): Promise<Uint32Array> => new Uint32Array(await load(span));
-    const byName = new Map<string, Column>();
+    const words = async (span: ByteSpan): Promise<Uint32Array> => new Uint32Array(await load(span));
+    const byName = new Map<string, StoredColumn>();
     for (const [name, { before, codes, least, most, numbers, starts, texts, width }] of Object.entries(
       header.columns,
     )) {
@@ -96,17 +96,17 @@ export async function readColumns(path: string, people: number): Promise<Columns
 }
 
 /** Undefined where the file is not whole. */
-async function headerOf(file: FileHandle): Promise<Header | undefined> {
+async function headerOf(file: FileHandle): Promise<ColumnFileHeader | undefined> {
   const { size } = await file.stat();
-  const tail = Buffer.alloc(TAIL);
-  await file.read(tail, 0, TAIL, Math.max(0, size - TAIL));
+  const tail = Buffer.alloc(COLUMNS_TAIL);
+  await file.read(tail, 0, COLUMNS_TAIL, Math.max(0, size - COLUMNS_TAIL));
   const bytes = Buffer.alloc(Math.min(tail.readUInt32LE(4), size));
-  await file.read(bytes, 0, bytes.length, Math.max(0, size - TAIL - bytes.length));
+  await file.read(bytes, 0, bytes.length, Math.max(0, size - COLUMNS_TAIL - bytes.length));
   const isWhole = tail.toString("latin1", 8) === MAGIC && crc32(bytes) === tail.readUInt32LE(0);
-  return isWhole ? (JSON.parse(bytes.toString()) as Header) : undefined;
+  return isWhole ? (JSON.parse(bytes.toString()) as ColumnFileHeader) : undefined;
 }
 
-async function loaded(file: FileHandle, { at, bytes, crc }: Span): Promise<SharedArrayBuffer | undefined> {
+async function loaded(file: FileHandle, { at, bytes, crc }: ByteSpan): Promise<SharedArrayBuffer | undefined> {
   const memory = new SharedArrayBuffer(bytes);
   const whole = new Uint8Array(memory);
   let sum = 0;

@@ -1,7 +1,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { crc32 } from "node:zlib";
 import type { PlacedColumn } from "../columns.ts";
-import { type ColumnHeader, type Header, MAGIC, type Span, TAIL } from "./column-file.ts";
+import { type ByteSpan, COLUMNS_TAIL, type ColumnFileHeader, type ColumnHeader, MAGIC } from "./column-file.ts";
 import { type Codes, PEOPLE_A_BLOCK } from "./scan.ts";
 
 /** The codes of a column with so many different values: the smallest kind that has room for them and for the missing one. */
@@ -28,7 +28,7 @@ export class ColumnWriter {
   readonly #file: FileHandle;
   readonly #people: number;
   readonly #columns: Record<string, ColumnHeader> = {};
-  readonly #orders: Partial<Record<PlacedColumn, Span>> = {};
+  readonly #orders: Partial<Record<PlacedColumn, ByteSpan>> = {};
   #at = 0;
 
   private constructor(file: FileHandle, people: number) {
@@ -73,9 +73,9 @@ export class ColumnWriter {
   async finish(): Promise<void> {
     const { name, headline } = this.#orders;
     if (!name || !headline) throw new Error("an order of the people is missing");
-    const header: Header = { people: this.#people, columns: this.#columns, orders: { name, headline } };
+    const header: ColumnFileHeader = { people: this.#people, columns: this.#columns, orders: { name, headline } };
     const bytes = Buffer.from(JSON.stringify(header));
-    const tail = Buffer.alloc(TAIL);
+    const tail = Buffer.alloc(COLUMNS_TAIL);
     tail.writeUInt32LE(crc32(bytes), 0);
     tail.writeUInt32LE(bytes.length, 4);
     tail.write(MAGIC, 8, "latin1");
@@ -102,7 +102,7 @@ export class ColumnWriter {
     return { starts: await this.#put(starts), texts: await this.#put(Buffer.concat(texts)) };
   }
 
-  async #put(array: NodeJS.TypedArray): Promise<Span> {
+  async #put(array: NodeJS.TypedArray): Promise<ByteSpan> {
     const bytes = new Uint8Array(array.buffer, array.byteOffset, array.byteLength);
     const at = this.#at;
     // Zeros between two of them: each begins at a multiple of 8.

@@ -16,11 +16,11 @@ import {
   type Slice,
 } from "../engine.ts";
 import { DatasetDamagedError, type DatasetMeta, FILES, markInUse, type ReadMark, readMeta } from "../layout.ts";
-import { type Segment, type SegmentCache, segmentCache, WholeDataset } from "../segment.ts";
-import { type Columns, readColumns } from "./column-file.ts";
+import { type SegmentCache, type SegmentPositions, segmentCache, WholeDataset } from "../segment.ts";
+import { readColumns, type StoredColumns } from "./column-file.ts";
 import { RecordStore } from "./record-store.ts";
 import { HeldThreads } from "./scan-threads.ts";
-import { Selection } from "./selection.ts";
+import { PeopleSelection } from "./selection.ts";
 
 export interface EmbeddedEngineOptions {
   /** How many threads look through the people. */
@@ -45,11 +45,11 @@ export class EmbeddedEngine implements Engine {
   readonly #info: DatasetInfo;
   readonly #store: RecordStore;
   readonly #mark: ReadMark;
-  readonly #columns: Columns;
+  readonly #columns: StoredColumns;
   readonly #threads: HeldThreads;
   readonly #segments: SegmentCache;
-  readonly #selection: Selection;
-  readonly #running = new Map<string, Promise<Segment | number>>();
+  readonly #selection: PeopleSelection;
+  readonly #running = new Map<string, Promise<SegmentPositions | number>>();
   #calls = 0;
   #closing: Promise<void> | undefined;
   #idle: (() => void) | undefined;
@@ -58,7 +58,7 @@ export class EmbeddedEngine implements Engine {
     meta: DatasetMeta,
     store: RecordStore,
     mark: ReadMark,
-    columns: Columns,
+    columns: StoredColumns,
     threads: HeldThreads,
     options: EmbeddedEngineOptions,
   ) {
@@ -70,7 +70,7 @@ export class EmbeddedEngine implements Engine {
     this.#columns = columns;
     this.#threads = threads;
     this.#segments = segmentCache(options.segmentBytes ?? SEGMENT_BYTES);
-    this.#selection = new Selection(
+    this.#selection = new PeopleSelection(
       { people: meta.people, columns, store, sortedBy: SORT_KEYS },
       {
         limitMs: options.limitMs ?? LIMIT_MS,
@@ -188,7 +188,7 @@ export class EmbeddedEngine implements Engine {
   }
 
   /** Equal questions that are asked at the same time are answered once. */
-  async #once<Result extends Segment | number>(key: string, work: () => Promise<Result>): Promise<Result> {
+  async #once<Result extends SegmentPositions | number>(key: string, work: () => Promise<Result>): Promise<Result> {
     const running = this.#running.get(key);
     // A key names one kind of result: counts begin with "count ".
     if (running) return (await running) as Result;
@@ -201,7 +201,7 @@ export class EmbeddedEngine implements Engine {
     }
   }
 
-  async #segment(key: string, work: () => Promise<Segment>): Promise<Segment> {
+  async #segment(key: string, work: () => Promise<SegmentPositions>): Promise<SegmentPositions> {
     const cached = this.#segments.get(key);
     if (cached) return cached;
     const segment = await this.#once(key, work);
@@ -209,7 +209,7 @@ export class EmbeddedEngine implements Engine {
     return segment;
   }
 
-  async #page(segment: Segment, slice: Slice): Promise<RecordPage> {
+  async #page(segment: SegmentPositions, slice: Slice): Promise<RecordPage> {
     const records = await this.#selection.records(segment.slice(slice.offset, slice.limit));
     return { records, total: segment.count };
   }

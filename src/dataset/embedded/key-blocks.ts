@@ -139,7 +139,7 @@ export function ridsOf(block: Buffer, from = 0, before = block[0] ?? 0): number[
   return rids;
 }
 
-export interface Span {
+export interface EntrySpan {
   /** Entries below the key. */
   readonly below: number;
   /** Those and the ones that are the key. */
@@ -150,7 +150,7 @@ export interface Span {
 let scratch = Buffer.alloc(1_024);
 
 /** Where a key stands among those of a block, by the bytes of UTF-8. */
-export function spanIn(block: Buffer, key: Buffer): Span {
+export function spanIn(block: Buffer, key: Buffer): EntrySpan {
   const size = block[0] ?? 0;
   let at = 1 + 4 * size;
   const number = (): number => {

@@ -19,7 +19,7 @@ return ({ bytes, ends, options }) => {
 type Job = Pieces & { readonly options: ZlibOptions };
 
 /** Deflates blocks in threads of its own: in those of Node's zlib a call for each block costs half as much again, most of it for the collector. */
-export class Packer {
+export class BlockPacker {
   readonly #threads: readonly Thread<Job, Pieces>[];
   #isClosed = false;
 

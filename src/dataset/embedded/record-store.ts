@@ -4,7 +4,7 @@ import { canonicalAddress, slugOf } from "../../shared/contract/normalise.ts";
 import { KEY_INDEXES, type KeyIndex, type RowIndex } from "../columns.ts";
 import type { CompanyLookup, FoundCompany } from "../engine.ts";
 import { FILES } from "../layout.ts";
-import { opened, RECORDS_A_BLOCK, unpacked } from "./blocks.ts";
+import { opened, RECORDS_A_BLOCK, unpackBlock } from "./blocks.ts";
 import { KEYS_A_BLOCK, ridsOf, spanIn } from "./key-blocks.ts";
 import { addressKeys, type KeyList, type KeyRange, type RangeOfKeys } from "./keys.ts";
 import { type Block, blockOf, COMPANIES, PEOPLE, type Stored } from "./records.ts";
@@ -104,7 +104,7 @@ export class RecordStore {
   #open(table: string, block: number, data: unknown): Buffer {
     const bytes = opened(data, block, `${this.#path}: ${table}`);
     const dictionary = this.#dictionaries.get(table.replace("by_", ""));
-    return dictionary === undefined ? bytes : unpacked(bytes, dictionary);
+    return dictionary === undefined ? bytes : unpackBlock(bytes, dictionary);
   }
 
   async company(lookup: CompanyLookup): Promise<StoredCompany | undefined> {

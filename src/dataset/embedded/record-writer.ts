@@ -4,7 +4,7 @@ import { KEY_INDEXES, type KeyIndex } from "../columns.ts";
 import { FILES } from "../layout.ts";
 import { dictionaryOf, type Pieces, packing, RECORDS_A_BLOCK, sealed } from "./blocks.ts";
 import { isPacked, type KeyBlocks, keyBlocks } from "./key-blocks.ts";
-import { Packer } from "./packer.ts";
+import { BlockPacker } from "./packer.ts";
 import { RECORD_SEPARATOR } from "./records.ts";
 
 /** What is packed; keys of other indexes are as they are. */
@@ -26,11 +26,11 @@ export class RecordWriter {
   readonly #dictionaries: Record<Packed, Buffer> = { people: NONE, companies: NONE, headline: NONE };
   readonly #blocks = new Map<string, number>();
   readonly #entries = new Map<string, number>();
-  readonly #packer: Packer;
+  readonly #packer: BlockPacker;
 
   /** @param threads how many pack */
   constructor(folder: string, threads: number) {
-    this.#packer = new Packer(threads);
+    this.#packer = new BlockPacker(threads);
     this.#db = new DatabaseSync(join(folder, FILES.records));
     // No journal on disk: the file is built apart from readers and flushed whole before it is published.
     this.#db.exec(`PRAGMA page_size = 32768; PRAGMA journal_mode = MEMORY; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;

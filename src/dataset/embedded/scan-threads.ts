@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import { OutOfTimeError } from "../engine.ts";
 import { Thread } from "../thread.ts";
-import { type Found, PEOPLE_A_BLOCK, peopleWithin, SCAN_TEXT, type Scan, scanned, wantedOf } from "./scan.ts";
+import { PEOPLE_A_BLOCK, peopleWithin, SCAN_TEXT, type Scan, type ScanResult, scanned, wantedOf } from "./scan.ts";
 
 /** People times tests that this thread looks at itself: half a millisecond. Another thread would take as long to be woken. */
 const LOOKED_AT_HERE = 2 ** 19;
@@ -18,7 +18,7 @@ return ({ work, from, to }) => {
   return [found, found.sums && [found.sums.buffer]];
 };`;
 
-const newThread = (): Thread<Piece, Found> =>
+const newThread = (): Thread<Piece, ScanResult> =>
   new Thread({ what: "a thread that looks through the people", text: TEXT });
 
 /** Shared by all datasets of the process, one for each core: nothing of a dataset stays in them. */
@@ -66,7 +66,7 @@ export class HeldThreads {
 }
 
 /** @param isWanted whether the new one is started now, and not by the first question to it */
-async function renew(old: Thread<Piece, Found>, index: number, isWanted: boolean): Promise<void> {
+async function renew(old: Thread<Piece, ScanResult>, index: number, isWanted: boolean): Promise<void> {
   const fresh = newThread();
   // One that cannot start is told to the question that starts it next.
   if (isWanted) await fresh.ask(NOBODY).catch(() => undefined);
@@ -121,7 +121,7 @@ export async function scanAll(
   limitMs: number,
   most: number,
   here = LOOKED_AT_HERE,
-): Promise<Found> {
+): Promise<ScanResult> {
   const late = new OutOfTimeError(`no answer from the dataset within ${limitMs} ms`);
   if (limitMs <= 0) throw late;
   const stop = new Int32Array(new SharedArrayBuffer(4));

@@ -32,7 +32,7 @@ export interface Scan {
   readonly stop: Int32Array;
 }
 
-export interface Found {
+export interface ScanResult {
   readonly count: number;
   /** People by code of the groups' column. */
   readonly sums: Uint32Array | undefined;
@@ -53,7 +53,7 @@ export function peopleWithin(spans: Uint32Array): number {
  */
 
 /** Those from `from`, a multiple of a block, to before `to` who pass all tests. */
-export function scanned(work: Scan, from: number, to: number): Found {
+export function scanned(work: Scan, from: number, to: number): ScanResult {
   const { bits, groups, spans } = work;
   const words = new Uint32Array(32);
   const sums = groups && new Uint32Array(groups.size);
@@ -66,7 +66,7 @@ export function scanned(work: Scan, from: number, to: number): Found {
       if (next >= to) break;
       if (next > start) start = next - (next % 1_024);
     }
-    if (!narrowed(work, start, words, span)) continue;
+    if (!narrowTests(work, start, words, span)) continue;
     for (let index = 0; index < 32; index++) {
       const word = words[index] ?? 0;
       if (word === 0) continue;
@@ -91,7 +91,7 @@ export function onesIn(word: number): number {
 }
 
 /** Leaves the bits of those of a block who pass all tests. @param span the first that may reach into the block. @returns false where nobody does */
-export function narrowed({ people, spans, tests }: Scan, start: number, words: Uint32Array, span: number): boolean {
+export function narrowTests({ people, spans, tests }: Scan, start: number, words: Uint32Array, span: number): boolean {
   const length = Math.min(1_024, people - start);
   words.fill(0);
   let isWhole = true;
@@ -190,4 +190,6 @@ export function passes(test: CodeTest | BitTest, person: number): boolean {
 }
 
 /** All of them, as the text of a thread; `scanned` is the one that it calls. */
-export const SCAN_TEXT = [scanned, onesIn, narrowed, setBits, wantedOf, marked, sifted, passes].map(String).join("\n");
+export const SCAN_TEXT = [scanned, onesIn, narrowTests, setBits, wantedOf, marked, sifted, passes]
+  .map(String)
+  .join("\n");

@@ -3,12 +3,20 @@ import type { Facet } from "../../shared/contract/facets.ts";
 import { isPlaced, type PlacedColumn } from "../columns.ts";
 import type { FacetQuestion } from "../engine.ts";
 import { facetOf } from "../facet.ts";
-import { BitmapSegment, ListSegment, type Segment } from "../segment.ts";
-import type { Column, Columns } from "./column-file.ts";
+import { BitmapSegment, ListSegment, type SegmentPositions } from "../segment.ts";
+import type { StoredColumn, StoredColumns } from "./column-file.ts";
 import type { Ranges } from "./dictionary.ts";
 import { addressKeys, type KeyList } from "./keys.ts";
 import type { RecordStore } from "./record-store.ts";
-import { type BitTest, type CodeTest, type Found, PEOPLE_A_BLOCK, passes, peopleWithin, type Scan } from "./scan.ts";
+import {
+  type BitTest,
+  type CodeTest,
+  PEOPLE_A_BLOCK,
+  passes,
+  peopleWithin,
+  type Scan,
+  type ScanResult,
+} from "./scan.ts";
 import { scanAll } from "./scan-threads.ts";
 import { sortedSpans } from "./sorted-spans.ts";
 import { TimeSlices } from "./time-slices.ts";
@@ -23,7 +31,7 @@ const MOST_LISTED = 2 ** 16;
 /** What the people of one dataset are looked for in. */
 export interface Tables {
   readonly people: number;
-  readonly columns: Columns;
+  readonly columns: StoredColumns;
   readonly store: RecordStore;
   /** Columns that the people are sorted by, the first one first; a missing value comes last. */
   readonly sortedBy: readonly string[];
@@ -59,16 +67,16 @@ interface Plan {
 /** What a column has to have. */
 interface Wanted {
   readonly name: string;
-  readonly column: Column;
+  readonly column: StoredColumn;
   readonly ranges: Ranges;
   /** Who have it. */
   readonly people: number;
 }
 
 /** Counts, finds and groups people who meet conditions: an index names few, the columns in memory say the rest (docs/dataset.md, Layout). */
-export class Selection {
+export class PeopleSelection {
   readonly #people: number;
-  readonly #columns: Columns;
+  readonly #columns: StoredColumns;
   readonly #store: RecordStore;
   readonly #sortedBy: readonly string[];
   readonly #options: SelectionOptions;
@@ -94,7 +102,7 @@ export class Selection {
   }
 
   /** Those who meet all conditions. */
-  async segment(conditions: readonly Condition[]): Promise<Segment> {
+  async segment(conditions: readonly Condition[]): Promise<SegmentPositions> {
     const plan = await this.#plan(conditions);
     if (!plan) return new ListSegment(new Uint32Array());
     if (plan.among) return new ListSegment(await this.#kept(plan.among, plan.tests));
@@ -126,7 +134,7 @@ export class Selection {
   }
 
   /** The people of a company without an address, by its position. */
-  async ofEmployer(seq: number): Promise<Segment> {
+  async ofEmployer(seq: number): Promise<SegmentPositions> {
     const named = await this.#found("employer", { values: [`/${seq}`] });
     return new ListSegment(await this.#listed(named));
   }
@@ -194,7 +202,7 @@ export class Selection {
     return { rest: wanted.filter((one) => !done.includes(one)), spans: found.spans };
   }
 
-  #column(name: string): Column {
+  #column(name: string): StoredColumn {
     const column = this.#columns.byName.get(name);
     if (!column) throw new Error(`the dataset has no column ${name}`);
     return column;
@@ -270,13 +278,13 @@ export class Selection {
     { spans, tests }: Plan,
     found: Pick<Scan, "bits" | "groups"> = {},
     limitMs = this.#options.limitMs,
-  ): Promise<Found> {
+  ): Promise<ScanResult> {
     const question = { ...found, people: this.#people, spans, tests };
     return scanAll(question, limitMs, this.#options.threads, this.#options.scanHere);
   }
 }
 
-function testOf({ codes, dictionary, least, most }: Column, ranges: Ranges): CodeTest {
+function testOf({ codes, dictionary, least, most }: StoredColumn, ranges: Ranges): CodeTest {
   const mask = ranges.length > 1 ? new Uint8Array(dictionary.size + 1) : undefined;
   for (const [from, to] of ranges) mask?.fill(1, from, to);
   return { codes, least, most, ranges: Uint32Array.from(ranges.flat()), mask };

@@ -69,10 +69,10 @@ export async function* utf8Of(file: InputFile, encoding: string, options: Readin
   }
   let first = true;
   for await (const chunk of bytesOf(file, options)) {
-    yield first ? withoutMark(chunk) : chunk;
+    yield first ? withoutByteOrderMark(chunk) : chunk;
     first = false;
   }
 }
 
-export const withoutMark = (bytes: Buffer): Buffer =>
+export const withoutByteOrderMark = (bytes: Buffer): Buffer =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes;

@@ -1,7 +1,7 @@
 import { CsvScanner, cellText } from "./csv-scanner.ts";
 
 /** How a CSV file is read. Quotes are `"`, doubled inside; there are no comments. */
-export interface Dialect {
+export interface CsvDialect {
   readonly delimiter: string;
   /** Lines before the header that are not read: `sep=`, a title. */
   readonly skippedLines: number;
@@ -18,14 +18,14 @@ const TITLE_LINES = 10;
  * Decides the delimiter by the shape of the records all over the file, and where the header is.
  * @param pieces the beginning of the file, then whole lines from later on
  */
-export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => boolean, skip?: number): Dialect {
+export function dialectOf(pieces: readonly Buffer[], isKnown: (name: string) => boolean, skip?: number): CsvDialect {
   const [head = Buffer.alloc(0), ...later] = pieces;
   const said = skip === undefined ? /^"?sep=([^\r\n"])"?\r?\n/i.exec(head.toString("latin1", 0, 20))?.[1] : undefined;
   const skipped = skip ?? (said === undefined ? 0 : 1);
   const body = afterLines(head, skipped);
   const candidates = (said === undefined ? DELIMITERS : [said]).map((delimiter) => {
-    const first = recordsOf(body, delimiter);
-    const sizes = [first, ...later.map((piece) => recordsOf(piece, delimiter))].flatMap((rows) =>
+    const first = csvRecords(body, delimiter);
+    const sizes = [first, ...later.map((piece) => csvRecords(piece, delimiter))].flatMap((rows) =>
       rows.map((cells) => cells.length),
     );
     const title = said === undefined && skip === undefined ? titleLines(first, isKnown) : 0;
@@ -64,7 +64,7 @@ export function afterLines(bytes: Buffer, lines: number): Buffer {
 }
 
 /** The cells of the first records. A record that the piece cuts off is left out where there are others. */
-export function recordsOf(piece: Buffer, delimiter: string, most = LOOKED_AT): string[][] {
+export function csvRecords(piece: Buffer, delimiter: string, most = LOOKED_AT): string[][] {
   const records: string[][] = [];
   const scanner = new CsvScanner(delimiter);
   const take = (): boolean => {
@@ -110,7 +110,7 @@ function linesBefore(body: Buffer, delimiter: string, records: number): number {
 }
 
 /** Names as a table needs them: none empty, none twice. */
-function distinct(written: readonly string[]): Pick<Dialect, "header" | "copies"> {
+function distinct(written: readonly string[]): Pick<CsvDialect, "header" | "copies"> {
   const taken = new Set<string>();
   const copies = new Map<string, string>();
   const header = written.map((given, index) => {

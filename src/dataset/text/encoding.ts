@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from "node:buffer";
-import { bytesOf, type ReadingOptions, withoutMark } from "./bytes.ts";
+import { bytesOf, type ReadingOptions, withoutByteOrderMark } from "./bytes.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 
 /** What a text file is written in, and pieces from all over it, decoded to UTF-8. */
@@ -36,7 +36,7 @@ export async function lookAt(file: InputFile, encoding: string | undefined, opti
   refuseBinary(file.name, head);
   const found = encoding ?? markOf(head) ?? judge.verdict();
   const decoded = (bytes: Buffer): Buffer =>
-    found === "utf-8" ? withoutMark(bytes) : Buffer.from(new TextDecoder(found).decode(bytes));
+    found === "utf-8" ? withoutByteOrderMark(bytes) : Buffer.from(new TextDecoder(found).decode(bytes));
   // Rows that were added last may have other keys.
   if (head.length === HEAD) later.push(Buffer.from(end.subarray(-PIECE)));
   const pieces = [decoded(head), ...later.map((bytes) => fromLineStart(decoded(bytes)))];

@@ -1,7 +1,7 @@
 import { isUtf8 } from "node:buffer";
-import { type ReadingOptions, utf8Of, withoutMark } from "./bytes.ts";
+import { type ReadingOptions, utf8Of, withoutByteOrderMark } from "./bytes.ts";
 import { CsvScanner, LONGEST } from "./csv-scanner.ts";
-import { afterLines, type Dialect, dialectOf, recordsOf } from "./dialect.ts";
+import { afterLines, type CsvDialect, csvRecords, dialectOf } from "./dialect.ts";
 import { type Look, lookAt } from "./encoding.ts";
 import { InputError, type InputFile } from "./input-file.ts";
 import { PlainRows } from "./plain-rows.ts";
@@ -19,7 +19,7 @@ export interface TextOptions {
 export interface TextFile {
   readonly file: InputFile;
   readonly look: Look;
-  readonly dialect?: Dialect;
+  readonly dialect?: CsvDialect;
   readonly header: readonly string[];
 }
 
@@ -86,13 +86,13 @@ export function firstRows({ look, dialect, header }: TextFile, most: number): un
   return objects.slice(0, most).map((object) => header.map((key) => (object as Record<string, unknown>)[key] ?? null));
 }
 
-const recordsAfterHeader = (head: Buffer, dialect: Dialect, most: number): string[][] =>
-  recordsOf(afterLines(head, dialect.skippedLines), dialect.delimiter, most + 1).slice(1);
+const recordsAfterHeader = (head: Buffer, dialect: CsvDialect, most: number): string[][] =>
+  csvRecords(afterLines(head, dialect.skippedLines), dialect.delimiter, most + 1).slice(1);
 
 export type TakePart = (rows: PlainRows) => Promise<void>;
 
 /** Reads all rows; `places` are the columns of CSV that are wanted. @returns in how many lines a lone surrogate became U+FFFD */
-export async function readRows(
+export async function readTextRows(
   text: TextFile,
   places: readonly number[],
   options: ReadingOptions,
@@ -134,7 +134,7 @@ class CsvReader {
   #judged: Buffer | undefined;
   #isValid = false;
 
-  constructor({ delimiter, header, skippedLines }: Dialect, places: readonly number[], rows: PlainRows) {
+  constructor({ delimiter, header, skippedLines }: CsvDialect, places: readonly number[], rows: PlainRows) {
     this.#scanner = new CsvScanner(delimiter, header.length, skippedLines + 1);
     this.#places = places;
     this.#rows = rows;
@@ -149,7 +149,7 @@ class CsvReader {
       const record = data.subarray(start, end);
       if (this.#header === undefined) this.#header = Buffer.from(record);
       else {
-        if (withoutMark(record).equals(this.#header)) this.#scanner.problem ??= "the header again";
+        if (withoutByteOrderMark(record).equals(this.#header)) this.#scanner.problem ??= "the header again";
         this.#rows.addRecord(this.#scanner, this.#places, this.#isUtf8());
       }
       return true;

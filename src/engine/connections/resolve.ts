@@ -6,8 +6,8 @@ import { findFolder, type Surroundings } from "./paths.ts";
 
 export type KeySource = "environment" | "keychain" | "file";
 
-export interface Target {
-  /** The connection's name; {@link ENVIRONMENT} where address and key come from variables alone. */
+export interface Destination {
+  /** The connection's name; {@link FROM_ENVIRONMENT} where address and key come from variables alone. */
   readonly name: string;
   readonly baseUrl: string;
   readonly dialect: Dialect;
@@ -17,14 +17,14 @@ export interface Target {
   readonly movedFrom?: string;
 }
 
-export interface Selection {
+export interface ConnectionChoice {
   readonly connection?: string | undefined;
   readonly baseUrl?: string | undefined;
   readonly paging?: string | undefined;
 }
 
 /** What flags say, and where they say nothing the environment. An empty variable says nothing. */
-export function selectionOf(flags: Selection, { env }: Surroundings): Selection {
+export function selectionOf(flags: ConnectionChoice, { env }: Surroundings): ConnectionChoice {
   return {
     connection: flags.connection || env.HEADCOUNT_CONNECTION || undefined,
     baseUrl: flags.baseUrl || env.HEADCOUNT_BASE_URL?.trim() || undefined,
@@ -32,7 +32,7 @@ export function selectionOf(flags: Selection, { env }: Surroundings): Selection 
   };
 }
 
-export const ENVIRONMENT = "environment";
+export const FROM_ENVIRONMENT = "environment";
 
 /** The key in HEADCOUNT_API_KEY, trimmed. @throws CliError (exit 3) where it is set and can be no key */
 function keyFromEnvironment({ env }: Surroundings): string | undefined {
@@ -69,17 +69,17 @@ export function keyPrefix(key: string): string {
 }
 
 /** The service and the key: flags, then environment, then the config. @throws CliError exit 2, or exit 3 for what is wrong with the key */
-export async function resolveTarget(flags: Selection, surroundings: Surroundings): Promise<Target> {
+export async function resolveTarget(flags: ConnectionChoice, surroundings: Surroundings): Promise<Destination> {
   const { connection, baseUrl: given, paging } = selectionOf(flags, surroundings);
   const dir = findFolder("config", surroundings);
   const apiKey = keyFromEnvironment(surroundings);
   const override = given === undefined ? undefined : baseUrlText(parseBaseUrl(given));
   const said = paging === undefined ? undefined : pagingOf(paging);
-  if (connection === ENVIRONMENT || (apiKey !== undefined && override !== undefined && connection === undefined)) {
+  if (connection === FROM_ENVIRONMENT || (apiKey !== undefined && override !== undefined && connection === undefined)) {
     if (apiKey === undefined) throw noKey(undefined, "HEADCOUNT_API_KEY is not set");
     if (override === undefined) throw noAddress();
     const dialect = { ...dialectFor(dir, override), ...said };
-    return { name: ENVIRONMENT, baseUrl: override, dialect, apiKey, keySource: "environment" };
+    return { name: FROM_ENVIRONMENT, baseUrl: override, dialect, apiKey, keySource: "environment" };
   }
   const config = readConfig(dir);
   const name = connection ?? config.default;
@@ -100,7 +100,7 @@ async function storedKey(
   { keyStore }: Connection,
   dir: string | undefined,
   surroundings: Surroundings,
-): Promise<Pick<Target, "apiKey" | "keySource">> {
+): Promise<Pick<Destination, "apiKey" | "keySource">> {
   if (keyStore === "file" && dir !== undefined) {
     const { readKeyFile } = await import("./key-file.ts");
     const key = readKeyFile(dir, name, surroundings.platform);

@@ -3,7 +3,7 @@ import { usageError } from "../../shared/errors.ts";
 import { VIEWS } from "./schema.ts";
 import { driverPath } from "./sqlite.ts";
 
-export interface Answer {
+export interface QueryAnswer {
   readonly columns: string[];
   readonly rows: (string | number | bigint | null)[][];
 }
@@ -31,7 +31,7 @@ return ({ before, path, sql }) => {
  * Answers a query over the views of a library, on a connection that can change nothing and in a process that can be ended.
  * @throws CliError (exit 2) in SQLite's own words; the signal's reason
  */
-export async function askViews(path: string, sql: string, signal?: AbortSignal): Promise<Answer> {
+export async function askViews(path: string, sql: string, signal?: AbortSignal): Promise<QueryAnswer> {
   // What may stand here reads; VACUUM INTO and ATTACH would make files.
   if (!/^(\s|--[^\n]*\n|\/\*[\s\S]*?\*\/)*(select|with|values|explain)\b/i.test(sql)) {
     throw usageError(
@@ -40,7 +40,7 @@ export async function askViews(path: string, sql: string, signal?: AbortSignal):
       "bad_query",
     );
   }
-  const child = new Child<Question, Answer>({
+  const child = new Child<Question, QueryAnswer>({
     ...{ what: "the query", text: TEXT, signal, ...BOUNDS },
     data: await driverPath(),
   });

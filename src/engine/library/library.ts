@@ -6,7 +6,7 @@ import type { CanonicalFilters, FilterKeySpec } from "../../shared/contract/filt
 import { canonicalAddress, isSlug, normalForm } from "../../shared/contract/normalise.ts";
 import { NOBODY_SUPPRESSED, type Suppression } from "../../shared/contract/suppression.ts";
 import { type CliError, usageError } from "../../shared/errors.ts";
-import { type Answer, askViews } from "./ask.ts";
+import { askViews, type QueryAnswer } from "./ask.ts";
 import {
   type Body,
   bodiesOf,
@@ -369,7 +369,7 @@ export class Library {
   }
 
   /** Answers a query over the views, on a connection that can change nothing. @throws CliError (exit 2) in SQLite's own words */
-  ask(sql: string, signal?: AbortSignal): Promise<Answer> {
+  ask(sql: string, signal?: AbortSignal): Promise<QueryAnswer> {
     return askViews(this.path, sql, signal);
   }
 

@@ -1,6 +1,6 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
-import { digestOf } from "../../dataset/manifest.ts";
+import { fileDigest } from "../../dataset/manifest.ts";
 import { historyBreaches } from "../ledger/chain/against.ts";
 import { BackupError, MANIFEST, readManifest } from "./backup.ts";
 import { isUrl, ledgerFile, readLedger, verifyLedger } from "./data-folder.ts";
@@ -38,6 +38,6 @@ async function ledgerIn(backup: string): Promise<string> {
     );
   }
   const listed = manifest.files.find((file) => join(backup, file.path) === path);
-  if (listed?.sha256 === (await digestOf(path))) return path;
+  if (listed?.sha256 === (await fileDigest(path))) return path;
   throw new BackupError(`${path} is not what was backed up: its SHA-256 is another`);
 }

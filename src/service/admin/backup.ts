@@ -3,9 +3,9 @@ import { constants } from "node:fs";
 import { copyFile, link, mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { FILES, markInUse, type Pointer, readPointer, syncPath } from "../../dataset/layout.ts";
-import { digestOf } from "../../dataset/manifest.ts";
+import { fileDigest } from "../../dataset/manifest.ts";
 import { suppressionDir } from "../../dataset/suppression.ts";
-import { checkFiles } from "../../dataset/versions.ts";
+import { checkVersionFiles } from "../../dataset/versions.ts";
 import { needed } from "../http/missing-package.ts";
 import { noteRestored, snapshotLedger } from "../ledger/snapshot.ts";
 import { verifySqliteFile } from "../ledger/sqlite-file.ts";
@@ -161,7 +161,7 @@ export async function checkBackup(folder: string): Promise<readonly string[]> {
     const problems: string[] = [];
     for (const { path, sha256 } of (await readManifest(folder)).files) {
       const file = join(folder, path);
-      const found = await digestOf(file).catch(ifMissing(undefined));
+      const found = await fileDigest(file).catch(ifMissing(undefined));
       if (found === undefined) problems.push(`the backup ${folder} is not whole: ${path} is missing`);
       else if (found !== sha256) problems.push(`${file} is not what was backed up: its SHA-256 is another`);
     }
@@ -273,7 +273,7 @@ async function assertSound(folder: string): Promise<void> {
   const ledger = join(folder, LEDGER);
   const there = (await stat(ledger).catch(ifMissing(undefined))) !== undefined;
   const breaches = there ? [...(await verifySqliteFile(ledger)).breaches] : [];
-  breaches.push(...((await checkFiles(datasetDir(folder))) ?? []));
+  breaches.push(...((await checkVersionFiles(datasetDir(folder))) ?? []));
   if (breaches.length === 0 && (await readPointer(datasetDir(folder))) !== undefined) {
     const { openDataset } = await import("../../dataset/embedded/open.ts");
     const engine = await openDataset(datasetDir(folder));
@@ -303,7 +303,7 @@ async function hashed(folder: string, paths: readonly string[]): Promise<readonl
   const files: BackedFile[] = [];
   for (const path of paths) {
     const file = join(folder, path);
-    files.push({ path, bytes: (await stat(file)).size, sha256: await digestOf(file) });
+    files.push({ path, bytes: (await stat(file)).size, sha256: await fileDigest(file) });
   }
   return files;
 }

@@ -64,7 +64,7 @@ export async function openKept(
     store,
     servers,
     hides: async (name) => {
-      const { readSuppression } = await import("../../dataset/suppression.ts");
+      const { readHiddenPeople: readSuppression } = await import("../../dataset/suppression.ts");
       return (await readSuppression(folders.suppression)).hidesName(name);
     },
     close: async () => {

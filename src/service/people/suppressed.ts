@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import type { Engine, RecordPage } from "../../dataset/engine.ts";
 import { fileStamp } from "../../dataset/stamp.ts";
-import { readLeftOut, readSuppression } from "../../dataset/suppression.ts";
+import { readHiddenPeople, readLeftOut } from "../../dataset/suppression.ts";
 import {
   type Named,
   NOBODY_SUPPRESSED,
@@ -69,7 +69,7 @@ export class SuppressedPeople {
     const stamp = fileStamp(join(this.#folder, SUPPRESSION_FILES.list));
     if (stamp !== this.#stamp) {
       this.#stamp = stamp;
-      this.#read = readSuppression(this.#folder);
+      this.#read = readHiddenPeople(this.#folder);
       // Looked at again by the next call, and by no call taken for good.
       this.#read.catch(() => {
         this.#stamp = UNREAD;

@@ -3,7 +3,7 @@ import { join, relative } from "node:path";
 import { beforeAll, describe, expect, test } from "vitest";
 import { generateDataset } from "../../../src/dataset/build/sample.ts";
 import { FILES } from "../../../src/dataset/layout.ts";
-import { MANIFEST } from "../../../src/dataset/manifest.ts";
+import { MANIFEST_FILE } from "../../../src/dataset/manifest.ts";
 import { createKey, openDataFolder } from "../../../src/service/admin/data-folder.ts";
 import { openSqliteStore } from "../../../src/service/ledger/sqlite.ts";
 import { verifySqliteFile } from "../../../src/service/ledger/sqlite-file.ts";
@@ -80,7 +80,7 @@ describe("a bit that flips in a data folder", () => {
   }, async () => {
     const files = filesIn(data);
     const names = files.map((path) => relative(data, path).replaceAll(/v-[^/]+/g, "VERSION"));
-    const version = [...Object.values(FILES), MANIFEST];
+    const version = [...Object.values(FILES), MANIFEST_FILE];
     const ofOne = (dataset: string): readonly string[] => version.map((name) => `${dataset}/VERSION/${name}`);
     const others = ["CURRENT", "left-out.json", "lock.db", "suppression/key", "suppression/list.ndjson"];
     // What a data folder has. A new kind of file belongs here, and under a checksum.

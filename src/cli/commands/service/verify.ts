@@ -96,7 +96,7 @@ async function verifyDataset(dir: string): Promise<readonly string[] | null> {
 }
 
 async function verifyFolder(folder: string, dir: string): Promise<readonly string[] | null> {
-  const [{ openDataset }, { checkFiles }] = await Promise.all([
+  const [{ openDataset }, { checkVersionFiles: checkFiles }] = await Promise.all([
     import("../../../dataset/embedded/open.ts"),
     import("../../../dataset/versions.ts"),
   ]);

@@ -2,14 +2,14 @@ import { COMPANY_FIELDS } from "../../../shared/contract/records.ts";
 import { EMPLOYER, madeOf, STAGED, type StageTables } from "./stage.ts";
 
 /** A table of this load in the form that a statement needs. */
-export type Named = (table: keyof StageTables) => string;
+export type TableName = (table: keyof StageTables) => string;
 
 /** A row's place among all that were read: file by file, line by line. */
 export const PLACE = "(toUInt64(part) * 1099511627776 + line)";
 const lastOf = (address: string): string => `arrayElement(splitByChar('/', ${address}), -1)`;
 
 /** Leaves out what the load left out so far. */
-export const notRefused = (table: Named, any: boolean): string =>
+export const notRefused = (table: TableName, any: boolean): string =>
   any ? `(part, line) GLOBAL NOT IN (SELECT part, line FROM ${table("refused")})` : "1";
 
 const record = COMPANY_FIELDS.map((field) => {
@@ -23,14 +23,14 @@ const record = COMPANY_FIELDS.map((field) => {
 }).join(", ");
 
 /** People who name their employer by a slug alone. */
-export const bareSql = (table: Named): string =>
+export const bareSql = (table: TableName): string =>
   `SELECT count() FROM ${table("people")} WHERE own_address != '' AND position(own_address, '/') = 0`;
 
 /**
  * One company for each address that people name, else each domain, else each name, as the first person says it: what
  * `deriveCompanies` of build/import-values.ts does, in statements to be run one after another. @param anyBare what `bareSql` counts
  */
-export function deriveSql(table: Named, anyRefused: boolean, anyBare: boolean): readonly string[] {
+export function deriveSql(table: TableName, anyRefused: boolean, anyBare: boolean): readonly string[] {
   const columns = ["company_plain", "company_domain", "company_domain_key", ...EMPLOYER];
   const made = columns.map((column) => madeOf(column)).join(", ");
   const people = `SELECT own_address AS own, ${made}, ${PLACE} AS place
@@ -76,7 +76,7 @@ FROM (SELECT concat('c', substring(lower(hex(MD5(concat('${prefix}', shared)))),
  * What a person may ask for, and the company that it means: by address, by slug where the person's is bare, by domain, by a name
  * that only one has; the first by id wins. An address whose company is known by its slug alone is asked for apart.
  */
-export function linksSql(table: Named): string {
+export function linksSql(table: TableName): string {
   const values = `seq, address, ${EMPLOYER.join(", ")}`;
   const tiers = [
     { key: "concat('address ', address)", where: "address != ''" },
@@ -99,7 +99,7 @@ FROM (${keys.join(" UNION ALL ")}) AS keys GROUP BY key HAVING min(tier) < 4 OR 
  * A query of rows that ask for a company by the link key `asked`, with what is known of the company of each: `found`, `k_seq`, `k_address`,
  * `k_company_name_json` and so on. What is asked for is looked up once, however many ask. @param keys a query of `asked` of the same rows
  */
-export function linkedSql(table: Named, rows: string, keys: string, columns: readonly string[]): string {
+export function linkedSql(table: TableName, rows: string, keys: string, columns: readonly string[]): string {
   const slug = `if(startsWith(asked, 'address ') AND position(asked, '/') > 0, concat('address ', ${lastOf("asked")}), '')`;
   const values = ["seq", "address", ...EMPLOYER];
   const side = (name: string, key: string, wanted: string, more: string): string =>

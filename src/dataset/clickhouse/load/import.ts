@@ -5,12 +5,12 @@ import { checkRefused, type ImportInput, type ImportReport, readMap, TooManyRefu
 import { NO_MAP } from "../../build/import-map.ts";
 import { RejectFile } from "../../build/rejects.ts";
 import { newVersion, withBuildLock } from "../../layout.ts";
-import { readSuppression, suppressionDir } from "../../suppression.ts";
+import { readHiddenPeople, suppressionDir } from "../../suppression.ts";
 import { InputError } from "../../text/input-file.ts";
 import { parseClickHouseAddress } from "../address.ts";
 import { type ClickHouseServers, connectClickHouse } from "../connect.ts";
 import { Load } from "./load.ts";
-import { type Part, PartReader } from "./parts.ts";
+import { type LoadPart, PartReader } from "./parts.ts";
 import { LoadServers } from "./servers.ts";
 import { clearedReports, departmentsReport, fingerprintOf, LoadState, type PartReport, tableReport } from "./state.ts";
 
@@ -68,7 +68,7 @@ async function loadWhole(
   // A dry run leaves a load that was begun alone.
   const folder = join(datasetDir, input.dryRun ? "dry-run" : "load");
   const map = input.map === undefined ? NO_MAP : await readMap(input.map, input.cwd);
-  const suppression = await readSuppression(options.suppression ?? suppressionDir(datasetDir));
+  const suppression = await readHiddenPeople(options.suppression ?? suppressionDir(datasetDir));
   const scratch = join(datasetDir, "scratch");
   const reader = await PartReader.open({
     input,
@@ -138,7 +138,7 @@ async function stateOf(
 async function run(
   load: Load,
   state: LoadState,
-  parts: readonly Part[],
+  parts: readonly LoadPart[],
   input: ImportInput,
   rejects: RejectFile,
 ): Promise<ImportReport> {
@@ -173,7 +173,7 @@ async function run(
 
 async function rejectFile(
   input: ImportInput,
-  parts: readonly Part[],
+  parts: readonly LoadPart[],
   datasetDir: string,
   isWritten: boolean,
 ): Promise<RejectFile> {

@@ -4,19 +4,19 @@ import type { ClickHouseClient } from "@clickhouse/client";
 import type { BuildProgress } from "../../build/build.ts";
 import type { ImportKind } from "../../build/import-map.ts";
 import { createTables, dropTables, pointerTable, tablesOf } from "../schema.ts";
-import { bareSql, deriveSql, linksSql, type Named } from "./companies.ts";
-import type { Part, PartReader } from "./parts.ts";
-import { companyGroupsSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_KEYS } from "./people.ts";
+import { bareSql, deriveSql, linksSql, type TableName } from "./companies.ts";
+import type { LoadPart, PartReader } from "./parts.ts";
+import { companyGroupsSql, groupsSql, hideSql, keyedSql, peopleSql, RANGE_COLUMNS } from "./people.ts";
 import { type Group, RangeConditions, rangesOf } from "./ranges.ts";
 import { sendRows } from "./send.ts";
-import { type LoadServers, unavailable } from "./servers.ts";
+import { type LoadServers, loadFailure } from "./servers.ts";
 import { createStage, dropStage, STAGED, type StageTables, stageOf } from "./stage.ts";
 import type { LoadState, PartReport } from "./state.ts";
 
 export interface LoadOptions {
   readonly servers: LoadServers;
   readonly state: LoadState;
-  readonly parts: readonly Part[];
+  readonly parts: readonly LoadPart[];
   readonly reader: PartReader;
   readonly now: () => number;
   /** Rows that are put in order in one statement. Default 500,000. */
@@ -36,7 +36,7 @@ export class Load {
   readonly #options: LoadOptions;
   readonly #servers: LoadServers;
   readonly #state: LoadState;
-  readonly #table: Named;
+  readonly #table: TableName;
 
   constructor(options: LoadOptions) {
     this.#options = options;
@@ -108,7 +108,7 @@ export class Load {
     await sending;
   }
 
-  async #send(part: Part, report: PartReport, rows: string): Promise<void> {
+  async #send(part: LoadPart, report: PartReport, rows: string): Promise<void> {
     const servers = this.#servers;
     const name = stageOf(this.#state.version)[part.kind];
     const own = `part = ${part.number}`;
@@ -257,7 +257,7 @@ export class Load {
     const any = (await servers.number(`SELECT count() FROM ${this.#table("refused")}`)) > 0;
     const groups = await this.#groups(any, rangeRows);
     const total = groups.reduce((sum, { count }) => sum + count, 0);
-    const conditions = new RangeConditions(RANGE_KEYS, groups);
+    const conditions = new RangeConditions(RANGE_COLUMNS, groups);
     const ranges = rangesOf(groups, rangeRows);
     let done = 0;
     const next = ranges.values();
@@ -281,9 +281,9 @@ export class Load {
   /** Groups by as many keys as it takes until none is larger than a range. */
   async #groups(anyRefused: boolean, rangeRows: number): Promise<Group[]> {
     for (let keys = 1; ; keys++) {
-      const sql = groupsSql(this.#table, RANGE_KEYS.slice(0, keys), anyRefused);
+      const sql = groupsSql(this.#table, RANGE_COLUMNS.slice(0, keys), anyRefused);
       const groups = (await this.#servers.rows(sql)).map(groupOf);
-      if (keys === RANGE_KEYS.length || groups.every(({ count }) => count <= rangeRows)) return groups;
+      if (keys === RANGE_COLUMNS.length || groups.every(({ count }) => count <= rangeRows)) return groups;
     }
   }
 
@@ -334,7 +334,7 @@ export class Load {
 
   async #holds(table: string, rows: number, condition = "1"): Promise<void> {
     const stored = await this.#servers.number(`SELECT count() FROM ${table} WHERE ${condition}`);
-    if (stored !== rows) throw unavailable(`${table} holds ${stored} of ${rows} rows`);
+    if (stored !== rows) throw loadFailure(`${table} holds ${stored} of ${rows} rows`);
   }
 
   /** Empties a table of the load, to fill it again. */

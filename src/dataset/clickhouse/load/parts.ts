@@ -9,12 +9,12 @@ import { clearedReport, departmentReport, typedSql } from "../../build/import-va
 import { addNormalForms } from "../../build/normal-sql.ts";
 import { RejectFile } from "../../build/rejects.ts";
 import { literal, machineResources, startDuckDb } from "../../duckdb.ts";
-import type { Dialect } from "../dialect.ts";
+import type { ServerDialect } from "../dialect.ts";
 import { FURTHER, jsonSql, writeRows } from "./rows.ts";
 import type { PartReport } from "./state.ts";
 
 /** A file of people or companies: what is read, sent and done again as one. */
-export interface Part {
+export interface LoadPart {
   readonly number: number;
   readonly kind: ImportKind;
   /** Its place among the files of its kind. */
@@ -28,7 +28,7 @@ export interface PartReaderOptions {
   /** For files of a part at a time; made, and removed at the end. */
   readonly scratch: string;
   readonly suppression: Suppression;
-  readonly format: Dialect["rows"];
+  readonly format: ServerDialect["rows"];
   readonly build: BuildOptions;
 }
 
@@ -60,7 +60,7 @@ export class PartReader {
   }
 
   /** All files, in the order of their rows. @throws InputError */
-  async plan(): Promise<Part[]> {
+  async plan(): Promise<LoadPart[]> {
     const { people, companies, cwd } = this.#options.input;
     const staging = this.#staging(undefined, cwd);
     this.#files = {
@@ -78,7 +78,7 @@ export class PartReader {
    * @param rows the folder for what is taken; nothing is written where it is undefined
    */
   async read(
-    part: Part,
+    part: LoadPart,
     places: { readonly rejects: string; readonly twins?: string; readonly rows?: string },
     onBytes: (done: number) => void,
   ): Promise<PartReport> {

@@ -1,21 +1,21 @@
 import { NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
 import { SORT_KEYS } from "../../columns.ts";
-import type { Query } from "../dialect.ts";
+import type { Statement } from "../dialect.ts";
 import { LOW } from "../schema.ts";
-import { linkedSql, type Named, notRefused, PLACE } from "./companies.ts";
+import { linkedSql, notRefused, PLACE, type TableName } from "./companies.ts";
 import { FORMED_COLUMNS, inOrder, madeOf, RECORD, recordOf, STAGED } from "./stage.ts";
 
 /** What people are put in order by one range after another. */
-export const RANGE_KEYS = SORT_KEYS.slice(0, 4);
+export const RANGE_COLUMNS = SORT_KEYS.slice(0, 4);
 
-const kept = (table: Named, anyRefused: boolean): string => `hidden = 0 AND ${notRefused(table, anyRefused)}`;
+const kept = (table: TableName, anyRefused: boolean): string => `hidden = 0 AND ${notRefused(table, anyRefused)}`;
 
-export const groupsSql = (table: Named, keys: readonly string[], anyRefused: boolean): string =>
+export const groupsSql = (table: TableName, keys: readonly string[], anyRefused: boolean): string =>
   `SELECT ${keys.join(", ")}, count() FROM ${table("people")} WHERE ${kept(table, anyRefused)}
   GROUP BY ${keys.join(", ")} ORDER BY ${inOrder(keys)}`;
 
 /** Leaves out whom the suppression list names by the domain of a company that the person is only linked to. */
-export function hideSql(table: Named, anyRefused: boolean, domains: readonly string[]): Query {
+export function hideSql(table: TableName, anyRefused: boolean, domains: readonly string[]): Statement {
   const source = `FROM ${table("people")}
     WHERE company_domain_given = '' AND ${kept(table, anyRefused)}`;
   return {
@@ -36,7 +36,13 @@ const FILLED: Readonly<Record<string, string>> = {
 const slugSql = (address: string): string => `if(${address} = '', '', arrayElement(splitByChar('/', ${address}), -1))`;
 
 /** People of a range into the final table, with their positions from `offset` on. */
-export function peopleSql(table: Named, target: string, where: Query, offset: number, anyRefused: boolean): Query {
+export function peopleSql(
+  table: TableName,
+  target: string,
+  where: Statement,
+  offset: number,
+  anyRefused: boolean,
+): Statement {
   const forms = [...LOW, ...FORMED_COLUMNS, "network_address"];
   const source = `FROM ${table("people")} WHERE ${where.sql} AND ${kept(table, anyRefused)}`;
   // Only a record to which its company may add something is put together of parts, behind the join.
@@ -61,7 +67,7 @@ FROM (SELECT ${filled}, ${address} AS address, if(found, toInt64(k_seq), -1) AS 
 }
 
 /** Companies of ids from one beginning to another into the table of companies with positions. */
-export function keyedSql(table: Named, from: string, to: string, offset: number, anyRefused: boolean): Query {
+export function keyedSql(table: TableName, from: string, to: string, offset: number, anyRefused: boolean): Statement {
   const columns = STAGED.companies.slice(STAGED.companies.indexOf("id")).join(", ");
   return {
     sql: `INSERT INTO ${table("keyed")} (seq, ${columns}) SELECT ${offset} + rowNumberInAllBlocks(), ${columns}
@@ -73,6 +79,6 @@ export function keyedSql(table: Named, from: string, to: string, offset: number,
 
 const BEGINNING = "substringUTF8(id, 1, 6)";
 
-export const companyGroupsSql = (table: Named, anyRefused: boolean): string =>
+export const companyGroupsSql = (table: TableName, anyRefused: boolean): string =>
   `SELECT ${BEGINNING} AS beginning, count() FROM ${table("companies")} WHERE ${notRefused(table, anyRefused)}
   GROUP BY beginning ORDER BY beginning`;

@@ -1,4 +1,4 @@
-import type { Param, Query } from "../dialect.ts";
+import type { Param, Statement } from "../dialect.ts";
 
 /** Rows that are alike in the keys they are ordered by, in that order. */
 export interface Group {
@@ -7,15 +7,15 @@ export interface Group {
 }
 
 /** Neighbouring groups that are put in order together: `[from, before)` are their positions among all rows. */
-export interface Range {
+export interface RowRange {
   readonly groups: readonly Group[];
   readonly from: number;
   readonly before: number;
 }
 
 /** Cuts all groups into ranges of at most `most` rows, a group that has more by itself. */
-export function rangesOf(groups: readonly Group[], most: number): Range[] {
-  const ranges: Range[] = [];
+export function rangesOf(groups: readonly Group[], most: number): RowRange[] {
+  const ranges: RowRange[] = [];
   let start = 0;
   let from = 0;
   let before = 0;
@@ -51,7 +51,7 @@ export class RangeConditions {
     }
   }
 
-  of(groups: readonly Group[]): Query {
+  of(groups: readonly Group[]): Statement {
     const params: Record<string, Param> = {};
     return { sql: this.#level(groups, 0, params), params };
   }

@@ -6,9 +6,21 @@ import { COMPANY_FIELDS } from "../../../shared/contract/records.ts";
 import { type ImportKind, usableOf } from "../../build/import-map.ts";
 import { LINK_KEY } from "../../build/link-companies.ts";
 import { literal, scalar, toNumber } from "../../duckdb.ts";
-import type { Dialect } from "../dialect.ts";
+import type { ServerDialect } from "../dialect.ts";
 import { LOW } from "../schema.ts";
-import { EMPLOYER, escapedOf, FORMED, formOf, givenOf, HEAD, NO_FORM, RECORD, STAGED, TAIL, VALUES } from "./stage.ts";
+import {
+  EMPLOYER,
+  escapedOf,
+  FORMED,
+  givenOf,
+  HEAD,
+  NO_FORM,
+  RECORD,
+  STAGE_TAIL,
+  STAGED,
+  stagedForm,
+  VALUES,
+} from "./stage.ts";
 
 /** A server takes a piece into memory whole. */
 const ROWS_A_PIECE = 262_144;
@@ -49,7 +61,7 @@ const EMPLOYER_FIELDS = ["company_name", "company_domain", "company_network_url"
 const escaped: readonly string[] = [
   `concat('{', ${jsonFields(HEAD)}, ',"${EMPLOYER_FIELDS[0]}":')`,
   ...EMPLOYER_FIELDS.map(jsonSql),
-  `concat(',', ${jsonFields(TAIL)}, '}')`,
+  `concat(',', ${jsonFields(STAGE_TAIL)}, '}')`,
 ];
 /**
  * Whether JSON writes one of the texts with an escape, which makes it longer, or an empty one would be taken for a missing one: only the first
@@ -68,7 +80,7 @@ const PEOPLE: Readonly<Record<string, string>> = {
   hidden: "0",
   // Lists of departments are as they are.
   ...Object.fromEntries(LOW.filter((column) => column !== "department").map((column) => [column, lowSql(column)])),
-  ...Object.fromEntries(Object.entries(FORMED).map(([column, field]) => [formOf(column), formSql(column, field)])),
+  ...Object.fromEntries(Object.entries(FORMED).map(([column, field]) => [stagedForm(column), formSql(column, field)])),
   network_address: "address",
   own_address: "company_address",
   // Whoever names the employer with a whole address, a name and a domain has nothing to learn of the company: its people are found by the address.
@@ -102,7 +114,7 @@ function rowsSql(kind: ImportKind, anyHidden: boolean): string {
 export async function writeRows(
   connection: DuckDBConnection,
   { number, kind }: { readonly number: number; readonly kind: ImportKind },
-  format: Dialect["rows"],
+  format: ServerDialect["rows"],
   folder: string,
 ): Promise<void> {
   await rm(folder, { recursive: true, force: true });

@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Readable } from "node:stream";
 import type { ClickHouseClient } from "@clickhouse/client";
 import { type ClickHouseServers, DatasetUnavailableError } from "../connect.ts";
-import { type Query, rendered } from "../dialect.ts";
+import { rendered, type Statement } from "../dialect.ts";
 import { localName } from "../schema.ts";
 
 /** A sort or a grouping that grows larger goes over the server's disk. */
@@ -31,7 +31,7 @@ const LOOK_EVERY_MS = 100;
 /** For each server. Each takes up to about 2 GB of its memory. */
 const STREAMS = 2;
 
-export type Row = readonly unknown[];
+export type ServerRow = readonly unknown[];
 
 /** The servers as a load of one version uses them: every statement has an id by which it can be ended. */
 export class LoadServers {
@@ -86,17 +86,17 @@ export class LoadServers {
   }
 
   /** Runs a statement on one server, by default the first. */
-  async run(query: Query | string, client: ClickHouseClient = this.clients[0]): Promise<void> {
+  async run(query: Statement | string, client: ClickHouseClient = this.clients[0]): Promise<void> {
     this.#signal?.throwIfAborted();
     await this.#reaching(client.command({ ...this.#rendered(query), ...this.#call() }));
   }
 
-  async rows(query: Query | string, client: ClickHouseClient = this.clients[0]): Promise<readonly Row[]> {
+  async rows(query: Statement | string, client: ClickHouseClient = this.clients[0]): Promise<readonly ServerRow[]> {
     const answer = client.query({ ...this.#rendered(query), ...this.#call(), format: "JSONCompact" });
     return (await this.#reaching(answer.then((result) => result.json<readonly unknown[]>()))).data;
   }
 
-  async number(query: Query | string, client: ClickHouseClient = this.clients[0]): Promise<number> {
+  async number(query: Statement | string, client: ClickHouseClient = this.clients[0]): Promise<number> {
     return Number((await this.rows(query, client))[0]?.[0]);
   }
 
@@ -156,12 +156,12 @@ export class LoadServers {
     const query = `KILL QUERY WHERE initial_query_id LIKE '${this.#prefix}%' SYNC`;
     for (const client of this.clients) {
       await client.command({ query }).catch((error: unknown) => {
-        throw unavailable(error instanceof Error ? error.message : String(error), error);
+        throw loadFailure(error instanceof Error ? error.message : String(error), error);
       });
     }
   }
 
-  #rendered(query: Query | string): ReturnType<typeof rendered> {
+  #rendered(query: Statement | string): ReturnType<typeof rendered> {
     return rendered(typeof query === "string" ? { sql: query, params: {} } : query, this.dialect);
   }
 
@@ -178,13 +178,13 @@ export class LoadServers {
       return await answer;
     } catch (error) {
       this.#signal?.throwIfAborted();
-      throw unavailable(error instanceof Error ? error.message : String(error), error);
+      throw loadFailure(error instanceof Error ? error.message : String(error), error);
     }
   }
 }
 
 /** A server failed in the middle of a load. */
-export const unavailable = (message: string, cause?: unknown): DatasetUnavailableError =>
+export const loadFailure = (message: string, cause?: unknown): DatasetUnavailableError =>
   new DatasetUnavailableError(
     `${message}; the dataset there is unchanged, and the same command goes on where this one stopped`,
     { cause },

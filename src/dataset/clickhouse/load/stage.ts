@@ -1,7 +1,7 @@
 import { NORMAL_COLUMNS, NUMBER_COLUMNS } from "../../../shared/contract/conditions.ts";
 import { PERSON_FIELDS } from "../../../shared/contract/records.ts";
 import { SORT_KEYS } from "../../columns.ts";
-import type { Dialect } from "../dialect.ts";
+import type { ServerDialect } from "../dialect.ts";
 import { dropTable, LOW, type Topology, table } from "../schema.ts";
 
 /** Tables that a load works in. They go when it is done or given up. */
@@ -47,7 +47,7 @@ export const NO_FORM = " ";
 export const VALUES: readonly string[] = PERSON_FIELDS.filter(
   (field) => field !== "id" && field !== "department" && !NUMBER_COLUMNS.includes(field),
 );
-export const formOf = (column: string): string => `${column}_form`;
+export const stagedForm = (column: string): string => `${column}_form`;
 export const givenOf = (field: string): string => `${field}_given`;
 /** Sent only of records with a character that JSON escapes; the others are put together there. */
 export const escapedOf = (part: string): string => `${part}_escaped`;
@@ -57,7 +57,7 @@ export const RECORD = ["head", ...EMPLOYER, "tail"] as const;
 /** Columns of a staged row, in the order in which they are sent. A part is a file, a line its place there. */
 export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>> = {
   people: [
-    ...["part", "line", "hidden", "id", ...LOW, ...Object.keys(FORMED).map(formOf), "network_address"],
+    ...["part", "line", "hidden", "id", ...LOW, ...Object.keys(FORMED).map(stagedForm), "network_address"],
     ...[...NUMBER_COLUMNS, "own_address", "asked", ...VALUES.map(givenOf), ...RECORD.map(escapedOf)],
   ],
   companies: ["part", "line", "id", "name", "domain", "address", "slug", ...EMPLOYER, "record"],
@@ -66,7 +66,7 @@ export const STAGED: Readonly<Record<"people" | "companies", readonly string[]>>
 const employerAt = PERSON_FIELDS.indexOf("company_name");
 /** Fields of a record before its employer, and behind it. */
 export const HEAD = PERSON_FIELDS.slice(0, employerAt);
-export const TAIL = PERSON_FIELDS.slice(employerAt + EMPLOYER.length);
+export const STAGE_TAIL = PERSON_FIELDS.slice(employerAt + EMPLOYER.length);
 const EMPLOYER_FIELDS = PERSON_FIELDS.slice(employerAt, employerAt + EMPLOYER.length);
 
 /** Texts in quotes, then null for those that are empty: no text that needs no escape has a quote in it. */
@@ -90,7 +90,7 @@ const MADE: Readonly<Record<string, string>> = {
   ...Object.fromEntries(
     Object.entries(FORMED).map(([column, field]) => [
       column,
-      `multiIf(${formOf(column)} = '', lower(${givenOf(field)}), ${formOf(column)} = '${NO_FORM}', '', ${formOf(column)})`,
+      `multiIf(${stagedForm(column)} = '', lower(${givenOf(field)}), ${stagedForm(column)} = '${NO_FORM}', '', ${stagedForm(column)})`,
     ]),
   ),
   company_domain: givenOf("company_domain"),
@@ -100,7 +100,7 @@ const MADE: Readonly<Record<string, string>> = {
     recordOf(escapedOf),
   ),
   head: orEscaped("head", `replaceAll(concat(${fieldsSql(HEAD)}, ',"company_name":'), ':""', ':null')`),
-  tail: orEscaped("tail", `replaceAll(concat(${fieldsSql(TAIL)}, '}'), ':""', ':null')`),
+  tail: orEscaped("tail", `replaceAll(concat(${fieldsSql(STAGE_TAIL)}, '}'), ':""', ':null')`),
   ...Object.fromEntries(
     EMPLOYER.map((part, index) => {
       const value = givenOf(EMPLOYER_FIELDS[index] ?? "");
@@ -133,7 +133,7 @@ export const inOrder = (keys: readonly string[]): string => keys.flatMap((key) =
 export function createStage(
   version: string,
   topology: Topology,
-  dialect: Dialect,
+  dialect: ServerDialect,
 ): Record<keyof StageTables, string[]> {
   const names = stageOf(version);
   const low = dialect.dictionaryColumns ? "LowCardinality(String)" : "String";

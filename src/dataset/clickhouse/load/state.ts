@@ -19,12 +19,12 @@ export interface PartReport extends Pick<TableReport, "rows" | "taken" | "refuse
 }
 
 /** What is done once, in this order, when all parts are on the servers. */
-export type Step = "twins" | "companies" | "hidden" | "publish";
+export type LoadStep = "twins" | "companies" | "hidden" | "publish";
 
 interface Saved {
   readonly fingerprint: string;
   readonly version: string;
-  readonly done: readonly Step[];
+  readonly done: readonly LoadStep[];
 }
 
 /** A load that was begun: which version it makes, and what of it is done. Kept in a folder, so that the next process goes on. */
@@ -78,7 +78,7 @@ export class LoadState {
     return this.#parts.get(part);
   }
 
-  isDone(step: Step): boolean {
+  isDone(step: LoadStep): boolean {
     return this.#saved.done.includes(step);
   }
 
@@ -92,7 +92,7 @@ export class LoadState {
     await replace(join(this.folder, `part-${part}.json`), report ?? null);
   }
 
-  async setDone(step: Step): Promise<void> {
+  async setDone(step: LoadStep): Promise<void> {
     this.#saved = { ...this.#saved, done: [...this.#saved.done, step] };
     await this.#save();
   }
