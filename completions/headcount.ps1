@@ -65,6 +65,7 @@ $headcountTree = @{
       '--history' = @{ Text = 'show how often this segment was counted before, offline, and how it changed'; Value = $null }
       '--plot' = @{ Text = 'with --history: write it as an SVG'; Value = @{ Kind = 'file' } }
       '--overwrite' = @{ Text = 'with --plot: replace the file'; Value = $null }
+      '--strict' = @{ Text = 'end with 5 where nobody matches, or nobody matches one of several values of a filter'; Value = $null }
       '--union' = @{ Text = 'one count of several segments: whoever is in at least one of them'; Value = $null }
       '--owned' = @{ Text = 'count who you own instead: offline, and --by needs no values'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
@@ -296,6 +297,7 @@ $headcountTree = @{
       '--max-calls' = @{ Text = 'free counts that --new-only may make (default: 5000)'; Value = @{ Kind = 'text' } }
       '--calls-per-credit' = @{ Text = 'free counts that saving one credit may take (default: 5); 0 buys without looking'; Value = @{ Kind = 'text' } }
       '--all' = @{ Text = 'buy without any filter: the whole dataset, up to --limit or --max-credits'; Value = $null }
+      '--strict' = @{ Text = 'buy nothing where nobody matches one of several values of a filter (exit 5)'; Value = $null }
       '--owned' = @{ Text = 'write who you own of the segment instead: offline, 0 credits'; Value = $null }
       '--test' = @{ Text = 'with --owned: what test keys bought'; Value = $null }
       '-h' = @{ Text = 'show help'; Value = $null }

@@ -27,6 +27,7 @@ import { buyParsed } from "../purchase/unattended.ts";
 export interface SearchOptions extends ExportFlags, NewOnlyFlags, Omit<SamplingFlags, "limit" | "perPage"> {
   /** Consent to a purchase without any filter. */
   readonly all?: boolean;
+  readonly strict?: boolean;
   readonly owned?: boolean;
   readonly test?: boolean;
 }
@@ -42,6 +43,7 @@ export function register(program: Command, context: Context, run: typeof buy = b
   addExceptOption(addFilterOptions(command));
   addNewOnlyOptions(addSamplingOptions(addExportOptions(command, "person")))
     .option("--all", "buy without any filter: the whole dataset, up to --limit or --max-credits")
+    .option("--strict", "buy nothing where nobody matches one of several values of a filter (exit 5)")
     .option("--owned", "write who you own of the segment instead: offline, 0 credits")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }))
     .examples(`
@@ -75,6 +77,7 @@ const OF_BUYING = [
   "fresh",
   "receipt",
   "requireComplete",
+  "strict",
   "newOnly",
   "withOwned",
 ] as const;
@@ -107,9 +110,7 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
   const segment = searchTarget(segments, except);
   const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags);
   return {
-    target,
-    flags,
-    view,
+    ...{ target, flags, view, strict: flags.strict },
     buy: async (deps) => runExport(await withListedValues(target, deps), view, deps),
   };
 }

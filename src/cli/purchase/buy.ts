@@ -1,5 +1,5 @@
 import { Writable } from "node:stream";
-import { nearCompany, whyEmpty } from "../../app/count/empty.ts";
+import { nearCompany } from "../../app/count/hints.ts";
 import { failureOf, mapError } from "../../app/failures.ts";
 import { type Session, withSession } from "../../app/session.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
@@ -35,6 +35,8 @@ export interface Purchase {
   readonly buy: (deps: ExportDeps) => Promise<ExportResult>;
   /** Whether it needs no asking as long as it costs at most HEADCOUNT_ASK_ABOVE (1 credit): one company that was named. */
   readonly small?: boolean;
+  /** Whether nothing is bought where nobody matches one of several values of a filter. */
+  readonly strict?: boolean | undefined;
   /** Prints what would have gone to stdout, once it is all there, in place of rows as they come. */
   readonly show?: (rows: string, printer: Printer) => Promise<void>;
   /** Told the id of the run before anything is bought. */
@@ -99,30 +101,35 @@ function unread(error: unknown, { receipt, run }: ExportResult & { readonly kind
   });
 }
 
-/** A count that failed: of which nobody says that it is nobody. */
-const UNKNOWN = { count: Number.POSITIVE_INFINITY };
+/** Why nobody matches, and which values match nobody. @param matches of the whole, where that is known */
+async function tellWhy(
+  { target, strict = false }: Purchase,
+  matches: number | null | undefined,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  if (target.kind !== "search") return;
+  const { filters, union = [filters] } = target;
+  const count = (matches === 0 && union.length > 1 ? undefined : matches) ?? undefined;
+  const { tellHints } = await import("../hints.ts");
+  const segments = union.map((each) => ({ filters: each, count }));
+  await tellHints(segments, { strict, session, printer }, context.interrupted);
+}
 
 /** Buys, and says why where nobody matches: also where that is refused because a file would be replaced by an empty one. */
 async function bought(
-  { target, buy: purchase }: Purchase,
+  order: Purchase,
   deps: ExportDeps,
   session: Session,
   printer: Printer,
   context: Context,
 ): Promise<ExportResult> {
-  const explain = async (): Promise<void> => {
-    if (target.kind !== "search" || printer.quiet) return;
-    const { filters, union = [filters] } = target;
-    for (const segment of union) {
-      // What was done or refused stands, whatever becomes of a free count that would say why.
-      const { count } = await session.client.count(segment, context.interrupted).catch(() => UNKNOWN);
-      if (count > 0) continue;
-      for (const hint of await whyEmpty(segment, session, context.interrupted)) printer.note(`hint: ${hint}`);
-    }
-  };
+  const { target, buy: purchase } = order;
+  const explain = (matches?: number | null): Promise<void> => tellWhy(order, matches, session, printer, context);
   try {
     const result = await purchase(deps);
-    if (result.quote.matches === 0) await explain();
+    if (result.kind === "quoted" || result.quote.matches === 0) await explain(result.quote.matches);
     return result;
   } catch (error) {
     if (!(error instanceof CliError)) throw error;
@@ -169,7 +176,10 @@ async function worldOf(
     stateDir: stateDir(context),
     disk: new Disk(failpoint(context.env)),
     table: () => printer.rowsTable(),
-    consent: (quote, resuming) => askConsent(quote, resuming, purchase, printer, context),
+    consent: async (quote, resuming) => {
+      if (!resuming) await tellWhy(purchase, quote.matches, session, printer, context);
+      await askConsent(quote, resuming, purchase, printer, context);
+    },
     mapError: (error) => mapError(error, session.site),
     onNotice: (text) => (progress === undefined ? session.notice(text) : progress.note(text)),
     onWarning: (text) => (progress === undefined ? printer.say(text) : progress.note(text)),

@@ -6,6 +6,7 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
+import type { Counted } from "../../hints.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./options.ts";
 import { type Matrix, nested, type Part, printParts, words } from "./parts.ts";
@@ -80,35 +81,31 @@ export async function countParts(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<void> {
+): Promise<readonly Counted[]> {
   const { filters } = segment;
   const [first, second] = by;
   if (first === undefined) throw new RangeError("nothing to break down by");
   const format = formatOf(options, printer) ?? "csv";
   if (second !== undefined) {
     const { printMatrix } = await import("./matrix.ts");
-    return printMatrix(await matrixOf([first, second], filters, options, session, printer, context), format, printer);
+    const matrix = await matrixOf([first, second], filters, options, session, printer, context);
+    await printMatrix(matrix, format, printer);
+    return [{ filters, count: matrix.whole }];
   }
   const { spec } = first;
   const listed =
     first.values === undefined ? await listedFor(spec, filters, options, session, printer, context) : undefined;
   if (listed?.from === "service") {
     const { values: parts, whole = 0, others, missing } = listed;
-    return printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, format, printer);
+    await printParts({ by: spec, whole, parts, filters, rest: { others, missing } }, format, printer);
+    return [{ filters, count: whole }];
   }
   const values = first.values ?? listed?.values.map(({ value }) => value) ?? [];
-  const [whole, ...counts] = await countAll(
-    session,
-    [filters, ...values.map((value) => ({ ...filters, [spec.key]: value }))],
-    options,
-    context,
-  );
+  const each = values.map((value) => ({ ...filters, [spec.key]: value }));
+  const [{ count: whole } = { count: 0 }, ...counts] = await countAll(session, [filters, ...each], options, context);
   const parts = values.map((value, index): Part => ({ value, count: counts[index]?.count ?? 0 }));
-  return printParts(
-    { by: spec, whole: whole?.count ?? 0, parts: largest(parts, options.top), filters },
-    format,
-    printer,
-  );
+  await printParts({ by: spec, whole, parts: largest(parts, options.top), filters }, format, printer);
+  return [{ filters, count: whole }];
 }
 
 const largest = (parts: readonly Part[], top: number | undefined): readonly Part[] =>

@@ -1,4 +1,4 @@
-import { withSession } from "../../../app/session.ts";
+import { type Session, withSession } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
 import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
 import { usageError } from "../../../shared/errors.ts";
@@ -9,6 +9,7 @@ import {
   type NamedFilters,
   readSegmentSet,
 } from "../../arguments/filter-options.ts";
+import type { Counted } from "../../hints.ts";
 import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { countOne, countSet } from "./one.ts";
@@ -40,6 +41,7 @@ export function register(program: Command, context: Context, run = runCount): vo
     .option("--history", "show how often this segment was counted before, offline, and how it changed")
     .option("--plot <file>", "with --history: write it as an SVG")
     .option("--overwrite", "with --plot: replace the file")
+    .option("--strict", "end with 5 where nobody matches, or nobody matches one of several values of a filter")
     .option("--union", "one count of several segments: whoever is in at least one of them")
     .option("--owned", "count who you own instead: offline, and --by needs no values")
     .addOption(new Option("--test", "with --owned: what test keys bought").implies({ owned: true }));
@@ -108,16 +110,30 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
   if (options.owned === true && request.kind !== "set") return countOwnedAs(request, context);
   const printer = new Printer(context, options);
   await withSession(context, options, async (session) => {
-    if (request.kind === "set") await countSet(request.set, session, printer, context);
-    else if (request.kind === "one") await countOne(request.segment, session, printer, context);
-    else if (request.kind === "files") {
-      const { countFiles } = await import("./several.ts");
-      await countFiles(request.segments, options, session, printer, context);
-    } else {
-      const { countParts } = await import("./by.ts");
-      await countParts(request, session, printer, context);
-    }
+    const segments = await countAs(request, session, printer, context);
+    const strict = options.strict === true;
+    const suspect = ({ filters, count = 0 }: Counted): boolean =>
+      count === 0 || Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
+    if (!strict && !segments.some(suspect)) return;
+    const { tellHints } = await import("../../hints.ts");
+    await tellHints(segments, { strict, session, printer }, context.interrupted);
   });
+}
+
+async function countAs(
+  request: Exclude<CountRequest, { kind: "history" }>,
+  session: Session,
+  printer: Printer,
+  context: Context,
+): Promise<readonly Counted[]> {
+  if (request.kind === "set") return await countSet(request.set, session, printer, context);
+  if (request.kind === "one") return await countOne(request.segment, session, printer, context);
+  if (request.kind === "files") {
+    const { countFiles } = await import("./several.ts");
+    return await countFiles(request.segments, request.options, session, printer, context);
+  }
+  const { countParts } = await import("./by.ts");
+  return await countParts(request, session, printer, context);
 }
 
 async function countOwnedAs(

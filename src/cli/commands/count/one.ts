@@ -2,7 +2,7 @@ import { keepCount } from "../../../app/count/history.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
-import { checkFilters } from "../../../shared/contract/filters.ts";
+import { checkFilters, type Filters } from "../../../shared/contract/filters.ts";
 import {
   affordableRows,
   creditsOrNull,
@@ -12,6 +12,7 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { CheckedFilters, SegmentSet } from "../../arguments/filter-options.ts";
+import type { Counted } from "../../hints.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 /** Keeps a count for `count --history`. */
@@ -26,7 +27,7 @@ export async function countOne(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<void> {
+): Promise<readonly Counted[]> {
   const { filters } = segment;
   const priced = printer.json || printer.terminal;
   const [count, account] = await Promise.all([
@@ -38,9 +39,7 @@ export async function countOne(
   else await printCount(count, account, printer);
   remember(count, segment, session, context);
   noticeUnknownCost(account, session);
-  if (count.count > 0 || printer.quiet || Object.keys(filters).length === 0) return;
-  const { whyEmpty } = await import("../../../app/count/empty.ts");
-  for (const hint of await whyEmpty(filters, session, context.interrupted)) printer.note(`hint: ${hint}`);
+  return [{ filters, count: count.count }];
 }
 
 /** One number of several segments: whoever is in at least one of them, without those of others. */
@@ -49,7 +48,7 @@ export async function countSet(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<void> {
+): Promise<readonly Counted[]> {
   const { countJoined, isSet, searchTarget } = await import("../../../engine/purchase/joined.ts");
   const target = searchTarget(segments, except);
   if (!isSet(target)) {
@@ -61,11 +60,15 @@ export async function countSet(
   });
   const account = printer.json || printer.terminal ? await session.client.account(context.interrupted) : undefined;
   const { filters, union = [filters], except: without = [] } = target;
-  if (account === undefined) return printer.text(`${people}\n`);
-  const count = { count: people, cached: undefined, asOf: undefined, meta: account.meta };
-  if (printer.json) printer.document(countDocument(count, account, { union, except: without }));
-  else await printCount(count, account, printer);
+  if (account === undefined) printer.text(`${people}\n`);
+  else {
+    const count = { count: people, cached: undefined, asOf: undefined, meta: account.meta };
+    if (printer.json) printer.document(countDocument(count, account, { union, except: without }));
+    else await printCount(count, account, printer);
+  }
   noticeUnknownCost(account, session);
+  const told = (each: Filters): Counted => ({ filters: each, count: people === 0 ? undefined : people });
+  return [...union.map(told), ...without.map(told)];
 }
 
 export function noticeUnknownCost(account: AccountView | undefined, session: Session): void {

@@ -12,6 +12,7 @@ export interface CountOptions extends GlobalOptions {
   readonly top?: number;
   readonly format?: CountFormat;
   readonly union?: boolean;
+  readonly strict?: boolean;
   readonly history?: boolean;
   readonly plot?: string;
   readonly overwrite?: boolean;

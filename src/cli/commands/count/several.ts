@@ -5,6 +5,7 @@ import type { Filters } from "../../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, formatCreditsGrouped, priceOf } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import type { NamedFilters } from "../../arguments/filter-options.ts";
+import type { Counted } from "../../hints.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { noticeUnknownCost, remember } from "./one.ts";
 import { type CountOptions, formatOf } from "./options.ts";
@@ -16,7 +17,7 @@ export async function countFiles(
   session: Session,
   printer: Printer,
   context: Context,
-): Promise<void> {
+): Promise<readonly Counted[]> {
   const format = formatOf(options, printer);
   const account =
     format === "json" || format === "table" ? await session.client.account(context.interrupted) : undefined;
@@ -63,6 +64,7 @@ export async function countFiles(
     );
   }
   noticeUnknownCost(account, session);
+  return rows.map(({ segment, filters, count }) => ({ name: segment, filters, count }));
 }
 
 // Counts are free but take turns in the rate limit; a few in flight hide the latency of each.

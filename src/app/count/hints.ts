@@ -1,0 +1,326 @@
+import type { CompanyQuery, ServiceClient } from "../../engine/client/types.ts";
+import { flagOf } from "../../shared/contract/command-line.ts";
+import { FACET_VALUES_MAX, isFacetKey } from "../../shared/contract/facets.ts";
+import { knownValues } from "../../shared/contract/filter-schema.ts";
+import { checkFilters, type FilterKey, type Filters, filterSpec } from "../../shared/contract/filters.ts";
+import { normalForm } from "../../shared/contract/normalise.ts";
+import { nearest } from "../../shared/contract/suggest.ts";
+import { counted, echo } from "../../shared/contract/text.ts";
+
+/** Free calls that all hints of a command may take. */
+const MOST_CALLS = 10;
+const MOST_LISTS = 3;
+const MOST_NAMES = 5;
+
+/** What people write for a value that goes by another name. Two-letter countries are looked up in the system's list. */
+const ALIASES: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  country: {
+    usa: "united states",
+    "u.s.": "united states",
+    "u.s.a.": "united states",
+    america: "united states",
+    "united states of america": "united states",
+    uk: "united kingdom",
+    "u.k.": "united kingdom",
+    britain: "united kingdom",
+    "great britain": "united kingdom",
+    england: "united kingdom",
+    uae: "united arab emirates",
+    holland: "netherlands",
+    "the netherlands": "netherlands",
+    deutschland: "germany",
+    "czech republic": "czechia",
+  },
+  title: {
+    ceo: "chief executive officer",
+    cfo: "chief financial officer",
+    chro: "chief human resources officer",
+    cio: "chief information officer",
+    cmo: "chief marketing officer",
+    coo: "chief operating officer",
+    cpo: "chief product officer",
+    cto: "chief technology officer",
+  },
+  seniority_level: {
+    "vice president": "vp",
+    "vice-president": "vp",
+    cxo: "c-suite",
+    "c-level": "c-suite",
+    "c level": "c-suite",
+    executive: "c-suite",
+    junior: "entry",
+    "entry level": "entry",
+    trainee: "intern",
+    internship: "intern",
+    founder: "owner",
+  },
+};
+
+function otherName(key: string, value: string): string | undefined {
+  const normal = normalForm(value);
+  const alias = ALIASES[key]?.[normal];
+  if (alias !== undefined) return alias;
+  if (key === "country" && /^[a-z]{2}$/.test(normal)) {
+    const name = new Intl.DisplayNames("en", { type: "region" }).of(normal.toUpperCase());
+    return name === undefined || name.length === 2 ? undefined : name.toLowerCase();
+  }
+  const known = knownValues(key as FilterKey);
+  return known.length === 0 || known.some((level) => normalForm(level) === normal) ? undefined : nearest(normal, known);
+}
+
+/** How a hint writes a filter. */
+export interface Speech {
+  readonly name: (key: string) => string;
+  readonly value: (text: string) => string;
+}
+
+/** As a command line has it. */
+const FLAGS: Speech = { name: flagOf, value: (text) => (/^[\w.-]+$/.test(text) ? text : `"${text}"`) };
+/** As an argument of a tool has it. */
+export const ARGUMENTS: Speech = { name: (key) => key, value: (text) => `"${text}"` };
+
+const people = (count: number): string => counted(count, "person", "people");
+
+/** The service as hints ask it: for free, and not for ever. */
+export class Questions {
+  readonly speech: Speech;
+  readonly #client: Pick<ServiceClient, "count" | "facets">;
+  readonly #signal: AbortSignal;
+  #left = MOST_CALLS;
+
+  constructor(client: Pick<ServiceClient, "count" | "facets">, signal: AbortSignal, speech = FLAGS) {
+    this.speech = speech;
+    this.#client = client;
+    this.#signal = signal;
+  }
+
+  say(key: string, value: unknown): string {
+    return `${this.speech.name(key)} ${this.speech.value(echo(value))}`;
+  }
+
+  /** Undefined where no call is left. */
+  async count(filters: Filters): Promise<number | undefined> {
+    return this.#left-- > 0 ? (await this.#client.count(filters, this.#signal)).count : undefined;
+  }
+
+  /** The values that the service tells of a key in a segment; none where it tells none or no call is left. */
+  async values(filters: Filters, key: string): Promise<readonly string[]> {
+    if (!isFacetKey(key) || this.#left-- <= 0) return [];
+    const facet = await this.#client.facets(filters, key, { limit: FACET_VALUES_MAX, signal: this.#signal });
+    return facet?.exact === true ? facet.values.map(({ value }) => value) : [];
+  }
+}
+
+export interface Hints {
+  readonly hints: readonly string[];
+  /** Values of lists that match nobody at all, as a hint writes them. */
+  readonly unmatched: readonly string[];
+  /** Those that nobody looked at: the calls were used up, or failed. */
+  readonly unchecked: readonly string[];
+}
+
+/**
+ * Why a segment has nobody, and which values of its lists match nobody. What is suggested has been counted itself, so that a hint that
+ * is followed finds somebody.
+ */
+export async function hintsFor(filters: Filters, count: number, questions: Questions): Promise<Hints> {
+  const lists = listsOf(filters);
+  const hints: string[] = [];
+  const unmatched: string[] = [];
+  const open = new Map(lists);
+  const say = (key: string, values: readonly string[]) => values.map((value) => questions.say(key, value));
+  try {
+    if (count === 0) {
+      hints.push(...misread(filters, questions));
+      const remedy = await remedyFor(filters, questions);
+      const empty = remedy === undefined ? await whichEmpties(filters, questions) : { hints: [remedy], keys: [] };
+      hints.push(...empty.hints);
+      for (const key of remedy === undefined ? empty.keys : open.keys()) open.delete(key);
+    }
+    for (const [key, values] of [...open]) {
+      const { missing, unknown } = await unmatchedOf(key, values, questions);
+      unmatched.push(...say(key, missing));
+      open.set(key, unknown);
+      const { [key as FilterKey]: _, ...others } = filters;
+      hints.push(...(await otherWords({ key, values, missing, others, isEmpty: count === 0 }, questions)));
+    }
+  } catch {
+    // The count itself was answered; a hint is worth no error.
+  }
+  return { hints, unmatched, unchecked: [...open].flatMap(([key, values]) => say(key, values)) };
+}
+
+/** The keys of which any of several values may be met, where a value can be wrong. */
+const listsOf = (filters: Filters): readonly (readonly [string, readonly string[]])[] =>
+  Object.entries(filters).flatMap(([key, value]) =>
+    Array.isArray(value) && key !== "department" && new Set(value.map(normalForm)).size > 1 ? [[key, value]] : [],
+  );
+
+/** Which values match nobody at all: those that are not told are few people's or nobody's, so that they are counted. */
+async function unmatchedOf(key: string, values: readonly string[], questions: Questions) {
+  const told = new Set(await questions.values({ [key]: values }, key));
+  const rest = values.filter((value) => !told.has(normalForm(value)));
+  if (rest.length > 1 && (await questions.count({ [key]: rest })) === 0) return { missing: rest, unknown: [] };
+  const missing: string[] = [];
+  const unknown: string[] = [];
+  for (const value of rest) {
+    const count = await questions.count({ [key]: value });
+    if (count === undefined) unknown.push(value);
+    else if (count === 0) missing.push(value);
+  }
+  return { missing, unknown };
+}
+
+interface Mistaken {
+  readonly key: string;
+  readonly values: readonly string[];
+  /** Of these. */
+  readonly missing: readonly string[];
+  /** What else they are to meet. */
+  readonly others: Filters;
+  /** Whether the segment has nobody, whatever stands in their place. */
+  readonly isEmpty: boolean;
+}
+
+/** Of values that match nobody, the likely ones. */
+async function otherWords(mistaken: Mistaken, questions: Questions): Promise<string[]> {
+  const { key, values, missing } = mistaken;
+  const say = (value: string): string => questions.say(key, value);
+  const given = new Set(values.map(normalForm));
+  const known = missing.every((value) => otherName(key, value) !== undefined) ? [] : await questions.values({}, key);
+  const hints: string[] = [];
+  const silent: string[] = [];
+  for (const value of missing) {
+    const other = otherName(key, value) ?? nearest(normalForm(value), known);
+    const likely = other === undefined || given.has(other) ? undefined : await countedAs(other, mistaken, questions);
+    if (likely === undefined) silent.push(value);
+    else hints.push(`${say(value)} matches nobody: ${likely}`);
+  }
+  if (silent.length === 0) return hints;
+  const names = silent.slice(0, MOST_NAMES).map(say);
+  const more = silent.length > names.length ? `, and ${counted(silent.length - names.length, "other")}` : "";
+  return [...hints, `nobody matches ${names.join(", ")}${more}`];
+}
+
+/** What a value counts in place of another: in the segment, else by itself. */
+async function countedAs(value: string, { key, others, isEmpty }: Mistaken, questions: Questions) {
+  const within = isEmpty ? 0 : await questions.count({ ...others, [key]: value });
+  const isAlone = !within && Object.keys(others).length > 0;
+  const count = isAlone ? await questions.count({ [key]: value }) : within;
+  return count ? `${questions.say(key, value)} counts ${people(count)}${isAlone ? " by itself" : ""}` : undefined;
+}
+
+interface Remedy {
+  readonly filters: Filters;
+  readonly text: string;
+}
+
+type Replace = (key: string, value: string) => readonly string[];
+
+/** The filters with every value replaced by what `replace` makes of it; undefined where nothing changes. */
+function remedy(filters: Filters, replace: Replace, questions: Questions): Remedy | undefined {
+  const changed: Record<string, unknown> = {};
+  const words: string[] = [];
+  for (const [key, value] of Object.entries(filters)) {
+    if (typeof value === "number" || key === "department") continue;
+    const before = [value].flat().map(String);
+    const after = before.flatMap((text) => replace(key, text));
+    if (after.join("\n") === before.join("\n")) continue;
+    changed[key] = after.length === 1 ? after[0] : after;
+    words.push(...after.map((text) => questions.say(key, text)));
+  }
+  const merged = { ...filters, ...changed } as Filters;
+  return words.length > 0 && checkFilters(merged).ok ? { filters: merged, text: words.join(" ") } : undefined;
+}
+
+/** Values that cannot have been meant as they are; told without asking anybody. */
+function misread(filters: Filters, questions: Questions): string[] {
+  const say = (key: string, text: unknown): string => questions.say(key, text);
+  return Object.entries(filters).flatMap(([key, value]) =>
+    [value].flat().flatMap((text) => {
+      if (text === "-")
+        return [`${say(key, text)} is taken literally: ${flagOf(key)} @- reads values from stdin, one a line`];
+      const known = knownValues(key as FilterKey);
+      if (key !== "seniority_level" || known.includes(normalForm(String(text)))) return [];
+      return [`${say(key, text)} is none of the usual levels: ${known.join(", ")}`];
+    }),
+  );
+}
+
+/** Other words for what was given, under which there is somebody. */
+async function remedyFor(filters: Filters, questions: Questions): Promise<string | undefined> {
+  const split = (key: string, text: string): string[] =>
+    filterSpec(key)?.list === true && text.includes(",") ? text.split(",").map((part) => part.trim()) : [text];
+  const name: Replace = (key, text) => split(key, text).map((part) => otherName(key, part) ?? part);
+  for (const replace of [name, split, (_: string, text: string) => [text.toLowerCase()]]) {
+    const tried = remedy(filters, replace, questions);
+    const count = tried && (await questions.count(tried.filters));
+    if (tried !== undefined && count) return `${tried.text} counts ${people(count)}`;
+  }
+  const beginning = await asBeginning(filters, questions);
+  if (beginning !== undefined) return beginning;
+  const near = remedy(filters, await nearNames(filters, questions), questions);
+  const count = near && (await questions.count(near.filters));
+  return near !== undefined && count ? `did you mean ${near.text}? that counts ${people(count)}` : undefined;
+}
+
+/** What a value is called otherwise, else the nearest that the service lists, for each value that is not one of these. */
+async function nearNames(filters: Filters, questions: Questions): Promise<Replace> {
+  const lists = new Map<string, readonly string[]>();
+  for (const key of Object.keys(filters).slice(0, MOST_LISTS)) lists.set(key, await questions.values({}, key));
+  return (key, text) => {
+    const values = lists.get(key) ?? [];
+    if (values.includes(normalForm(text))) return [text];
+    return [otherName(key, text) ?? nearest(normalForm(text), values) ?? text];
+  };
+}
+
+/** The one value as the beginning of a longer one. */
+async function asBeginning(filters: Filters, questions: Questions): Promise<string | undefined> {
+  const [[key, value] = ["", undefined], second] = Object.entries(filters);
+  const prefix = `${key}_prefix`;
+  if (second !== undefined || typeof value !== "string" || filterSpec(prefix) === undefined) return undefined;
+  const count = await questions.count({ [prefix]: value });
+  return count ? `${questions.say(prefix, value)} counts ${people(count)}` : undefined;
+}
+
+/** Of several filters: those that match nobody alone, else those without which there is somebody. */
+async function whichEmpties(filters: Filters, questions: Questions) {
+  const entries = Object.entries(filters) as [FilterKey, Filters[FilterKey]][];
+  if (entries.length === 1) return { keys: entries.map(([key]) => key), hints: [] };
+  const alone: [FilterKey, string][] = [];
+  for (const [key, value] of entries.slice(0, MOST_CALLS / 2)) {
+    const words = [value].flat().map((text) => questions.say(key, text));
+    if ((await questions.count({ [key]: value })) === 0) alone.push([key, words.join(" ")]);
+  }
+  const keys = alone.map(([key]) => key);
+  if (keys.length > 0) return { keys, hints: [`nobody matches ${alone.map(([, words]) => words).join(" or ")} alone`] };
+  const without: string[] = [];
+  for (const [key] of entries.slice(0, MOST_CALLS / 2)) {
+    const { [key]: _, ...others } = filters;
+    const count = await questions.count(others);
+    if (count) without.push(`${questions.speech.name(key)}: ${people(count)}`);
+  }
+  const each = "each filter matches somebody, all together nobody";
+  return { keys, hints: without.length === 0 ? [] : [`${each}; without ${without.join("; without ")}`] };
+}
+
+/** A company that a look-up which found nothing may have meant, told by a free count of its people; undefined where there is none. */
+export async function nearCompany(
+  { by, value }: CompanyQuery,
+  { client }: { readonly client: Pick<ServiceClient, "count"> },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const text = by === "domain" ? (value.split(".", 1)[0] ?? "") : by === "id" ? "" : value;
+  const slug = normalForm(text.replace(/^.*\//s, ""))
+    .replace(/&/g, " ")
+    .replace(/[^\p{L}\p{N}]+/gu, "-")
+    .replace(/^-|-$/g, "");
+  if (slug === "" || slug === value) return undefined;
+  try {
+    const { count } = await client.count({ company_network_url: slug }, signal);
+    return count === 0 ? undefined : `did you mean ${slug}? a company of this slug has ${people(count)}`;
+  } catch {
+    return undefined;
+  }
+}

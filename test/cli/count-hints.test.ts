@@ -1,0 +1,106 @@
+import { existsSync } from "node:fs";
+import { expect, test } from "vitest";
+import type { Person } from "../../src/shared/contract/records.ts";
+import { charged, type User } from "../support/export.ts";
+import type { FaultProxy } from "../support/fault-proxy.ts";
+import { CREDITS, serveThroughProxy } from "../support/serving.ts";
+
+let { service, proxy, u } = {} as { service: Parameters<typeof charged>[0]; proxy: FaultProxy; u: User };
+serveThroughProxy((now) => ({ service, proxy, u } = now));
+
+const countOf = async (filters: object): Promise<number> =>
+  (await service.call("/v1/person/count", { method: "POST", body: { filters } })).json.result.count as number;
+const people = (count: number): string => `${count.toLocaleString("en")} ${count === 1 ? "person" : "people"}`;
+const LISTED = ["--department", "Sales", "--country", "USA", "--country", "germany"];
+/** Of two countries, which counts the second alone, what is said. */
+const said = async (): Promise<string> => {
+  const states = await countOf({ department: "Sales", country: "united states" });
+  return `hint: --country USA matches nobody: --country "united states" counts ${people(states)}\n`;
+};
+
+test("a value of several that matches nobody is named, with the likely one, wherever a segment is counted", async () => {
+  const germany = await countOf({ department: "Sales", country: "germany" });
+  expect(await u.run(["count", ...LISTED])).toEqual({ code: 0, stdout: `${germany}\n`, stderr: await said() });
+  expect((await u.run(["count", ...LISTED, "--json"])).stderr).toBe(await said());
+  expect((await u.run(["count", ...LISTED, "--by", "seniority-level"])).stderr).toContain(await said());
+  expect((await u.run(["count", ...LISTED, "--quiet"])).stderr).toBe("");
+  const union = await u.run(["count", "-f", "-", "--union"], { stdin: '{"country": ["USA", "germany"]}' });
+  expect(union.stderr).toContain("--country USA matches nobody");
+});
+
+test("beside other values too a value is known by its other name, and not taken for one that looks like it", async () => {
+  const { stderr } = await u.run([
+    "count",
+    "--title",
+    "Head of Saless",
+    "--country",
+    "USA",
+    "--country",
+    "germany",
+    "--country",
+    "france",
+  ]);
+  expect(stderr).toMatch(/--country USA matches nobody: --country "united states" counts [\d,]+ people by itself/);
+  expect(stderr).not.toContain("cuba");
+});
+
+test("a typing mistake beside right values; values that are there are not named, however few have them", async () => {
+  const near = await countOf({ country: "germany" });
+  const typo = await u.run(["count", "--country", "germny", "--country", "france"]);
+  expect(typo.stderr).toBe(`hint: --country germny matches nobody: --country germany counts ${people(near)}\n`);
+  const { result } = (await service.call("/v1/person/search", { body: { filters: {}, per_page: 100 } })).json;
+  let rare = "";
+  for (const { city } of result as Person[])
+    if (rare === "" && city !== null && city.length > 4 && (await countOf({ city })) <= 2) rare = city;
+  expect(rare).not.toBe("");
+  expect((await u.run(["count", "--city", rare, "--city", "paris"])).stderr).toBe("");
+  // Whom few share is not told, so that a mistake in it finds no name.
+  const mistaken = await u.run(["count", "--city", `${rare}x`, "--city", "paris"]);
+  expect(mistaken.stderr).toBe(`hint: nobody matches --city ${/ /.test(rare) ? `"${rare}x"` : `${rare}x`}\n`);
+});
+
+test("hints take ten free calls at most, and cost nothing", async () => {
+  const before = await charged(service, CREDITS);
+  const names = Array.from({ length: 40 }, (_, at) => ["--first-name", `nobody${at}`]).flat();
+  for (const argv of [
+    [...names, "--first-name", "anna"],
+    [...names, "--title", "x", "--country", "USA", "--country", "atlantis"],
+    ["--title", "x", "--city", "y", "--state", "z", "--industry", "q", "--country", "USA", "--first-name", "w"],
+  ]) {
+    proxy.seen.length = 0;
+    expect((await u.run(["count", ...argv])).code).toBe(0);
+    expect(proxy.seen.length).toBeLessThanOrEqual(1 + 10);
+  }
+  // Values that the service tells take one call for all of them.
+  proxy.seen.length = 0;
+  await u.run(["count", "--country", "germany", "--country", "france", "--country", "spain"]);
+  expect(proxy.seen.map(({ url }) => url)).toEqual(["/v1/person/count", "/facets"]);
+  expect(await charged(service, CREDITS)).toBe(before);
+});
+
+test("--strict ends with 5 where nobody matches, or one of several values", async () => {
+  const strict = await u.run(["count", ...LISTED, "--strict"]);
+  expect(strict).toMatchObject({ code: 5, stdout: expect.stringMatching(/^\d+\n$/) });
+  expect(strict.stderr).toContain("error: nobody matches --country USA (--strict)\n");
+  expect((await u.run(["count", "--country", "atlantis", "--strict", "-q"])).code).toBe(5);
+  expect(await u.run(["count", "--country", "germany", "--country", "france", "--strict"])).toMatchObject({
+    code: 0,
+    stderr: "",
+  });
+  // What could not be looked at is no yes.
+  const names = Array.from({ length: 30 }, (_, at) => ["--first-name", `nobody${at}`]).flat();
+  const open = await u.run(["count", "--first-name", "anna", ...names, "--strict"]);
+  expect(open).toMatchObject({ code: 5 });
+});
+
+test("a search says it before it asks and before it buys; --strict buys nothing", async () => {
+  const before = await charged(service, CREDITS);
+  const quote = await u.run(["search", ...LISTED, "--limit", "3", "--dry-run"]);
+  expect(quote).toMatchObject({ code: 0, stderr: await said() });
+  const strict = await u.run(["search", ...LISTED, "--limit", "3", "--max-credits", "3", "-o", "a.csv", "--strict"]);
+  expect(strict).toMatchObject({ code: 5, stderr: expect.stringContaining("nobody matches --country USA (--strict)") });
+  expect([existsSync(u.file("a.csv")), await charged(service, CREDITS)]).toEqual([false, before]);
+  const bought = await u.run(["search", ...LISTED, "--limit", "3", "--max-credits", "3", "-o", "a.csv"]);
+  expect(bought).toMatchObject({ code: 0, stderr: expect.stringContaining(await said()) });
+  expect(bought.stderr.indexOf("hint:")).toBeLessThan(bought.stderr.indexOf("Exported"));
+});
