@@ -138,6 +138,12 @@ describe("POST /v1/person/search", () => {
     const other = await service.call("/v1/person/search", { body: { filters: { department: "Legal" }, cursor } });
     expect(other.status).toBe(422);
     expect(other.json.detail[0]).toContain("another search");
+    // Another place under the checksum of this one is no cursor.
+    const [place = "", sum] = String(cursor).split(".");
+    const [version, segment, offset] = JSON.parse(Buffer.from(place, "base64url").toString());
+    const moved = Buffer.from(JSON.stringify([version, segment, offset + 1])).toString("base64url");
+    const mutilated = await service.call("/v1/person/search", { body: { ...body, cursor: `${moved}.${sum}` } });
+    expect([mutilated.status, mutilated.json.credits_used]).toEqual([422, 0]);
     const both = await service.call("/v1/person/search", { body: { ...body, cursor, page: 2 } });
     expect(both.status).toBe(422);
   });

@@ -367,9 +367,19 @@ describe("one request", () => {
   });
 
   test("held money that the balance does not cover is never written", () => {
-    const { outcome, writes } = one(facts(9, 1, { holds: [pending("1", 5)] }), release("1"));
-    expect(told(outcome)).toBeInstanceOf(LedgerInvariantError);
-    expect(Object.values(writes).flat()).toEqual([]);
+    const wrong: readonly (readonly [Facts, MoneyRequest])[] = [
+      // Less is held than its holds are; more is held than there is; the same of a cap.
+      [facts(9, 1, { holds: [pending("1", 5)] }), release("1")],
+      [facts(9, 1, { holds: [pending("1", 5)] }), settle("1", 5)],
+      [facts(3, 5, { holds: [pending("1", 5)] }), settle("1", 5)],
+      [facts(9, 5, { holds: [pending("1", 5)], budget: [9, 0, 1] }), release("1")],
+      [facts(9, 5, { holds: [pending("1", 5)], budget: [9, 8, 5] }), settle("1", 5)],
+    ];
+    for (const [known, request] of wrong) {
+      const { outcome, writes } = one(known, request);
+      expect(told(outcome)).toBeInstanceOf(LedgerInvariantError);
+      expect(Object.values(writes).flat()).toEqual([]);
+    }
   });
 });
 
