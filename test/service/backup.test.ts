@@ -118,7 +118,11 @@ describe("a backup of a running service", () => {
     const copy = await restored(ledger);
     await store.settle({ holdId: await held(store, c(2), keyed("after")), amount: c(2), reply: answer() });
     await store.close();
-    expect(await copy.hold(holdRequest(c(4), keyed("before")))).toEqual({ kind: "replay", reply: settled.reply });
+    expect(await copy.hold(holdRequest(c(4), keyed("before")))).toEqual({
+      kind: "replay",
+      reply: settled.reply,
+      charged: c(4),
+    });
     for (const key of ["in flight", "after"]) {
       const outcome = await copy.hold(holdRequest(c(2), keyed(key)));
       expect(outcome.kind, key).toBe("held");

@@ -109,7 +109,7 @@ describe("an export", () => {
       "session is ended by another process",
       async ({ service }) => {
         const [only] = await service.store.console.sessions();
-        await service.store.console.endSession(only?.id ?? "");
+        await service.store.console.endSession(only?.id ?? "", "test");
       },
       /session that buys is over/,
     ],

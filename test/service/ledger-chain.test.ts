@@ -238,6 +238,8 @@ const REWRITTEN: readonly (readonly [what: string, sql: string, breach: RegExp])
     "INSERT INTO keys SELECT 'k_9', account_id, name, mode, prefix, replace(hash, '1', '9'), created_at, NULL, NULL, NULL, NULL FROM keys WHERE id = 'k_1'",
     /I17: the key k_9/,
   ],
+  ["a session with another role", "UPDATE console_sessions SET role = 'operator'", /I17: the session \S+ is not/],
+  ["a session that ends later", "UPDATE console_sessions SET expires_at = expires_at + 1", /I17: the session \S+ is/],
   ["a cap that is gone", "DELETE FROM budgets", /I17: the cap k_1 is gone/],
   ["an act that is gone", "DELETE FROM audit WHERE id = (SELECT MAX(id) FROM audit)", /I17: the audit does not end/],
   ["an act in the middle that is gone", "DELETE FROM audit WHERE action = 'keys.revoke'", /I17: row \d+ of the audit/],

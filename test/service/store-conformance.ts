@@ -238,7 +238,7 @@ export function conformance(name: string, makeBackend: () => Promise<Backend>): 
           return outcome.kind === "key_ended" ? outcome.why : outcome.kind;
         };
         expect([await told("a"), await told("b"), await told("c")]).toEqual(["held", "held", "signed_out"]);
-        await store.console.endSession("a");
+        await store.console.endSession("a", "test");
         expect([await told("a"), await told("b")]).toEqual(["signed_out", "held"]);
         await store.suspendAccount(ACCOUNT, true);
         expect(await told("b")).toBe("suspended");

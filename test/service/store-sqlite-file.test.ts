@@ -18,8 +18,10 @@ import { anchoredClock } from "../../src/service/ledger/clock.ts";
 import { StoreUnavailableError } from "../../src/service/ledger/errors.ts";
 import { isAlive, SILENCE_MS, thisProcess } from "../../src/service/ledger/instances.ts";
 import type { Store } from "../../src/service/ledger/ledger.ts";
-import { checkSqliteVersion, migrate, SQLITE_VERSION } from "../../src/service/ledger/schemas.ts";
+import { SCHEMA_VERSION } from "../../src/service/ledger/schema.ts";
+import { checkSqliteVersion } from "../../src/service/ledger/schemas.ts";
 import { openSqliteStore, type SqliteStoreOptions } from "../../src/service/ledger/sqlite.ts";
+import { verifySqliteFile } from "../../src/service/ledger/sqlite-file.ts";
 import { makeApiKey } from "../../src/service/money/keys.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest, rewrite } from "../support/store.ts";
 
@@ -97,17 +99,19 @@ describe("the ledger's file", () => {
     await expect(open({ path: join(folder, "missing", "ledger.db") })).rejects.toThrow(/missing/);
   });
 
-  it("is brought to a newer schema step by step, and a step that fails changes nothing", () => {
+  it.each([
+    [4, /ledger schema 4.*no older one was ever released/],
+    [99, /ledger schema 99.*Upgrade headcount/],
+  ])("of schema %i is refused, and stays as it is", async (version, why) => {
+    await (await open()).close();
     const database = new DatabaseSync(path);
-    const one = { sql: "CREATE TABLE one (x)" };
-    const two = { sql: "CREATE TABLE two (x)" };
-    migrate(database, path, 0, [one]);
-    expect(() => migrate(database, path, 0, [one, { ...two, after: "nonsense" }])).toThrow(/syntax/);
-    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 2 });
-    migrate(database, path, 0, [one, two]);
-    const names = database.prepare("SELECT name FROM sqlite_master").all() as { name: string }[];
-    expect(names.map(({ name }) => name)).toEqual(["one", "two"]);
+    database.exec(`PRAGMA user_version = ${version}`);
     database.close();
+    await expect(open()).rejects.toThrow(why);
+    expect((await verifySqliteFile(path)).breaches).toContainEqual(expect.stringMatching(why));
+    const after = new DatabaseSync(path, { readOnly: true });
+    expect(after.prepare("PRAGMA user_version").get()).toEqual({ user_version: version });
+    after.close();
   });
 
   it("is not entrusted to a SQLite that can corrupt it", () => {
@@ -165,10 +169,10 @@ describe("the ledger's file", () => {
     await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 7 now.*Restart the service/);
     await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(StoreUnavailableError);
     expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: 7 });
-    database.exec(`PRAGMA user_version = ${SQLITE_VERSION}`);
+    database.exec(`PRAGMA user_version = ${SCHEMA_VERSION}`);
     // A refused group is followed by a commit of its own: that must not write the number either.
     await expect(store.createAccount(ACCOUNT, "again")).rejects.toThrow(/exists already/);
-    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: SQLITE_VERSION });
+    expect(database.prepare("PRAGMA user_version").get()).toEqual({ user_version: SCHEMA_VERSION });
     database.close();
   });
 

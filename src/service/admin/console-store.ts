@@ -75,8 +75,8 @@ export interface ConsoleStore {
   /** Those that have not ended, newest first. */
   sessions(): Promise<readonly ConsoleSession[]>;
   seeSession(id: string, seenAt: number): Promise<void>;
-  /** @returns false where no such session goes on */
-  endSession(id: string): Promise<boolean>;
+  /** @param by who ends it, for the audit @returns false where no such session goes on */
+  endSession(id: string, by: string): Promise<boolean>;
   /** @returns false where it exists already */
   addExport(item: ConsoleExport): Promise<boolean>;
   export(accountId: string, id: string): Promise<ConsoleExport | undefined>;

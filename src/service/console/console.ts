@@ -6,7 +6,7 @@ import { problemOf } from "../http/failures.ts";
 import { Problem } from "../http/problem.ts";
 import { ACCOUNT_ENDPOINTS } from "./account.ts";
 import { type Asset, assetFrom } from "./assets.ts";
-import { bad, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
+import { bad, byOf, type ConsoleEndpoint, type ConsoleParts } from "./call.ts";
 import { Exports } from "./exports.ts";
 import { sendFile } from "./file.ts";
 import { CONSOLE_HEADERS, ConsoleRefusal, Guard } from "./guard.ts";
@@ -108,8 +108,8 @@ function addSignIn(scope: FastifyInstance, opened: Open): void {
   });
   scope.delete("/api/session", async (request, reply) => {
     const { sessions } = opened().parts;
-    const { session } = await sessions.visitor(request.headers, proofOf(request));
-    await sessions.end(session.id);
+    const visitor = await sessions.visitor(request.headers, proofOf(request));
+    await sessions.end(visitor.session.id, byOf(visitor));
     return answer(reply.header("set-cookie", sessions.farewell), { ended: true });
   });
 }

@@ -123,8 +123,8 @@ async function sessions({ parts, visitor }: ConsoleCall) {
   };
 }
 
-async function endSession({ params, parts }: ConsoleCall) {
-  return { ended: await parts.sessions.end(params.id ?? "") };
+async function endSession({ params, parts, visitor }: ConsoleCall) {
+  return { ended: await parts.sessions.end(params.id ?? "", byOf(visitor)) };
 }
 
 async function dataset({ parts }: ConsoleCall) {

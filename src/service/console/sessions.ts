@@ -156,9 +156,10 @@ export class Sessions {
     throw new ConsoleRefusal(403, "other_mode", `you signed in with a ${key.mode} key: it has no ${mode} mode`);
   }
 
-  async end(id: string): Promise<boolean> {
+  /** @param by who ends it: the service itself, where it is over */
+  async end(id: string, by = "service"): Promise<boolean> {
     this.#seen.delete(id);
-    return await this.#store.console.endSession(id);
+    return await this.#store.console.endSession(id, by);
   }
 
   /** Also away from the browser that still has the cookie. */

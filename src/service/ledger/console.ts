@@ -47,9 +47,7 @@ function sessionsOf(database: ConsoleDatabase, now: () => number): Sessions {
   return {
     addLink: (link, by) => database.change("durable", () => addLink(link, by)),
     redeemLink: (hash, session) => database.change("durable", () => redeem(hash, session)),
-    async addSession(session) {
-      await database.change("durable", () => insertSession(session));
-    },
+    addSession: (session) => database.change("durable", () => addSession(session)),
     session: (hash) =>
       one(
         `SELECT ${SESSION_COLUMNS} FROM console_sessions WHERE hash = $1 AND ended_at IS NULL AND expires_at > $2`,
@@ -64,13 +62,7 @@ function sessionsOf(database: ConsoleDatabase, now: () => number): Sessions {
     async seeSession(id, seenAt) {
       await write("volatile", "UPDATE console_sessions SET seen_at = $1 WHERE id = $2", seenAt, id);
     },
-    endSession: async (id) =>
-      (await write(
-        "durable",
-        "UPDATE console_sessions SET ended_at = $1 WHERE id = $2 AND ended_at IS NULL",
-        now(),
-        id,
-      )) > 0,
+    endSession: (id, by) => database.change("durable", () => endSession(id, by, now())),
   };
 }
 
@@ -178,7 +170,8 @@ function* redeem(hash: string, session: Omit<ConsoleSession, "accountId" | "role
     accountId: found.accountId,
     target: session.id,
   };
-  yield* audit({ ...acted, detail: { role: found.role } }, session.createdAt);
+  const changed = [["session", session.id] as const];
+  yield* audit({ ...acted, changed, detail: { role: found.role } }, session.createdAt);
   return found;
 }
 
@@ -198,9 +191,26 @@ function* addExport(item: ConsoleExport): Steps<boolean> {
   return true;
 }
 
-function* insertSession(session: ConsoleSession): Steps<void> {
+function* addSession(session: ConsoleSession): Steps<void> {
+  const { accountId, createdAt, id, role } = session;
+  if ((yield* insertSession(session)) === 0) return;
+  const acted = { actor: `console:${id} (${role})`, action: "session.begun", accountId, target: id };
+  yield* audit({ ...acted, changed: [["session", id]], detail: { role } }, createdAt);
+}
+
+function* endSession(id: string, actor: string, at: number): Steps<boolean> {
+  const ended = yield* change("UPDATE console_sessions SET ended_at = $1 WHERE id = $2 AND ended_at IS NULL", at, id);
+  if (ended === 0) return false;
+  const [row] = yield* rowsOf("SELECT account_id, role FROM console_sessions WHERE id = $1", id);
+  const acted = { actor, action: "session.ended", accountId: row?.account_id as string, target: id };
+  yield* audit({ ...acted, changed: [["session", id]], detail: { role: row?.role } }, at);
+  return true;
+}
+
+/** @returns 0 where an earlier try, whose commit got no answer, has made it */
+function* insertSession(session: ConsoleSession): Steps<number> {
   const { accountId, createdAt, expiresAt, hash, id, keyHash, proofHash, role, seenAt } = session;
-  yield* change(
+  return yield* change(
     `INSERT INTO console_sessions (${SESSION_COLUMNS}) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) ON CONFLICT (id) DO NOTHING`,
     ...[id, hash, proofHash, accountId, role, keyHash, createdAt, seenAt, expiresAt],
   );

@@ -31,14 +31,13 @@ export function* change(sql: string, ...values: readonly unknown[]): Steps<numbe
 const PAGE_ROWS = 500;
 
 /** Visits all rows of a query that has a column `id`, in its order, a page at a time. */
-export function* inPages(sql: string, visit: (rows: readonly Row[]) => Steps<void> | undefined): Steps<void> {
+export function* inPages(sql: string, visit: (rows: readonly Row[]) => void): Steps<void> {
   for (let last: unknown; ; ) {
     const page = yield* rowsOf(
       `SELECT * FROM (${sql}) AS found ${last === undefined ? "" : "WHERE id > $1"} ORDER BY id LIMIT ${PAGE_ROWS}`,
       ...(last === undefined ? [] : [last]),
     );
-    const more = page.length > 0 ? visit(page) : undefined;
-    if (more !== undefined) yield* more;
+    visit(page);
     if (page.length < PAGE_ROWS) return;
     last = page.at(-1)?.id;
   }

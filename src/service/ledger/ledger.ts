@@ -151,13 +151,13 @@ export interface LedgerEntry {
   readonly amount: Credits;
   readonly balanceAfter: Credits;
   readonly at: number;
-  /** The id of the key that was charged, or who administered; null where schema 2 did not keep it. */
+  /** The id of the key that was charged, or who administered. */
   readonly actor: string | null;
   /** What was charged or refunded: the call and the key. Null for the other kinds. */
   readonly call: string | null;
   readonly keyId: string | null;
   readonly requestId: string | null;
-  /** Of a charge: credits a row, and rows; null where it was made under schema 2. */
+  /** Of a charge: credits a row, and rows. */
   readonly price: Credits | null;
   readonly rows: number | null;
   /** Of a refund: the entry of the charge. */
@@ -201,7 +201,7 @@ export interface UsageRow {
   readonly call: string | null;
   /** Calls that were charged. */
   readonly calls: number;
-  /** Null where some were sold under schema 2, which did not keep it. */
+  /** Null where some were charged without saying how many. */
   readonly rows: number | null;
   readonly charged: Credits;
   /** Given back on that day, whenever it was charged. */

@@ -87,7 +87,7 @@ export function usageQuery({ accountId, by, keyId, mode, since, until }: UsageQu
     ["day <= ?", until],
   ]);
   const grouped = columns.length === 0 ? "" : `GROUP BY ${columns.join(", ")} ORDER BY ${columns.join(", ")}`;
-  // Where schema 2 did not keep how many rows were sold, their sum is not known either.
+  // Where one charge does not say how many rows it sold, their sum is not known either.
   const sold = "CASE WHEN COUNT(sold) = COUNT(*) THEN CAST(SUM(sold) AS bigint) END AS sold";
   const sums = ["calls", "charged", "refunded"].map((name) => `CAST(COALESCE(SUM(${name}), 0) AS bigint) AS ${name}`);
   return {

@@ -10,10 +10,10 @@ import { Instances } from "./instances.ts";
 import { verifyAll } from "./invariants.ts";
 import { GROUP_SIZE, type KeyMode, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
-import { ask, CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
+import { CommitInDoubt, type Execute, isTransient, PostgresSession, unavailable } from "./postgres-session.ts";
 import { decide } from "./rules.ts";
-import { POSTGRES_STEPS } from "./schema/steps.ts";
-import { migratePostgres } from "./schemas.ts";
+import { POSTGRES_SCHEMA } from "./schema.ts";
+import { makePostgresTables } from "./schemas.ts";
 import type { Verified } from "./sqlite-file.ts";
 import { LedgerStore } from "./store.ts";
 import { writeGroup } from "./writes.ts";
@@ -30,7 +30,6 @@ export interface PostgresStoreOptions extends LedgerOptions {
 }
 
 const INT8 = 20;
-const MIGRATION_MS = 3_600_000;
 
 /** @throws StoreUnavailableError where it cannot be reached; Error where its schema is newer or it does not sync */
 export async function openPostgresStore(options: PostgresStoreOptions): Promise<Store> {
@@ -80,8 +79,7 @@ async function openLedger(options: PostgresStoreOptions) {
   try {
     const client = await pool.connect();
     try {
-      const execute: Execute = (statement) => ask(client, statement, () => MIGRATION_MS);
-      await migratePostgres(client, { schema, create: options.create ?? true, now: options.now(), execute });
+      await makePostgresTables(client, schema, options.create ?? true);
     } finally {
       client.release();
     }
@@ -263,11 +261,9 @@ const TRIGGERS = `SELECT t.tgname AS name FROM pg_trigger t JOIN pg_class c ON c
 /** A trigger that is gone or switched off refuses nothing. */
 function* missingTriggers(): Steps<readonly string[]> {
   const found = new Set((yield* rowsOf(TRIGGERS)).map(({ name }) => name as string));
-  const known = POSTGRES_STEPS.flatMap(({ after = "", sql }) => [
-    ...`${sql}${after}`.matchAll(/CREATE TRIGGER (\w+)/g),
-  ]);
-  const missing = new Set(known.map(([, name]) => name ?? "").filter((name) => !found.has(name)));
-  return [...missing].map((name) => `schema: the trigger ${name} is gone or switched off`);
+  const known = [...POSTGRES_SCHEMA.matchAll(/CREATE TRIGGER (\w+)/g)].map(([, name]) => name ?? "");
+  const missing = known.filter((name) => !found.has(name));
+  return missing.map((name) => `schema: the trigger ${name} is gone or switched off`);
 }
 
 const isUnavailable = (error: unknown): boolean =>

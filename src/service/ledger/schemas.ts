@@ -1,41 +1,27 @@
 import type { DatabaseSyncInstance } from "@photostructure/sqlite";
 import type { PoolClient } from "pg";
-import { type Result, run, runNow, type Statement } from "./database.ts";
 import { LedgerFormatError, NoLedgerError, StoreUnavailableError } from "./errors.ts";
-import { POSTGRES_STEPS, SQLITE_STEPS, type Step } from "./schema/steps.ts";
-import { Statements } from "./statements.ts";
+import { POSTGRES_SCHEMA, SCHEMA_VERSION, SQLITE_SCHEMA } from "./schema.ts";
 
 const APPLICATION_ID = 0x68636e74;
 /** Older ones can corrupt a write-ahead log when a checkpoint meets a log restart. */
 const OLDEST_SQLITE = "3.51.3";
 
-/** Version 1 was never released. */
-const FIRST_VERSION = 2;
-export const SQLITE_VERSION = FIRST_VERSION + SQLITE_STEPS.length - 1;
-export const POSTGRES_VERSION = FIRST_VERSION + POSTGRES_STEPS.length - 1;
-
-/** Looked at inside every transaction: a newer headcount may have moved the schema under a running process. */
-export function assertSchema(found: unknown, known: number): void {
-  if (Number(found) === known) return;
+/** Looked at inside every transaction: another headcount may have changed the schema under a running process. */
+export function assertSchema(found: unknown): void {
+  if (Number(found) === SCHEMA_VERSION) return;
   throw new StoreUnavailableError(
-    `the ledger has schema ${String(found)} now, and this process knows ${known}: another version of headcount has changed it. Restart the service with that version`,
+    `the ledger has schema ${String(found)} now, and this process knows ${SCHEMA_VERSION}: another version of headcount has changed it. Restart the service with that version`,
   );
 }
 
-/** @param found 0 where there is none yet. @throws Error where this version of the program cannot use it */
-function stepsFrom(found: number, steps: readonly Step[], place: string): { missing: readonly Step[]; newest: number } {
-  const newest = FIRST_VERSION + steps.length - 1;
-  if (found > newest) {
-    throw new LedgerFormatError(
-      `${place} has ledger schema ${found}; this version of headcount knows up to ${newest}. Upgrade headcount`,
-    );
-  }
-  if (found > 0 && found < FIRST_VERSION) {
-    throw new LedgerFormatError(
-      `${place} has ledger schema ${found}, which was never released: move it away, and a new one is made`,
-    );
-  }
-  return { missing: steps.slice(found === 0 ? 0 : found - FIRST_VERSION + 1), newest };
+/** @returns whether there is one @throws LedgerFormatError where this version of the program cannot use it */
+function isThere(found: number, place: string): boolean {
+  if (found === 0 || found === SCHEMA_VERSION) return found > 0;
+  const what = `${place} has ledger schema ${found}; this version of headcount knows ${SCHEMA_VERSION}`;
+  throw new LedgerFormatError(
+    `${what}${found > SCHEMA_VERSION ? ". Upgrade headcount" : ", and no older one was ever released: move it away, and a new one is made"}`,
+  );
 }
 
 function pragma(database: DatabaseSyncInstance, name: string): number {
@@ -43,19 +29,15 @@ function pragma(database: DatabaseSyncInstance, name: string): number {
   return Number(row?.[name] ?? 0);
 }
 
-/** @throws LedgerFormatError where the file is not a ledger of ours, of whatever version */
-export function assertOurs(database: DatabaseSyncInstance, path: string): void {
+function assertOurs(database: DatabaseSyncInstance, path: string): void {
   if (pragma(database, "application_id") === APPLICATION_ID) return;
   throw new LedgerFormatError(`${path} is a database of another program, not a headcount ledger`);
 }
 
+/** @throws LedgerFormatError where the file is no ledger of this version */
 export function assertLedger(database: DatabaseSyncInstance, path: string): void {
   assertOurs(database, path);
-  const { missing } = stepsFrom(pragma(database, "user_version"), SQLITE_STEPS, path);
-  if (missing.length > 0)
-    throw new LedgerFormatError(
-      `${path} has an older ledger schema; headcount serve brings it to the newest, and service restore that of a backup`,
-    );
+  isThere(pragma(database, "user_version"), path);
 }
 
 export function checkSqliteVersion(database: DatabaseSyncInstance): void {
@@ -70,31 +52,22 @@ export function checkSqliteVersion(database: DatabaseSyncInstance): void {
   }
 }
 
-/** Nothing is written. @throws LedgerFormatError where the file is of another program, or of a newer version */
-export function assertKnown(database: DatabaseSyncInstance, path: string, steps: readonly Step[] = SQLITE_STEPS) {
+/** Nothing is written. @returns whether there is a ledger @throws LedgerFormatError where the file is of another program or version */
+export function assertKnown(database: DatabaseSyncInstance, path: string): boolean {
   const found = pragma(database, "user_version");
   if (found !== 0 || pragma(database, "application_id") !== 0) assertOurs(database, path);
-  return stepsFrom(found, steps, path);
+  return isThere(found, path);
 }
 
-/** Several processes may do it at once. @throws Error where the file is of another program, or of a newer version */
-export function migrate(
-  database: DatabaseSyncInstance,
-  path: string,
-  now: number,
-  migrations: readonly Step[] = SQLITE_STEPS,
-): void {
-  const version = () => assertKnown(database, path, migrations);
-  if (version().missing.length === 0) return;
+/** Several processes may do it at once. @throws Error where the file is of another program or version */
+export function makeTables(database: DatabaseSyncInstance, path: string): void {
+  if (assertKnown(database, path)) return;
   database.exec("BEGIN IMMEDIATE");
   try {
-    const { missing, newest } = version();
-    for (const { after = "", fill, sql } of missing) {
-      database.exec(sql);
-      if (fill !== undefined) runNow(fill(now), new Statements(database).execute);
-      database.exec(after);
+    if (!assertKnown(database, path)) {
+      database.exec(SQLITE_SCHEMA);
+      database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${SCHEMA_VERSION}`);
     }
-    database.exec(`PRAGMA application_id = ${APPLICATION_ID}; PRAGMA user_version = ${newest}`);
     database.exec("COMMIT");
   } catch (error) {
     if (database.isTransaction) database.exec("ROLLBACK");
@@ -102,18 +75,8 @@ export function migrate(
   }
 }
 
-export interface PostgresMigration {
-  readonly schema: string;
-  /** Else NoLedgerError where there is none. */
-  readonly create: boolean;
-  /** Epoch ms. */
-  readonly now: number;
-  readonly execute: (statement: Statement) => Promise<Result>;
-}
-
-/** As {@link migrate}, in the search path. @throws Error on a server without syncs */
-export async function migratePostgres(client: PoolClient, options: PostgresMigration): Promise<void> {
-  const { create, execute, now, schema } = options;
+/** As {@link makeTables}, in the search path. @param create else NoLedgerError where there is none @throws Error on a server without syncs */
+export async function makePostgresTables(client: PoolClient, schema: string, create: boolean): Promise<void> {
   const { rows } = await client.query<{ fsync: string; pages: string }>(
     "SELECT current_setting('fsync') AS fsync, current_setting('full_page_writes') AS pages",
   );
@@ -126,27 +89,22 @@ export async function migratePostgres(client: PoolClient, options: PostgresMigra
   const tables = await client.query("SELECT 1 FROM pg_tables WHERE schemaname = $1 AND tablename = 'schema_version'", [
     schema,
   ]);
-  const read = async (): Promise<number> => {
+  const read = async (): Promise<boolean> => {
     const found = await client.query<{ version: number }>("SELECT version FROM schema_version");
-    return found.rows[0]?.version ?? 0;
+    return isThere(found.rows[0]?.version ?? 0, place);
   };
   // Where all is as it should be nothing is written: whoever only verifies may have no right to.
-  if (tables.rows.length > 0 && stepsFrom(await read(), POSTGRES_STEPS, place).missing.length === 0) return;
+  if (tables.rows.length > 0 && (await read())) return;
   if (!create && tables.rows.length === 0) throw new NoLedgerError(`${place} of this database`);
   await client.query("BEGIN");
   try {
     await client.query("SELECT pg_advisory_xact_lock(hashtext($1))", [`headcount-schema-${schema}`]);
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${schema}`);
     await client.query("CREATE TABLE IF NOT EXISTS schema_version (version integer NOT NULL)");
-    const version = await read();
-    const { missing, newest } = stepsFrom(version, POSTGRES_STEPS, place);
-    for (const { after = "", fill, sql } of missing) {
-      await client.query(sql);
-      if (fill !== undefined) await run(fill(now), execute);
-      await client.query(after);
+    if (!(await read())) {
+      await client.query(POSTGRES_SCHEMA);
+      await client.query("INSERT INTO schema_version VALUES ($1)", [SCHEMA_VERSION]);
     }
-    const sql = version === 0 ? "INSERT INTO schema_version VALUES ($1)" : "UPDATE schema_version SET version = $1";
-    await client.query(sql, [newest]);
     await client.query("COMMIT");
   } catch (error) {
     await client.query("ROLLBACK").catch(() => undefined);

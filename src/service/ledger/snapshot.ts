@@ -8,7 +8,7 @@ import { NoLedgerError } from "./errors.ts";
 import { assertFilesBeside } from "./files.ts";
 import { translateError } from "./group-commit.ts";
 import { PATIENCE_MS } from "./ledger.ts";
-import { assertLedger, assertOurs, checkSqliteVersion, migrate } from "./schemas.ts";
+import { assertLedger, checkSqliteVersion } from "./schemas.ts";
 import { seal } from "./seal.ts";
 import { isFile } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
@@ -38,12 +38,10 @@ export interface Restored {
   readonly madeAt: string;
 }
 
-/** Brings a restored ledger to this version's schema, writes into its audit that it is restored, and seals it. */
+/** Writes into the audit of a restored ledger that it is one, and seals it. */
 export async function noteRestored(path: string, { at, by, madeAt }: Restored): Promise<void> {
   await withFile(path, (database) => {
-    assertOurs(database, path);
-    // Copies are made before an upgrade, and wanted after it.
-    migrate(database, path, at);
+    assertLedger(database, path);
     const act = { actor: by, action: "ledger.restore", accountId: null, target: "ledger", detail: { made_at: madeAt } };
     database.exec("BEGIN IMMEDIATE");
     runNow(audit(act, at), new Statements(database).execute);

@@ -12,7 +12,7 @@ import { lostLedger } from "./files.ts";
 import { resultCode, SQLITE_CORRUPT, translateError } from "./group-commit.ts";
 import { verifyAll } from "./invariants.ts";
 import { logBreach } from "./log-check.ts";
-import { assertLedger, checkSqliteVersion, migrate } from "./schemas.ts";
+import { assertLedger, checkSqliteVersion, makeTables } from "./schemas.ts";
 import { type BrokenPages, brokenPages } from "./seal.ts";
 import { Statements } from "./statements.ts";
 
@@ -179,12 +179,12 @@ const schemaOf = (database: DatabaseSyncInstance): ReadonlyMap<string, string> =
 
 let made: ReadonlyMap<string, string> | undefined;
 
-/** What the steps make: made once, for it takes longer than all else that verify does with a small ledger. */
+/** What is to be there: made once, for it takes longer than all else that verify does with a small ledger. */
 function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, string> {
   if (made !== undefined) return made;
   const fresh = new (database.constructor as new (path: string) => DatabaseSyncInstance)(":memory:");
   try {
-    migrate(fresh, ":memory:", 0);
+    makeTables(fresh, ":memory:");
     made = schemaOf(fresh);
     return made;
   } finally {
@@ -192,7 +192,7 @@ function schemaAsMade(database: DatabaseSyncInstance): ReadonlyMap<string, strin
   }
 }
 
-/** Tables, indices and triggers, against those that the steps make: a trigger that is gone refuses nothing. */
+/** Tables, indices and triggers, against those of a new ledger: a trigger that is gone refuses nothing. */
 function schemaBreaches(database: DatabaseSyncInstance): readonly string[] {
   const [known, found] = [schemaAsMade(database), schemaOf(database)];
   return [...new Set([...known.keys(), ...found.keys()])].flatMap((thing) =>

@@ -13,7 +13,7 @@ import { Instances } from "./instances.ts";
 import { GROUP_SIZE, type LedgerOptions, PATIENCE_MS, type Store } from "./ledger.ts";
 import type { LedgerDatabase } from "./ledger-database.ts";
 import { decide } from "./rules.ts";
-import { assertKnown, assertSchema, checkSqliteVersion, migrate, SQLITE_VERSION } from "./schemas.ts";
+import { assertKnown, assertSchema, checkSqliteVersion, makeTables } from "./schemas.ts";
 import { breakSeal, seal } from "./seal.ts";
 import { isFile, verifySnapshot } from "./sqlite-file.ts";
 import { Statements } from "./statements.ts";
@@ -58,7 +58,7 @@ export async function openSqliteStore(options: SqliteStoreOptions): Promise<Stor
       // Another process may have sealed it while this one waited for the file.
       breakSeal(options.path);
     });
-    await whileBusy(patienceMs, () => migrate(database, options.path, options.now()));
+    await whileBusy(patienceMs, () => makeTables(database, options.path));
     const now = options.monotonic === undefined ? options.now : anchoredClock(options.now, options.monotonic);
     const open = new Map<string, Place>();
     const ledger = new SqliteLedger(database, { ...options, patienceMs, now, open });
@@ -281,10 +281,7 @@ class SqliteLedger implements LedgerDatabase {
   #apply(group: readonly Change[]): readonly Outcome[] {
     commits += 1;
     this.#files.assertInPlace();
-    assertSchema(
-      this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version,
-      SQLITE_VERSION,
-    );
+    assertSchema(this.#statements.execute({ sql: "PRAGMA user_version", values: [] }).rows[0]?.user_version);
     const outcomes = new Map<Change, Outcome>();
     const { execute } = this.#statements;
     const money: { readonly request: MoneyRequest }[] = [];

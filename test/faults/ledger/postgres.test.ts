@@ -5,7 +5,7 @@ import { HoldResolvedError, StoreUnavailableError } from "../../../src/service/l
 import { FreshCache } from "../../../src/service/ledger/fresh-cache.ts";
 import type { Store } from "../../../src/service/ledger/ledger.ts";
 import { openPostgresStore, type PostgresStoreOptions } from "../../../src/service/ledger/postgres.ts";
-import { POSTGRES_VERSION } from "../../../src/service/ledger/schemas.ts";
+import { SCHEMA_VERSION } from "../../../src/service/ledger/schema.ts";
 import { makeApiKey } from "../../../src/service/money/keys.ts";
 import { cases } from "../../support/campaign.ts";
 import { ACCOUNT, answer, c, fund, held, holdRequest } from "../../support/store.ts";
@@ -317,7 +317,7 @@ describe.skipIf(missing)("a ledger on a PostgreSQL that fails", () => {
     await client.connect();
     await client.query(`UPDATE ${name}.schema_version SET version = 99`);
     await expect(store.hold(holdRequest(c(1)))).rejects.toThrow(/schema 99 now.*Restart the service/);
-    await client.query(`UPDATE ${name}.schema_version SET version = ${POSTGRES_VERSION}`);
+    await client.query(`UPDATE ${name}.schema_version SET version = ${SCHEMA_VERSION}`);
     await client.end();
     expect((await store.hold(holdRequest(c(1)))).kind).toBe("held");
   });

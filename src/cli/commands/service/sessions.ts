@@ -3,7 +3,7 @@ import type { Context } from "../../../shared/context.ts";
 import { usageError } from "../../../shared/errors.ts";
 import type { Command } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
-import { addFolderOptions, type FolderOptions, withStore } from "./folder.ts";
+import { actor, addFolderOptions, type FolderOptions, withStore } from "./folder.ts";
 import { iso, List, type Listed, timeColumn } from "./list.ts";
 
 /** `service sessions`: who is signed in to the console, and the end of it. */
@@ -25,7 +25,7 @@ async function list(options: FolderOptions, context: Context): Promise<void> {
 }
 
 async function end(id: string, options: FolderOptions, context: Context): Promise<void> {
-  const ended = await withStore(options, context, (store) => store.console.endSession(id));
+  const ended = await withStore(options, context, (store) => store.console.endSession(id, actor(context)));
   if (!ended) throw usageError(`no session ${id} goes on`, "headcount service sessions lists them");
   const printer = new Printer(context, options);
   if (printer.json) printer.document({ id, ended: true });

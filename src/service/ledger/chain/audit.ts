@@ -27,6 +27,7 @@ export const THINGS = {
   plan: "SELECT account_id AS id, name, per_minute, per_day, costs, small_counts FROM plans",
   key: `SELECT id, account_id, name, mode, prefix, hash, created_at, revoked_at, expires_at, scopes, origin FROM keys`,
   cap: "SELECT key_id AS id, cap FROM budgets",
+  session: `SELECT id, hash, proof_hash, account_id, role, key_hash, created_at, expires_at, ended_at FROM console_sessions`,
 } as const;
 export type ThingKind = keyof typeof THINGS;
 
@@ -41,11 +42,7 @@ export function* audit(acted: Acted, at: number): Steps<void> {
     const [row] = yield* rowsOf(`SELECT * FROM (${THINGS[kind]}) AS t WHERE id = $1`, id);
     states[`${kind} ${id}`] = row === undefined ? null : stateOf(row);
   }
-  yield* enterAct([at, actor, action, accountId, target, JSON.stringify(detail), JSON.stringify(states)]);
-}
-
-/** @param values of {@link AUDIT_COLUMNS} */
-export function* enterAct(values: readonly unknown[]): Steps<void> {
+  const values = [at, actor, action, accountId, target, JSON.stringify(detail), JSON.stringify(states)];
   // Written before it is read: who comes second waits for the row, and reads what the first has left.
   yield* change("UPDATE chains SET head = head WHERE name = 'audit'");
   const [row] = yield* rowsOf("SELECT head FROM chains WHERE name = 'audit'");

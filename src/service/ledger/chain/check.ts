@@ -1,5 +1,5 @@
 import { inPages, type Row, rowsOf, type Steps } from "../database.ts";
-import { TWINS, twinOf } from "../schema/chained.ts";
+import { TWINS, twinOf } from "../schema.ts";
 import { stateOf, THINGS } from "./audit.ts";
 import { digestOf } from "./digest.ts";
 import {
