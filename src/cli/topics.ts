@@ -145,10 +145,15 @@ spend.
 
 The key: cron has no session bus, so the keychain of a desktop is out of reach.
 Keep the key in a file that only you can read (chmod 600), and hand it over in
-the environment. As ~/bin/weekly-people:
+the environment. In ~/.headcount.env, lines that systemd reads too, without
+export:
+
+  HEADCOUNT_API_KEY=hc_live_...
+
+As ~/bin/weekly-people:
 
   #!/bin/sh
-  . "$HOME/.headcount.env"   # one line: export HEADCOUNT_API_KEY=hc_live_...
+  set -a; . "$HOME/.headcount.env"
   headcount search -f "$HOME/segment.json" --max-credits 500 \\
     -o "$HOME/people.csv" --overwrite --max-shrink 50 --quiet
 

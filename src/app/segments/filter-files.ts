@@ -79,6 +79,22 @@ async function syntaxError(text: string): Promise<string | undefined> {
   }
 }
 
+/** A file as strict JSON: where comments and trailing commas stand, as in files of jobs, there are spaces then. */
+async function withoutTrailing(text: string): Promise<string> {
+  const { tokenize } = await import("@humanwhocodes/momoa");
+  const blank = (part: string): string => part.replace(/[^\r\n]/g, " ");
+  let plain = text;
+  let comma: readonly [number, number] | undefined;
+  for (const { type, range } of tokenize(text, { mode: "jsonc", ranges: true })) {
+    const [from, to] = range ?? [0, 0];
+    const isComment = type === "LineComment" || type === "BlockComment";
+    const gone = isComment ? ([from, to] as const) : type === "RBrace" || type === "RBracket" ? comma : undefined;
+    if (gone !== undefined) plain = plain.slice(0, gone[0]) + blank(plain.slice(...gone)) + plain.slice(gone[1]);
+    if (!isComment) comma = type === "Comma" ? [from, to] : undefined;
+  }
+  return plain;
+}
+
 /** What a filter file holds: keys and values that nobody has checked. @param file `-` for stdin @throws CliError exit 2 */
 export async function readFilterFile(context: Context, file: string): Promise<Readonly<Record<string, unknown>>> {
   const name = inputName(file);
@@ -86,10 +102,12 @@ export async function readFilterFile(context: Context, file: string): Promise<Re
   const text = await readInput(context, file, "filters", MAX_BODY_BYTES);
   // By the service's own rules: what it would refuse, such as a key that is there twice, is no segment to count and buy.
   const { parseStrictJson } = await import("../../shared/contract/strict-json.ts");
-  const strict = parseStrictJson(Buffer.from(text));
+  const first = parseStrictJson(Buffer.from(text));
+  const plain = first.ok ? undefined : await withoutTrailing(text).catch(() => undefined);
+  const strict = plain === undefined ? first : parseStrictJson(Buffer.from(plain));
   if (!strict.ok) {
     const broken = strict.message.includes("not valid JSON");
-    const why = text.trim() === "" ? "it is empty" : broken ? await syntaxError(text) : undefined;
+    const why = text.trim() === "" ? "it is empty" : broken ? await syntaxError(plain ?? text) : undefined;
     throw refuse(
       why === undefined ? strict.message.replaceAll("the body", name) : `${name} is not JSON: ${why}`,
       'a filter file looks like {"country": "france", "department": ["Sales", "Marketing"]}',

@@ -69,7 +69,7 @@ A file of jobs is JSON; comments and trailing commas are allowed:
         "max_credits": 100,            // each time; the consent to spend
         "output": "legal.csv",         // beside this file
         "max_shrink": "50%"            // else the old file stays, with exit 5
-      }                                // "command": "refresh" with a "list" keeps one
+      }
     }
   }`;
 

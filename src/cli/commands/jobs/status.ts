@@ -143,7 +143,8 @@ export async function listJobs({ jobs }: JobsFile, options: GlobalOptions, conte
 const LISTED: readonly Listed<Job>[] = [
   { name: "job", title: "job", long: true, value: ({ name }) => name },
   {
-    ...{ name: "schedule", title: "schedule", value: ({ schedule }) => schedule?.text ?? null },
+    ...{ name: "schedule", title: "schedule", value: ({ schedule }) => schedule?.cron ?? null },
+    json: ({ schedule }) => schedule?.text ?? null,
     show: ({ schedule }) => schedule?.text ?? "by hand",
   },
   creditsColumn("max_credits", "cap", ({ cap = null }) => cap),

@@ -1,9 +1,11 @@
+import { existsSync, readFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import type { Job, JobsFile } from "../../../app/jobs/file.ts";
 import type { Schedule } from "../../../app/jobs/schedule.ts";
-import { execWords, percent, program, quoted } from "../../../app/jobs/systemd.ts";
+import { execWords, oneLine, percent, program, quoted } from "../../../app/jobs/systemd.ts";
 import type { Context } from "../../../shared/context.ts";
 import { shellWord } from "../../../shared/contract/command-line.ts";
+import { usageError } from "../../../shared/errors.ts";
 
 /** A job with a time of its own. */
 export interface Timed {
@@ -37,9 +39,21 @@ export function handedOn({ env, cwd }: Pick<Context, "cwd" | "env">): readonly (
   });
 }
 
-/** The file with the key, `HEADCOUNT_API_KEY=...` on a line; it need not be there. */
-export const keyFile = (given: string | undefined, { env, cwd }: Context): string =>
-  given === undefined ? join(env.HOME ?? cwd, ".headcount.env") : resolve(cwd, given);
+/**
+ * The file with the key, `HEADCOUNT_API_KEY=...` on a line; it need not be there.
+ * @throws CliError exit 2 for a line that a shell reads and systemd passes over
+ */
+export function keyFile(given: string | undefined, { env, cwd }: Context): string {
+  const path = given === undefined ? join(env.HOME ?? cwd, ".headcount.env") : resolve(cwd, given);
+  const lines = existsSync(path) ? readFileSync(path, "utf8").split("\n") : [];
+  const wrong = lines.findIndex((line) => /^\s*export\s/.test(line));
+  if (wrong < 0) return path;
+  throw usageError(
+    `${path}:${wrong + 1}: "export" is for a shell alone: systemd passes over such a line, and the job has no key`,
+    `write NAME=value without it: sed -i 's/^ *export //' ${shellWord(path)}`,
+    "key_file",
+  );
+}
 
 /** Units of systemd: a service and a timer for each job. */
 export function systemdUnits(timed: readonly Timed[], file: JobsFile, keys: string, context: Context): readonly Unit[] {
@@ -89,7 +103,7 @@ export function cronLines(timed: readonly Timed[], file: JobsFile, keys: string,
   const lines = timed.map(({ job, schedule }) => {
     const run = [...program(), "jobs", "run", job.name, "--file", file.path].map(shellWord).join(" ");
     // In a crontab a percent sign ends the line.
-    return `${schedule.cron}  ${`${settings}; cd ${shellWord(file.folder)} && ${run}`.replaceAll("%", "\\%")}\n`;
+    return `${schedule.cron}  ${oneLine(`${settings}; cd ${shellWord(file.folder)} && ${run}`).replaceAll("%", "\\%")}\n`;
   });
-  return `# headcount jobs of ${file.path}: paste into crontab -e\n${lines.join("")}`;
+  return `# headcount jobs of ${oneLine(file.path)}: paste into crontab -e\n${lines.join("")}`;
 }
