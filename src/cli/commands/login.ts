@@ -5,7 +5,6 @@ import { createClient } from "../../engine/client/http-client.ts";
 import { retryCall } from "../../engine/client/retry.ts";
 import { type AccountView, DEFAULT_DIALECT } from "../../engine/client/types.ts";
 import {
-  type Config,
   type Connection,
   checkName,
   findConnection,
@@ -97,10 +96,10 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
   const before = findConnection(config, name);
   const baseUrl = await baseUrlFor(before, options.baseUrl || context.env.HEADCOUNT_BASE_URL, options, context);
   const key = checkKey(await readKey(options, context), options.keyStdin ? "stdin" : "the prompt");
-  const account = await checkWithService(baseUrl, key, name, options, context);
+  const account = await checkWithService({ baseUrl, apiKey: key, name }, options, context);
 
   const keyStore = options.insecureStorage ? ("file" as const) : ("keychain" as const);
-  await storeKey(name, key, keyStore, before, dir, context);
+  await storeKey(key, { name, keyStore, before, dir }, context);
   const next = await updateConfig(dir, (now) => {
     const dialect = findConnection(now, name)?.baseUrl === baseUrl ? findConnection(now, name)?.dialect : undefined;
     const { accountId } = account;
@@ -108,14 +107,15 @@ async function run(nameGiven: string | undefined, options: LoginOptions, context
     return withConnection({ ...now, default: now.default ?? name }, name, connection);
   });
   const print = new Printer(context, options);
-  if (!options.json) return printSummary(name, baseUrl, keyStore, account, next, print);
-  print.document({
+  const login = {
     connection: name,
     base_url: baseUrl,
     account_id: account.accountId ?? null,
     key_store: keyStore,
     default: next.default === name,
-  });
+  };
+  if (options.json) print.document(login);
+  else printSummary(login, account, print);
 }
 
 async function baseUrlFor(
@@ -154,9 +154,7 @@ async function readKey(options: LoginOptions, context: Context): Promise<string>
 
 /** A free call: a key that does not work is not stored. */
 async function checkWithService(
-  baseUrl: string,
-  apiKey: string,
-  name: string,
+  { apiKey, baseUrl, name }: { readonly apiKey: string; readonly baseUrl: string; readonly name: string },
   options: LoginOptions,
   context: Context,
 ): Promise<AccountView> {
@@ -187,14 +185,14 @@ async function checkWithService(
   }
 }
 
-async function storeKey(
-  name: string,
-  key: string,
-  keyStore: "keychain" | "file",
-  before: Connection | undefined,
-  dir: string,
-  context: Context,
-): Promise<void> {
+interface KeyPlace {
+  readonly name: string;
+  readonly keyStore: "keychain" | "file";
+  readonly before: Connection | undefined;
+  readonly dir: string;
+}
+
+async function storeKey(key: string, { before, dir, keyStore, name }: KeyPlace, context: Context): Promise<void> {
   const { keyFile, removeFromKeyFile, writeKeyFile } = await import("../../engine/connections/key-file.ts");
   if (keyStore === "file") {
     context.stderr.write(`warning: the key is about to be written unencrypted to ${keyFile(dir)} (mode 0600)\n`);
@@ -206,17 +204,18 @@ async function storeKey(
   if (before?.keyStore === "file") removeFromKeyFile(dir, name, context.platform);
 }
 
-function printSummary(
-  name: string,
-  baseUrl: string,
-  keyStore: "keychain" | "file",
-  { accountName, accountId, balance }: AccountView,
-  config: Config,
-  print: Printer,
-): void {
+interface Login {
+  readonly connection: string;
+  readonly base_url: string;
+  readonly key_store: "keychain" | "file";
+  readonly default: boolean;
+}
+
+function printSummary(login: Login, { accountName, accountId, balance }: AccountView, print: Printer): void {
+  const { base_url: baseUrl, connection: name, key_store: keyStore } = login;
   const who = accountName ?? accountId;
   const left = balance === undefined ? "" : `, balance ${formatCreditsGrouped(balance)} credits`;
   print.note(`Connected to ${baseUrl}${who === undefined ? "" : ` as ${harmless(who)}`}${left}`);
   const where = keyStore === "file" ? "a credentials file (mode 0600)" : "the system's keychain";
-  print.note(`Connection "${name}"${config.default === name ? " (used by default)" : ""}; its key is in ${where}`);
+  print.note(`Connection "${name}"${login.default ? " (used by default)" : ""}; its key is in ${where}`);
 }

@@ -42,16 +42,11 @@ export function diffVersions(from: KeptVersion, to: KeptVersion, options: BuildO
         `ATTACH ${literal(join(scratch, "scratch.duckdb"))} AS scratch (STORAGE_VERSION 'latest'); USE scratch`,
       );
       const total = from.people + to.people;
-      await load(
-        connection,
-        scratch,
-        "from",
-        from,
-        (done) => options.onProgress?.({ phase: "read", done, total }),
-        signal,
-      );
-      const onRead = (done: number): void => options.onProgress?.({ phase: "read", done: from.people + done, total });
-      await load(connection, scratch, "to", to, onRead, signal);
+      const reading = (before: number) => (done: number) =>
+        options.onProgress?.({ phase: "read", done: before + done, total });
+      const shared = { connection, scratch, signal };
+      await load({ ...shared, name: "from", onRead: reading(0) }, from);
+      await load({ ...shared, name: "to", onRead: reading(from.people) }, to);
       const people = await compare(connection, "people", PERSON_FIELDS);
       const companies = await compare(connection, "companies", COMPANY_FIELDS);
       return { from: from.version, to: to.version, people, companies };
@@ -64,14 +59,15 @@ export function diffVersions(from: KeptVersion, to: KeptVersion, options: BuildO
   return withBuildLock(datasetDir, sleep, work, signal);
 }
 
-async function load(
-  connection: DuckDBConnection,
-  scratch: string,
-  name: "from" | "to",
-  version: KeptVersion,
-  onRead: (done: number) => void,
-  signal: AbortSignal | undefined,
-): Promise<void> {
+interface Loading {
+  readonly connection: DuckDBConnection;
+  readonly scratch: string;
+  readonly name: "from" | "to";
+  readonly onRead: (done: number) => void;
+  readonly signal: AbortSignal | undefined;
+}
+
+async function load({ connection, name, onRead, scratch, signal }: Loading, version: KeptVersion): Promise<void> {
   const store = new RecordStore(version.path);
   try {
     const people = peopleOf(store, version.people, signal, onRead);

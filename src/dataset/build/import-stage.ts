@@ -76,7 +76,7 @@ export async function stageTable(staging: Staging, kind: ImportKind, names: read
   let bytes = 0;
   for (const [index, plan] of plans.entries()) {
     const onBytes = (done: number): void => options.onProgress?.({ phase: "read", done: bytes + done, total });
-    read.push(await stageFile(staging, kind, plan, index, onBytes));
+    read.push(await stageFile(staging, plan, { kind, index, onBytes }));
     bytes += plan.file.bytes;
     onBytes(0);
   }
@@ -104,19 +104,20 @@ export async function planFiles(staging: Staging, kind: ImportKind, names: reado
   return plans;
 }
 
-/** Reads one file, the `index`th of its kind, into `raw_<kind>`. @throws InputError where it cannot be read */
-export async function stageFile(
-  staging: Staging,
-  kind: ImportKind,
-  plan: FilePlan,
-  index: number,
-  onBytes: (done: number) => void,
-): Promise<FileReport> {
+/** A file among those of its kind. */
+interface Turn {
+  readonly kind: ImportKind;
+  /** Its number among them, from 0. */
+  readonly index: number;
+  readonly onBytes: (done: number) => void;
+}
+
+/** Reads one file into `raw_<kind>`. @throws InputError where it cannot be read */
+export async function stageFile(staging: Staging, plan: FilePlan, turn: Turn): Promise<FileReport> {
+  const { kind } = turn;
   const before = await rawRows(staging.connection, kind);
   try {
-    const repaired = await (plan.text
-      ? stageText(staging, kind, plan, plan.text, index, onBytes)
-      : stageParquet(staging, kind, plan, index, onBytes));
+    const repaired = await (plan.text ? stageText(staging, plan, plan.text, turn) : stageParquet(staging, plan, turn));
     return fileReport(plan, (await rawRows(staging.connection, kind)) - before, repaired);
   } catch (error) {
     staging.options.signal?.throwIfAborted();
@@ -175,10 +176,8 @@ async function planFile(staging: Staging, kind: ImportKind, file: InputFile): Pr
 
 async function stageParquet(
   { connection, map, options }: Staging,
-  kind: ImportKind,
   { file, columns, types }: FilePlan,
-  index: number,
-  onBytes: (done: number) => void,
+  { index, kind, onBytes }: Turn,
 ): Promise<number> {
   const source = checkedSql(kind, parquetRows(kind, file, columns, types), index, map);
   await runWatched(connection, `INSERT INTO raw_${kind} ${source}`, options.sleep, (part) =>
@@ -189,11 +188,9 @@ async function stageParquet(
 
 function stageText(
   { connection, scratch, map, options }: Staging,
-  kind: ImportKind,
   { columns }: FilePlan,
   text: TextFile,
-  index: number,
-  onBytes: (done: number) => void,
+  { index, kind, onBytes }: Turn,
 ): Promise<number> {
   const fields = mappedFields(kind).filter((field) => columns.has(field));
   const places = fields.map((field) => text.header.indexOf(columns.get(field) ?? ""));

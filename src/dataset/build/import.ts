@@ -56,7 +56,7 @@ export async function importDataset(input: ImportInput, options: BuildOptions): 
   const version = newVersion(options.now());
   let report: ImportReport | undefined;
   const stage = async (connection: DuckDBConnection, scratch: string): Promise<void> => {
-    report = await stageFiles(connection, scratch, input, map, version, options);
+    report = await stageFiles({ connection, scratch, map, input, options }, version);
     if (input.dryRun) throw new DryRunEnd();
   };
   try {
@@ -89,14 +89,15 @@ export async function readMap(name: string, cwd: string): Promise<ImportMap> {
   return parseMap(text, name);
 }
 
-async function stageFiles(
-  connection: DuckDBConnection,
-  scratch: string,
-  input: ImportInput,
-  map: ImportMap,
-  version: string,
-  options: BuildOptions,
-): Promise<ImportReport> {
+interface Stage {
+  readonly connection: DuckDBConnection;
+  readonly scratch: string;
+  readonly map: ImportMap;
+  readonly input: ImportInput;
+  readonly options: BuildOptions;
+}
+
+async function stageFiles({ connection, input, map, options, scratch }: Stage, version: string): Promise<ImportReport> {
   const path = resolve(input.cwd, input.rejects);
   const files = await findFiles(connection, [...input.people, ...input.companies], input.cwd);
   const read = [...files.map((file) => file.path), ...(input.map === undefined ? [] : [resolve(input.cwd, input.map)])];

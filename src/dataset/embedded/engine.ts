@@ -39,6 +39,14 @@ export interface EmbeddedEngineOptions {
 const SEGMENT_BYTES = 128 * 2 ** 20;
 const LIMIT_MS = 30_000;
 
+interface Parts {
+  readonly meta: DatasetMeta;
+  readonly store: RecordStore;
+  readonly mark: ReadMark;
+  readonly columns: StoredColumns;
+  readonly threads: HeldThreads;
+}
+
 /** Columns in memory for counts and selection, SQLite for records and keys. See docs/dataset.md for the layout. */
 export class EmbeddedEngine implements Engine {
   readonly #meta: DatasetMeta;
@@ -54,14 +62,7 @@ export class EmbeddedEngine implements Engine {
   #closing: Promise<void> | undefined;
   #idle: (() => void) | undefined;
 
-  private constructor(
-    meta: DatasetMeta,
-    store: RecordStore,
-    mark: ReadMark,
-    columns: StoredColumns,
-    threads: HeldThreads,
-    options: EmbeddedEngineOptions,
-  ) {
+  private constructor({ columns, mark, meta, store, threads }: Parts, options: EmbeddedEngineOptions) {
     this.#meta = meta;
     const { companies, people, version } = meta;
     this.#info = { version, people, companies };
@@ -91,7 +92,7 @@ export class EmbeddedEngine implements Engine {
       const resources = options.resources ?? machineResources();
       threads = await HeldThreads.hold(meta.people, resources.threads, options.scanHere);
       const store = new RecordStore(folder, { slowMs: options.slowReadMs, monotonic: options.monotonic });
-      return new EmbeddedEngine(meta, store, mark, columns, threads, options);
+      return new EmbeddedEngine({ meta, store, mark, columns, threads }, options);
     } catch (error) {
       mark.release();
       await threads?.release();

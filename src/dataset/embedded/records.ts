@@ -162,7 +162,7 @@ export class RecordForm {
       if (bytes.getUint8(from++) !== (isLast ? END : SEPARATOR)) throw damaged(this.#fields);
       const derived = this.#derived[field];
       if (derived !== undefined && at === start + (this.#begins[field] ?? 0)) {
-        at = this.#derive(derived, field, bytes, from, start, at);
+        at = this.#derive(derived, field, bytes, from, start);
       }
       this.#ends[field] = at - start;
     }
@@ -170,9 +170,9 @@ export class RecordForm {
     return at + 1;
   }
 
-  /** @param from where the value after it is stored @param start of the record @param begin of the value @returns where it ends */
-  #derive({ by, from: parts }: Derivation, field: number, bytes: DataView, from: number, start: number, begin: number) {
-    let at = begin;
+  /** @param from where the value after it is stored @param start of the record @returns where the value ends */
+  #derive({ by, from: parts }: Derivation, field: number, bytes: DataView, from: number, start: number): number {
+    let at = start + (this.#begins[field] ?? 0);
     let next = field + 1;
     let ahead = from;
     desk.setUint8(at++, QUOTE);

@@ -93,7 +93,11 @@ async function loadWhole(
       const servers = new LoadServers(connected, state.version, signal);
       return new Load({ servers, state, parts, reader, now, onProgress, ...(rangeRows && { rangeRows }) });
     };
-    const state = await stateOf(begun, folder, fingerprint, parts.length, now(), loadOf);
+    const isSame = begun?.fingerprint === fingerprint;
+    const again = begun && (await goOn(begun, isSame, loadOf(begun)));
+    const version = newVersion(now()).replace(/\W/g, "_");
+    const state = again ?? (await LoadState.begin(folder, fingerprint, version, parts.length));
+    if (again === undefined) await loadOf(state).create();
     const load = loadOf(state);
     try {
       return await run(load, state, parts, input, rejects);
@@ -112,27 +116,14 @@ async function loadWhole(
   }
 }
 
-/** The load that was begun with the same files for the same servers, else a new one in place of it. */
-async function stateOf(
-  begun: LoadState | undefined,
-  folder: string,
-  fingerprint: string,
-  parts: number,
-  now: number,
-  loadOf: (state: LoadState) => Load,
-): Promise<LoadState> {
-  if (begun) {
-    const load = loadOf(begun);
-    await load.endRunning();
-    const isWhole = begun.isDone("publish");
-    if (begun.fingerprint === fingerprint && (isWhole || (await load.isThere()))) return begun;
-    // What may be served already is no draft any more.
-    await (isWhole ? load.publish() : load.drop());
-  }
-  const version = newVersion(now).replace(/\W/g, "_");
-  const state = await LoadState.begin(folder, fingerprint, version, parts);
-  await loadOf(state).create();
-  return state;
+/** @returns the load that was begun, where it was with the same files for the same servers; else nothing is left of it */
+async function goOn(begun: LoadState, isSame: boolean, load: Load): Promise<LoadState | undefined> {
+  await load.endRunning();
+  const isWhole = begun.isDone("publish");
+  if (isSame && (isWhole || (await load.isThere()))) return begun;
+  // What may be served already is no draft any more.
+  await (isWhole ? load.publish() : load.drop());
+  return undefined;
 }
 
 async function run(

@@ -91,7 +91,7 @@ export class PartReader {
     );
     await createRaw(connection, kind);
     try {
-      const file = await stageFile(staging, kind, plan, index, onBytes);
+      const file = await stageFile(staging, plan, { kind, index, onBytes });
       if (places.twins !== undefined) await this.#markTwins(kind, places.twins);
       const counted = await refusedOf(staging, kind, this.#files[kind], file.rows);
       await rejects.finish();
