@@ -18,7 +18,7 @@ const CASES = [
 
 export async function measure({ quick }) {
   const { descend } = await import(join(ROOT, "dist/engine/planning/descent.js"));
-  const { estimate } = await import(join(ROOT, "dist/engine/planning/estimate.js"));
+  const { costOf } = await import(join(ROOT, "dist/engine/planning/cost.js"));
   const rows = [];
   for (const { owned: share, weeks, most } of CASES) {
     const world = new World(quick ? 50_000 : 200_000);
@@ -42,7 +42,8 @@ export async function measure({ quick }) {
       }));
     const total = oracle.people.length;
     const fresh = total - owned.length;
-    const agreed = estimate(total, fresh, 5, known);
+    const look = { segment: SEGMENT, total, others: fresh, chunks: [], groups: [], members: owned, listSize: LIST };
+    const agreed = await costOf(look, 5);
     const counts = {
       listSize: LIST,
       get calls() {

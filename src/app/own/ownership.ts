@@ -5,14 +5,14 @@ import { type Library, libraryPath } from "../../engine/library/library.ts";
 import type { OwnedPerson } from "../../engine/library/members.ts";
 import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
 import { identityOf } from "../../engine/output/distinct.ts";
+import { type Cost, costOf, costWithin, countingMs, type Look } from "../../engine/planning/cost.ts";
 import { descend } from "../../engine/planning/descent.ts";
-import { type Estimate, fitting } from "../../engine/planning/estimate.ts";
 import { UnsoundCountsError } from "../../engine/planning/parts.ts";
 import { leaveOut, lookFor, namesHold, type Presence, tellApart } from "../../engine/planning/presence.ts";
 import { type Member, ownedAddress } from "../../engine/planning/question.ts";
 import { requireSound } from "../../engine/planning/sound.ts";
 import { unsound } from "../../engine/purchase/failures.ts";
-import { FreeCounts, SHARE_OF_MINUTE } from "../../engine/purchase/free-counts.ts";
+import { FreeCounts } from "../../engine/purchase/free-counts.ts";
 import type { ExportDeps } from "../../engine/purchase/order.ts";
 import type { Known, NewParts, OpenOwnership, Ownership } from "../../engine/purchase/ownership.ts";
 import type { Target } from "../../engine/runs/plan.ts";
@@ -49,7 +49,7 @@ export class OwnedSegment implements Ownership {
   #library: Library | undefined;
   #counts: FreeCounts;
   #presence: Presence | undefined;
-  #estimate: Estimate | undefined;
+  #estimate: Cost | undefined;
   /** Identities of those who are owned and in the segment, as the last look told. */
   #there: readonly string[] | undefined;
   /** People who are forgotten, where nobody else is new. */
@@ -94,15 +94,12 @@ export class OwnedSegment implements Ownership {
       if (this.#library !== undefined && total > 0) await requireSound(this.#segment, this.#counts);
       const people = this.#people();
       const presence = this.#withoutForgotten(await this.#presenceOf(people));
-      const { others, present } = presence;
+      const { present } = presence;
       const calls = this.#counts.calls;
       const left = maxCalls - calls - this.#callsToLook(people.length);
-      const estimate = fitting(presence.total, others, {
-        ...this.#bounds,
-        known: this.#allKnown(people),
-        maxCalls: left,
-      });
-      if (estimate === undefined) throw tooManyCalls(presence.total, others, this.#bounds, this.#allKnown(people));
+      const look = { ...presence, members: people, listSize: this.#counts.listSize };
+      const estimate = await costWithin(look, this.#bounds.callsPerCredit, left);
+      if (estimate === undefined) throw await tooManyCalls(look, this.#bounds);
       this.#estimate = estimate;
       return { total: presence.total, owned: present, exact: true, calls, ...this.#timed(estimate) };
     });
@@ -116,8 +113,10 @@ export class OwnedSegment implements Ownership {
     if (people.length === 0) return { ...believed, exact: this.#library === undefined, calls: 0 };
     if (calls > QUOTE_CALLS) return { ...believed, exact: false };
     try {
-      const { others, present } = await this.#presenceOf(people);
-      const estimate = fitting(total, others, { ...this.#bounds, known: this.#allKnown(people) });
+      const presence = await this.#presenceOf(people);
+      const { others, present } = presence;
+      const look = { ...presence, members: people, listSize: this.#counts.listSize };
+      const estimate = await costWithin(look, this.#bounds.callsPerCredit, this.#bounds.maxCalls);
       return {
         total: present + others,
         owned: present,
@@ -132,10 +131,9 @@ export class OwnedSegment implements Ownership {
     }
   }
 
-  #timed(estimate: Estimate | undefined): Pick<Known, "estimate" | "durationMs"> {
-    const { perMinute } = this.#account;
-    const minutes = perMinute === undefined ? 0 : Math.floor((estimate?.calls ?? 0) / (perMinute * SHARE_OF_MINUTE));
-    return { estimate, durationMs: minutes * 60_000 };
+  #timed(estimate: Cost | undefined): Pick<Known, "estimate" | "durationMs"> {
+    const perMinute = this.#account.perMinute ?? this.#deps.seller.pacer.perMinute();
+    return { estimate, durationMs: countingMs(estimate?.calls ?? 0, perMinute) };
   }
 
   async divide(maxRows: number): Promise<NewParts> {
@@ -257,10 +255,6 @@ export class OwnedSegment implements Ownership {
     return this.#counts.datasetVersion ?? this.#account.datasetVersion;
   }
 
-  #allKnown(people: readonly Member[]): boolean {
-    return people.length > 0 && people.every(({ known }) => known);
-  }
-
   #callsToLook(people: number): number {
     return 1 + Math.ceil(people / this.#counts.listSize);
   }
@@ -316,11 +310,13 @@ export function memberOf({ identity, address, name, values, version }: OwnedPers
   return { identity, address: listed, name, values, named: known, known };
 }
 
-function tooManyCalls(total: number, fresh: number, bounds: Bounds, known: boolean): CliError {
-  const cheapest = fitting(total, fresh, { ...bounds, known, maxCalls: Number.POSITIVE_INFINITY });
+async function tooManyCalls(look: Look, { maxCalls, callsPerCredit }: Bounds): Promise<CliError> {
+  const { total, others } = look;
+  const least = await costOf(look, Math.min(callsPerCredit, 1));
+  const asked = await costOf(look, callsPerCredit);
   return usageError(
-    `${grouped(fresh)} of ${grouped(total)} people are new, and finding them takes about ${grouped(cheapest?.calls ?? 0)} free calls, more than the ${grouped(bounds.maxCalls)} allowed; nothing was spent`,
-    `--max-calls ${Math.ceil((cheapest?.calls ?? 0) * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
+    `${grouped(others)} of ${grouped(total)} people are new, and finding them takes about ${grouped(least.calls)} free calls, more than the ${grouped(maxCalls)} allowed; nothing was spent`,
+    `--max-calls ${Math.ceil(asked.calls * 1.5)} allows them; without --new-only all ${grouped(total)} are bought`,
     "too_many_counts",
   );
 }

@@ -77,7 +77,7 @@ function ownedEntries({ known, unitPrice }: Quote, target: Target): Entries {
   if (estimate === undefined || owned === 0) return lines;
   const wait = durationMs === 0 ? "" : `, about ${duration(durationMs)}`;
   const finding = `about ${counted(estimate.calls, "free count")}${wait}`;
-  const isWhole = estimate.calls === 0 && estimate.rows > 0;
+  const isWhole = estimate.callsPerCredit === 0 && estimate.rows > 0;
   if (isNarrowed(target)) {
     lines.push(["new", grouped(total - owned)]);
     const how = isWhole ? "costs more than buying all of it" : `${finding}, at ${estimate.callsPerCredit} a credit`;

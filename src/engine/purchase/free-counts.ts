@@ -3,11 +3,11 @@ import { grouped } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { ServiceError } from "../client/errors.ts";
 import type { CountView, RateLimit, ServiceClient } from "../client/types.ts";
+import { SHARE_OF_MINUTE } from "../planning/cost.ts";
 import type { Counts, OwnedAddress } from "../planning/question.ts";
 import { incomplete } from "./failures.ts";
 
-/** Of the calls of a minute so much is used: the rest is left to other users of the key, as is this share of those of a day. */
-export const SHARE_OF_MINUTE = 0.8;
+/** Of the calls of a day so much is left to other users of the key. */
 const LEFT_OF_DAY = 0.1;
 const MINUTE = 60_000;
 const AT_ONCE = 4;

@@ -1,7 +1,7 @@
 import type { Filters } from "../../shared/contract/filters.ts";
 import type { Page } from "../../shared/rows/page.ts";
 import type { AccountView } from "../client/types.ts";
-import type { Estimate } from "../planning/estimate.ts";
+import type { Cost } from "../planning/cost.ts";
 import type { Plan } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 
@@ -14,8 +14,8 @@ export interface Known {
   /** Free calls that it took, or would take where it is not exact. */
   readonly calls: number;
   /** What buying only the new ones takes; undefined where it is not exact. */
-  readonly estimate: Estimate | undefined;
-  /** How long the estimated calls take at the rate that free counts keep to, in milliseconds; 0 where no rate is known. */
+  readonly estimate: Cost | undefined;
+  /** How long the estimated calls take at the rate that free counts keep to, in milliseconds. */
   readonly durationMs: number;
 }
 

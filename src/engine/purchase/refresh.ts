@@ -2,7 +2,7 @@ import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { findChanged, type Held, type Most, type Question, testCalls } from "../planning/changed.ts";
 import { descend, type Leaf } from "../planning/descent.ts";
-import { MOST_NAMED, namesHold, type Presence } from "../planning/presence.ts";
+import { namesHold, type Presence } from "../planning/presence.ts";
 import type { Counts, Member, OwnedAddress } from "../planning/question.ts";
 
 /** A field whose value counts can verify. */
@@ -144,41 +144,4 @@ async function placed(segment: Filters, kept: readonly Member[], counts: Counts)
   const named = kept.filter(isNamed).map((member) => ({ ...member, named: true }));
   const renamed = kept.filter((member) => !isNamed(member));
   return renamed.length <= 1 + kept.length * MOST_RENAMED ? named : [...named, ...renamed];
-}
-
-/** About how much it takes to find the new people, by simulation (docs/refresh.md, "What it costs"). */
-export interface Estimate {
-  readonly calls: number;
-  readonly rows: number;
-}
-
-/** By calls for each credit: rows bought for each new person at most, and how many of the calls it takes that 5 calls a credit do. */
-const WASTE: readonly (readonly [callsPerCredit: number, rows: number, calls: number])[] = [
-  [10, 1.1, 1.15],
-  [5, 1.25, 1],
-  [2, 2.3, 0.8],
-  [1, 3, 0.65],
-];
-
-/** @param gone how many have left @param known whether attributes are those that were bought */
-export function estimate(
-  { total, others, present, chunks, groups }: Presence,
-  {
-    callsPerCredit,
-    listSize,
-    known,
-  }: { readonly callsPerCredit: number; readonly listSize: number; readonly known: boolean },
-): Estimate {
-  const asked = chunks.reduce((sum, { items }) => sum + items.length, 0);
-  const gone = asked - chunks.reduce((sum, chunk) => sum + chunk.present, 0);
-  const again = Math.ceil((present + others) / listSize) + 1 + 2 * groups.length;
-  const halving =
-    gone === 0 ? 0 : 0.45 * Math.min(gone, asked - gone + 1) * Math.log2(2 + asked / gone) + 15 + asked / listSize;
-  const [, waste, share] = WASTE.find(([calls]) => callsPerCredit >= calls) ?? [0, Number.POSITIVE_INFINITY, 0];
-  const rows = others === 0 ? 0 : Math.min(total, Math.ceil(others * waste) + 5);
-  const levels = Math.log2(Math.max(2, total / Math.max(1, others)));
-  const each = known ? 1.3 * levels + 1.5 : 3.1 * levels + 6.5;
-  const isWhole = rows >= total || others === 0;
-  const drilling = isWhole ? 0 : share * others * each + (known ? 0 : asked / MOST_NAMED) + 10;
-  return { calls: Math.ceil(halving + drilling + again), rows };
 }

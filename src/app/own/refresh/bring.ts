@@ -174,7 +174,10 @@ async function refresh(given: Work): Promise<void> {
     await checkRoom(order.view, look.total);
     const own = [...members.values()];
     progress.stop();
-    const plan = planOf({ look, members: own, bought: textsIn(own, held.library), counts, forgotten, finished }, work);
+    const plan = await planOf(
+      { look, members: own, bought: textsIn(own, held.library), counts, forgotten, finished },
+      work,
+    );
     if (flags.dryRun === true) return await printPlan(plan, work);
     requireBudgetFor(plan, flags);
     await agree(plan, work);

@@ -1,9 +1,10 @@
 import { sameCommand } from "../../../cli/arguments/export-options.ts";
 import { duration } from "../../../cli/terminal/numbers.ts";
+import { costOf, countingMs } from "../../../engine/planning/cost.ts";
 import type { Presence } from "../../../engine/planning/presence.ts";
 import type { Counts, Member } from "../../../engine/planning/question.ts";
 import { overBudget } from "../../../engine/purchase/quote.ts";
-import { type Bought, estimate, verifyCalls } from "../../../engine/purchase/refresh.ts";
+import { type Bought, verifyCalls } from "../../../engine/purchase/refresh.ts";
 import { canPrompt } from "../../../shared/context.ts";
 import {
   affordableRows,
@@ -44,10 +45,6 @@ export interface Plan {
   readonly again: Credits;
 }
 
-/** Others use the key too: counts take at most this share of a minute's calls. */
-const SHARE = 0.8;
-const DEFAULT_PER_MINUTE = 60;
-
 interface Looked {
   readonly look: Presence;
   readonly members: readonly Member[];
@@ -59,17 +56,18 @@ interface Looked {
 }
 
 /** @throws CliError exit 4 where it takes more credits or calls than allowed: with what that would be, and what buying anew costs */
-export function planOf({ look, members, bought, counts, forgotten, finished }: Looked, work: Work): Plan {
+export async function planOf(
+  { look, members, bought, counts, forgotten, finished }: Looked,
+  work: Work,
+): Promise<Plan> {
   const { order, account, session } = work;
   const { buyChanged, maxCredits, maxCalls, callsPerCredit } = order.flags;
   const price = account.costs.personSearch;
-  const known = members.filter((member) => member.known).length >= members.length * 0.9;
-  const about = estimate(look, { callsPerCredit, listSize: counts.listSize, known });
+  const about = await costOf({ ...look, members, listSize: counts.listSize }, callsPerCredit);
   const { total, others, present } = look;
   const pays = maxCredits === undefined ? Number.POSITIVE_INFINITY : affordableRows(maxCredits, price);
   const again = priceOf(total, price);
   const calls = counts.calls + about.calls + verifyCalls(order.verify, members, bought, counts);
-  const perMinute = account.perMinute ?? session.pacer.perMinute() ?? DEFAULT_PER_MINUTE;
   const rows = Math.min(total, maxCredits === undefined ? about.rows : pays);
   const asked = [...look.chunks.map(({ items }) => items.length), ...look.groups.map(({ people }) => people.length)];
   const plan = {
@@ -82,7 +80,7 @@ export function planOf({ look, members, bought, counts, forgotten, finished }: L
     rows,
     most: (buyChanged === true ? maxCredits : undefined) ?? priceOf(rows, price),
     calls,
-    ms: calls <= perMinute * SHARE ? 0 : Math.round((calls / (perMinute * SHARE)) * 60_000),
+    ms: countingMs(calls, account.perMinute ?? session.pacer.perMinute()),
     again,
   };
   const nothing =

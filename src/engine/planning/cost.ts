@@ -1,0 +1,226 @@
+import type { Filters } from "../../shared/contract/filters.ts";
+import { descend } from "./descent.ts";
+import { UnsoundCountsError } from "./parts.ts";
+import { MOST_NAMED, type Presence } from "./presence.ts";
+import type { Counts, Member } from "./question.ts";
+
+/** What it takes to buy the new people of a segment (docs/new-only.md, "What it costs"): quotes of every door are made of this. */
+export interface Cost {
+  /** 0: all of it is bought, without dividing it. */
+  readonly callsPerCredit: number;
+  /** Free calls, about, those that prove it in the end included. */
+  readonly calls: number;
+  /** The most rows that are bought: the new people, and owned ones with whom they share the last parts. */
+  readonly rows: number;
+  /** New people, about, whom no filter is likely to tell from people who are owned. */
+  readonly untold: number;
+}
+
+/** What is known before anything finer than the segment is counted. */
+export interface Look extends Pick<Presence, "segment" | "total" | "others" | "chunks" | "groups"> {
+  /** Everybody owned who was looked for. */
+  readonly members: readonly Member[];
+  readonly listSize: number;
+}
+
+/** The most rows for each new person, by the free calls that saving a credit may take. */
+const KINDS: readonly { readonly from: number; readonly rows: number }[] = [
+  { from: 10, rows: 1.05 },
+  { from: 5, rows: 1.1 },
+  { from: 2, rows: 2 },
+  { from: 1, rows: 3 },
+];
+
+/** Small numbers are rounded up by this many rows. */
+const SPARE = 2;
+
+/** @returns one that buys everything, without dividing, where that costs no more */
+export async function costOf(look: Look, callsPerCredit: number): Promise<Cost> {
+  const { total, others } = look;
+  const kind = KINDS.find(({ from }) => callsPerCredit >= from);
+  const rows = Math.min(total, Math.ceil(others * (kind?.rows ?? Number.POSITIVE_INFINITY)) + SPARE);
+  const certain = proofOf(look);
+  if (others === 0) return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: 0, untold: 0 };
+  if (kind === undefined || rows === total) {
+    return { callsPerCredit: 0, calls: halvingOf(look) + certain, rows: total, untold: 0 };
+  }
+  const { calls, untold } = await rehearse(look, { callsPerCredit, spare: (rows - others) / others });
+  return { callsPerCredit, calls: calls + halvingOf(look) + certain, rows, untold };
+}
+
+/** The cost at the most calls a credit that fits into so many calls; undefined where none does. */
+export async function costWithin(look: Look, callsPerCredit: number, maxCalls: number): Promise<Cost | undefined> {
+  for (const each of [callsPerCredit, ...KINDS.map(({ from }) => from).filter((from) => from < callsPerCredit)]) {
+    const cost = await costOf(look, each);
+    if (cost.calls <= maxCalls) return cost;
+  }
+  return undefined;
+}
+
+/** Everybody is counted once more when all is bought. */
+const proofOf = ({ total, groups, listSize }: Look): number => Math.ceil(total / listSize) + 1 + 2 * groups.length;
+
+/** Counts that tell who is gone: those of weighing, and the proof of it. */
+function halvingOf({ chunks, listSize }: Look): number {
+  const asked = chunks.reduce((sum, { items }) => sum + items.length, 0);
+  const gone = asked - chunks.reduce((sum, { present }) => sum + present, 0);
+  if (gone === 0) return 0;
+  const least = Math.min(gone, asked - gone + 1);
+  return Math.ceil(0.45 * least * Math.log2(2 + asked / gone) + 15 + asked / listSize);
+}
+
+/** Others use the key too: counts take at most this share of a minute's calls. */
+export const SHARE_OF_MINUTE = 0.8;
+/** What is reckoned with where nobody tells. */
+const PER_MINUTE = 60;
+
+/** How long so many free calls take by the rate limit alone, in milliseconds; 0 where one minute's do. */
+export function countingMs(calls: number, perMinute: number = PER_MINUTE): number {
+  const rate = perMinute * SHARE_OF_MINUTE;
+  return calls <= rate ? 0 : Math.round(calls / rate) * 60_000;
+}
+
+/** People whom a rehearsal is played with, and how many of them it takes for new. */
+const MOST_PEOPLE = 2_000;
+const MOST_NEW = 48;
+/** Of fewer people nothing is learned. */
+const LEAST_PEOPLE = 24;
+const TIMES = 2;
+
+interface Rehearsed {
+  readonly calls: number;
+  readonly untold: number;
+}
+
+interface Allowed {
+  readonly callsPerCredit: number;
+  /** Owned people for each new one that may be bought again. */
+  readonly spare: number;
+}
+
+/**
+ * What finding the new people of a segment takes, found out by doing it: some of those who are owned are taken for new ones, and looked for among
+ * the others by counts that are made here. What names and values are worth in this segment is in the result, whatever they are.
+ */
+async function rehearse(look: Look, allowed: Allowed): Promise<Rehearsed> {
+  const { total, others, members, listSize } = look;
+  const isKnown = members.every(({ known }) => known);
+  const names = isKnown ? 0 : Math.ceil(members.length / Math.min(listSize, MOST_NAMED)) + 15;
+  if (members.length < LEAST_PEOPLE) {
+    const levels = Math.log2(total / others);
+    return { calls: Math.ceil(others * (2.4 * levels + 7)) + names, untold: 0 };
+  }
+  const people = spread(members, MOST_PEOPLE);
+  const fresh = Math.max(1, Math.min(MOST_NEW, Math.round((people.length * others) / total)));
+  // As many of the owned as there are for each new person.
+  const size = Math.min(people.length, Math.max(LEAST_PEOPLE, Math.round((fresh * total) / others)));
+  let [calls, untold] = [0, 0];
+  for (let time = 0; time < TIMES; time++) {
+    const cast = rotated(people, time).slice(0, size);
+    const played = await play(cast, fresh, look, allowed);
+    calls += played.calls / TIMES;
+    untold += played.untold / TIMES;
+  }
+  const deeper = Math.max(1, depth(total, others) / depth(size, fresh));
+  // The more of it is new, the less do those who are owned tell of the others: whole kinds of people may be missing among them.
+  const unlike = 1 + Math.min(1, 2 * (others / total));
+  const scale = others / fresh;
+  return {
+    calls: Math.ceil(calls * scale * deeper * unlike) + names,
+    untold: Math.round(untold * scale),
+  };
+}
+
+const depth = (total: number, fresh: number): number => 1 + Math.log2(Math.max(1, total / fresh));
+
+async function play(
+  cast: readonly Member[],
+  fresh: number,
+  { segment, listSize }: Look,
+  { callsPerCredit, spare }: Allowed,
+): Promise<Rehearsed> {
+  const owned = cast.slice(fresh);
+  const counts = new OwnCounts(cast, segment, listSize);
+  const input = {
+    segment,
+    total: cast.length,
+    owned: owned.map((member) => ({ ...member, named: true })),
+    callsPerCredit,
+    maxCalls: 20_000,
+    maxWaste: Math.ceil(spare * fresh),
+    maxRows: cast.length,
+  };
+  try {
+    const { unreached } = await descend(input, counts);
+    const untold = unreached.reduce((sum, { count }) => sum + count, 0);
+    return { calls: counts.calls, untold };
+  } catch (error) {
+    // A record whose values contradict each other.
+    if (!(error instanceof UnsoundCountsError)) throw error;
+    return { calls: counts.calls, untold: 0 };
+  }
+}
+
+/** Evenly from all of them. */
+const spread = <T>(items: readonly T[], most: number): readonly T[] =>
+  items.length <= most
+    ? items
+    : Array.from({ length: most }, (_, at) => items[Math.floor((at * items.length) / most)]).flatMap(
+        (item) => item ?? [],
+      );
+
+/** The same people in another order, of those at its beginning others. */
+function rotated<T>(items: readonly T[], time: number): T[] {
+  const step = 7_919 + 2 * time;
+  const order = items.map((item, at) => ({ item, key: ((at + 1) * step * 2_654_435_761) % 4_294_967_296 }));
+  return order.sort((a, b) => a.key - b.key).map(({ item }) => item);
+}
+
+/** Counts of people who are owned, by what was bought of them. */
+class OwnCounts implements Counts {
+  readonly listSize: number;
+  calls = 0;
+  readonly #people: readonly Member[];
+  readonly #segment: Filters;
+
+  constructor(people: readonly Member[], segment: Filters, listSize: number) {
+    this.#people = people;
+    this.#segment = segment;
+    this.listSize = listSize;
+  }
+
+  count(filters: Filters): Promise<number> {
+    this.calls++;
+    return Promise.resolve(this.#matching(filters).length);
+  }
+
+  listed(filters: Filters, addresses: readonly string[]): Promise<number> {
+    this.calls += Math.ceil(addresses.length / this.listSize);
+    const asked = new Set(addresses);
+    return Promise.resolve(
+      this.#matching(filters).filter(({ address }) => address !== undefined && asked.has(address)).length,
+    );
+  }
+
+  #matching(filters: Filters): Member[] {
+    const own = this.#segment as Readonly<Record<string, unknown>>;
+    const tests = Object.entries(filters).filter(([key, value]) => own[key] !== value);
+    const holds = tests.map(([key, value]) => holding(key, value));
+    return this.#people.filter((member) => holds.every((hold) => hold(member)));
+  }
+}
+
+function holding(key: string, wanted: unknown): (member: Member) => boolean {
+  const field = key.replace(/_(prefix|min|max)$/, "");
+  const of = (member: Member): unknown => (field === "name" ? member.name : member.values[field]);
+  if (key.endsWith("_prefix")) return (member) => String(of(member) ?? "").startsWith(String(wanted));
+  if (key.endsWith("_min") || key.endsWith("_max")) {
+    const sign = key.endsWith("_min") ? 1 : -1;
+    return (member) => {
+      const value = of(member);
+      return typeof value === "number" && sign * value >= sign * Number(wanted);
+    };
+  }
+  const among = new Set([wanted].flat().map(String));
+  return (member) => among.has(String(of(member) ?? ""));
+}

@@ -1,0 +1,77 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { seeded, user } from "../support/export.ts";
+import { Crowd, type Human, type PeopleOptions, startPeopleService } from "../support/people-service.ts";
+import { startTestService, type TestService } from "../support/service.ts";
+
+let counts = 0;
+let service: TestService;
+beforeAll(async () => {
+  service = await startTestService({
+    people: 6_000,
+    credits: 100_000,
+    plan: { perMinute: 10_000_000, perDay: 100_000_000 },
+    wrapEngine: (engine) =>
+      new Proxy(engine, {
+        get: (target, key) => {
+          if (key === "count") counts++;
+          const value = Reflect.get(target, key) as unknown;
+          return typeof value === "function" ? value.bind(target) : value;
+        },
+      }),
+  });
+});
+afterAll(() => service.close());
+
+/** What was done is neither more than twice what was quoted nor less than a third of it. */
+function expectNear(quoted: number, done: number): void {
+  expect(done, `${quoted} free counts quoted, ${done} made`).toBeLessThan(2 * quoted);
+  expect(quoted, `${quoted} free counts quoted, ${done} made`).toBeLessThan(3 * done);
+}
+
+describe("free counts that a quote of --new-only tells are those that are made", () => {
+  const histories: Readonly<Record<string, readonly string[]>> = {
+    "few followers are owned": ["--followers-max", "1500"],
+    "a sample of nine in ten is owned": ["--sample", "430", "--seed", "4"],
+    "one country is owned": ["--country", "united states"],
+  };
+  test.for(Object.entries(histories))("%s", async ([, owned]) => {
+    const me = user(service.url, service.key);
+    const sales = ["search", "--department", "Sales"];
+    const had = await me.run([...sales, ...owned, "--yes", "-o", "own.csv"]);
+    expect(had.code, had.stderr).toBe(0);
+    const quote = await me.run([...sales, "--new-only", "--dry-run", "--json"]);
+    const { new_only: told } = JSON.parse(quote.stdout);
+    const before = counts;
+    const ran = await me.run([...sales, "--new-only", "--yes", "-o", "new.csv"]);
+    expect(ran.code, ran.stderr).toBe(0);
+    expectNear(told.calls, counts - before);
+  });
+});
+
+describe("free counts that a quote of refresh tells are those that are made", () => {
+  const crowds: Readonly<Record<string, Partial<PeopleOptions> & { readonly addressless?: number }>> = {
+    "everybody has an address": {},
+    "one in ten has none": { addressless: 0.1 },
+    "lists of 50": { maxValues: 50 },
+  };
+  test.for(Object.entries(crowds))("%s", async ([, { addressless = 0, ...options }]) => {
+    const crowd = new Crowd(seeded(5), addressless);
+    const people: readonly Human[] = Array.from({ length: 2_000 }, () => crowd.born());
+    const foreign = await startPeopleService({ people, ...options });
+    try {
+      const me = user(foreign.url, foreign.key);
+      const had = await me.run(["search", "--department", "Sales", "--yes", "-o", "sales.csv"]);
+      expect(had.code, had.stderr).toBe(0);
+      foreign.options.people = crowd.week(people, { gone: 0.03, moved: 0.02, born: 0.03 });
+      const quote = await me.run(["refresh", "sales.csv", "--dry-run", "--json"]);
+      const { free_calls: quoted, credits_at_most: most } = JSON.parse(quote.stdout);
+      const ran = await me.run(["refresh", "sales.csv", "--max-credits", String(most), "--json"]);
+      expect(ran.code, ran.stderr).toBe(0);
+      const { free_calls: done, credits } = JSON.parse(ran.stdout);
+      expectNear(quoted, done);
+      expect(credits).toBeLessThanOrEqual(most);
+    } finally {
+      await foreign.close();
+    }
+  });
+});

@@ -1,0 +1,107 @@
+import { describe, expect, test } from "vitest";
+import { Oracle, seeded, World, type WorldPerson } from "../../bench/world.mjs";
+import { costOf, countingMs } from "../../src/engine/planning/cost.ts";
+import { descend } from "../../src/engine/planning/descent.ts";
+import { lookFor, namesHold, tellApart } from "../../src/engine/planning/presence.ts";
+import { type Counts, type Member, ownedAddress } from "../../src/engine/planning/question.ts";
+
+const SEGMENT = { department: "Sales" };
+const LIST = 1_000;
+
+function counting(people: Iterable<WorldPerson>): { readonly oracle: Oracle; readonly counts: Counts } {
+  const oracle = new Oracle(people, SEGMENT);
+  const counts: Counts = {
+    listSize: LIST,
+    get calls() {
+      return oracle.calls;
+    },
+    count: (filters) => oracle.count(filters),
+    async listed(filters, addresses) {
+      let sum = 0;
+      for (let at = 0; at < addresses.length; at += LIST)
+        sum += await oracle.count({ ...filters, network_url: addresses.slice(at, at + LIST) });
+      return sum;
+    },
+  };
+  return { oracle, counts };
+}
+
+const memberOf = (person: WorldPerson, known: boolean): Member => ({
+  identity: person.id,
+  address: person.network_url === null ? undefined : ownedAddress(person.network_url),
+  name: person.name,
+  values: { ...person },
+  named: known,
+  known,
+});
+
+/** A world whose people have the names that are told by their number. */
+function named(seed: number, nameOf: (at: number) => readonly [string, string]): World {
+  const world = new World(20_000, { seed });
+  [...world.people.values()].forEach((person, at) => {
+    const [first, last] = nameOf(at);
+    Object.assign(person, { first_name: first, last_name: last, name: `${first} ${last}` });
+  });
+  return world;
+}
+
+type Pick = (person: WorldPerson, random: () => number) => boolean;
+const share =
+  (of: number): Pick =>
+  (_, random) =>
+    random() < of;
+
+const WORLDS: Readonly<Record<string, () => World>> = {
+  "long tails": () => new World(20_000, { seed: 3 }),
+  "names of their own": () => named(4, (at) => [`f${(at * 7_919) % 20_011}`, `l${at}`]),
+  "80 names": () => named(5, (at) => [`first${(at * 31) % 9}`, `last${(at * 17) % 9}`]),
+  "a tenth without an address": () => new World(20_000, { seed: 6, withoutAddress: 0.1 }),
+};
+const OWNED: Readonly<Record<string, readonly [Pick, weeks: number, callsPerCredit: number]>> = {
+  "99 in 100 owned": [share(0.99), 0, 5],
+  "95 in 100 owned, a week ago": [share(0.95), 1, 5],
+  "95 in 100 owned, a week ago, a call a credit": [share(0.95), 1, 1],
+  "half owned": [share(0.5), 0, 5],
+  "6 in 10 owned, a week ago": [share(0.6), 1, 5],
+  "all but those with many followers": [({ followers }) => (followers ?? 0) < 1_500, 0, 5],
+};
+
+describe("what is quoted is what it takes, whatever the people are like", () => {
+  for (const [what, make] of Object.entries(WORLDS)) {
+    test.for(Object.entries(OWNED))(`${what}: %s`, async ([, [pick, weeks, callsPerCredit]]) => {
+      const world = make();
+      const random = seeded(9);
+      const bought = new Oracle(world.people.values(), SEGMENT).people
+        .filter((person) => pick(person, random))
+        .map((person) => ({ ...person }));
+      for (let week = 0; week < weeks; week++) world.drift({ name: 0 });
+      const { counts } = counting(world.people.values());
+      const members = bought.map((person) => memberOf(person, weeks === 0));
+      const presence = await lookFor(SEGMENT, members, counts);
+      const before = counts.calls;
+      const cost = await costOf({ ...presence, members, listSize: LIST }, callsPerCredit);
+      expect(counts.calls, "a quote asks nobody").toBe(before);
+
+      const { kept } = await tellApart(presence, counts);
+      const names = await namesHold(SEGMENT, kept, counts);
+      const owned = kept.map((person) => ({
+        ...person,
+        named: person.known || person.address === undefined || names.has(person),
+      }));
+      const limits = { callsPerCredit: cost.callsPerCredit, maxCalls: 1e6, maxRows: 1e6 };
+      const maxWaste = cost.rows - presence.others;
+      await descend({ segment: SEGMENT, total: presence.total, owned, ...limits, maxWaste }, counts);
+      await lookFor(SEGMENT, kept, counts);
+      const done = counts.calls - before;
+      expect(done / cost.calls, `${cost.calls} quoted, ${done} made`).toBeLessThan(1.5);
+      expect(cost.calls / done, `${cost.calls} quoted, ${done} made`).toBeLessThan(5);
+    });
+  }
+});
+
+test("minutes are those of the share that counts take, at 60 calls a minute where nobody tells", () => {
+  expect(countingMs(48)).toBe(0);
+  expect(countingMs(480)).toBe(600_000);
+  expect(countingMs(480, 600)).toBe(0);
+  expect(countingMs(4_800, 600)).toBe(600_000);
+});
