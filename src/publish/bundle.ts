@@ -44,7 +44,7 @@ const groups = [
   {
     name: "contract",
     priority: 3,
-    test: /[\\/]dist[\\/](?:cli[\\/]terminal[\\/](?:printer|style|numbers)|shared[\\/]contract[\\/](?:command-line|filters|money|departments|normalise|suggest|records|text|filter-schema))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
+    test: /[\\/]dist[\\/](?:cli[\\/]terminal[\\/](?:printer|style|numbers)|shared[\\/]contract[\\/](?:command-line|filters|money|departments|normalise|suggest|records|text))\.js$|[\\/]node_modules[\\/]fastest-levenshtein[\\/]/,
   },
   {
     name: "connected",

@@ -26,7 +26,7 @@ interface Bill {
 }
 
 /** Not installed beside the program but part of its files: their notices go with them. */
-const INLINED = ["commander", "fastest-levenshtein", "preact", "@preact/signals", "@preact/signals-core"];
+const INLINED = ["commander", "fastest-levenshtein", "typebox", "preact", "@preact/signals", "@preact/signals-core"];
 /** Nothing that asks more of a user than to keep a notice. Another one is looked at by a person first. */
 const KNOWN = /^(?:0BSD|Apache-2\.0|BlueOak-1\.0\.0|BSD-[23]-Clause|ISC|MIT|\(MIT OR CC0-1\.0\))$/;
 

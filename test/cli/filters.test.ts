@@ -1,8 +1,9 @@
+import { Ajv2020 } from "ajv/dist/2020.js";
 import { describe, expect, test } from "vitest";
 import { main } from "../../src/cli/main.ts";
 import { DEPARTMENTS } from "../../src/shared/contract/departments.ts";
-import { exampleValue, filterFileSchema } from "../../src/shared/contract/filter-schema.ts";
-import { checkFilters, FILTER_KEYS } from "../../src/shared/contract/filters.ts";
+import { checkFilters, FILTER_KEYS, FILTER_SPECS } from "../../src/shared/contract/filters.ts";
+import { filterFileSchema } from "../../src/shared/schema/filters.ts";
 import { testContext } from "../support/client.ts";
 
 async function headcount(argv: readonly string[], tty = false) {
@@ -68,16 +69,10 @@ describe("headcount filters", () => {
 });
 
 describe("headcount filters --schema", () => {
-  // ajv is what the response validator brings along; any draft-07 validator would do.
   async function validator(): Promise<(value: unknown) => boolean> {
-    const { createRequire } = await import("node:module");
-    const require = createRequire(createRequire(import.meta.url).resolve("openapi-response-validator"));
-    const { default: Ajv } = require("ajv") as {
-      default: new (options: object) => { compile: (schema: unknown) => never };
-    };
     const { stdout } = await headcount(["filters", "--schema"]);
     expect(JSON.parse(stdout)).toEqual(JSON.parse(JSON.stringify(filterFileSchema())));
-    return new Ajv({ strict: true, strictTypes: false }).compile(JSON.parse(stdout));
+    return new Ajv2020({ strict: true, strictTypes: false }).compile(JSON.parse(stdout));
   }
 
   const cases: readonly (readonly [string, unknown, boolean])[] = [
@@ -85,7 +80,7 @@ describe("headcount filters --schema", () => {
     ["a text", { country: "france" }, true],
     ["several", { country: ["france", "germany"], department: ["Sales", "customer service"] }, true],
     ["wrapped", { filters: { title_prefix: "head of", connections_min: 100 } }, true],
-    ["every key with its example", Object.fromEntries(FILTER_KEYS.map((key) => [key, exampleValue(key)])), true],
+    ["every key with its example", Object.fromEntries(FILTER_SPECS.map(({ example, key }) => [key, example])), true],
     ["an unknown key", { departement: "Sales" }, false],
     ["an unknown department", { department: "Saless" }, false],
     ["an unknown department among others", { department: ["Sales", "Saless"] }, false],

@@ -72,7 +72,7 @@ describe("npm run release", () => {
       // What a peer brings along is installed where the peer is.
       if (!path.includes("@opentelemetry")) expect([...listed]).toContain(`${nameOf(path)} ${version}`);
     }
-    for (const held of ["commander", "fastest-levenshtein", "preact", "@preact/signals"]) {
+    for (const held of ["commander", "fastest-levenshtein", "typebox", "preact", "@preact/signals"]) {
       expect(licences).toContain(`${held}, part of this package's files`);
       expect([...listed].some((one) => one.startsWith(`${held} `))).toBe(true);
     }

@@ -1,6 +1,6 @@
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo } from "../../shared/contract/text.ts";
-import type { JsonSchema } from "./schemas.ts";
+import type { JsonSchema } from "../../shared/schema/build.ts";
 
 /** What a validator's words leave out: which argument is none of the tool's, and what a choice is from. @param schema of the tool's input */
 export function argumentProblem(given: unknown, schema: JsonSchema): string | undefined {

@@ -5,8 +5,13 @@ import { openLibrary, type Shelf } from "../../engine/library/take-in.ts";
 import { spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunSummary } from "../../engine/runs/run-store.ts";
 import { FACET_KEYS, isFacetKey } from "../../shared/contract/facets.ts";
-import { knownValues } from "../../shared/contract/filter-schema.ts";
-import { type CanonicalFilters, FILTER_KEYS, FILTER_SPECS, filterSpec } from "../../shared/contract/filters.ts";
+import {
+  type CanonicalFilters,
+  FILTER_KEYS,
+  FILTER_SPECS,
+  filterSpec,
+  knownValues,
+} from "../../shared/contract/filters.ts";
 import { creditsOrNull, creditsToNumber, priceOf } from "../../shared/contract/money.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, harmlessLine } from "../../shared/contract/text.ts";

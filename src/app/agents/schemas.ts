@@ -1,7 +1,5 @@
-import { DEPARTMENTS } from "../../shared/contract/departments.ts";
-import { FILTER_SPECS } from "../../shared/contract/filters.ts";
-
-export type JsonSchema = Readonly<Record<string, unknown>>;
+import type { JsonSchema } from "../../shared/schema/build.ts";
+import { briefFiltersSchema } from "../../shared/schema/filters.ts";
 
 export const ROWS_MOST = 50;
 export const FIELDS_MOST = 12;
@@ -28,25 +26,6 @@ const object = (properties: Readonly<Record<string, JsonSchema>>, optional: read
   additionalProperties: false,
 });
 const open: JsonSchema = { type: "object" };
-
-/**
- * The filters of the contract, all keys of it, as small as they can be said: a list of tools is read at every start. Lists are told as
- * lists alone, which every client can send; a value by itself is taken too.
- */
-function filtersSchema(): JsonSchema {
-  const one = { type: "string" };
-  const of = (match: string, isList: boolean): JsonSchema => {
-    if (match === "range") return { type: "integer", minimum: 0 };
-    if (match === "department") return { type: "array", items: { type: "string", enum: DEPARTMENTS } };
-    return isList ? { type: "array", items: one } : one;
-  };
-  return {
-    type: "object",
-    description: "keys combine with AND, values of a list with OR",
-    properties: Object.fromEntries(FILTER_SPECS.map(({ key, match, list: isList }) => [key, of(match, isList)])),
-    additionalProperties: false,
-  };
-}
 
 export interface ToolSchema {
   readonly input: JsonSchema;
@@ -183,7 +162,7 @@ const outputs: Readonly<Record<string, JsonSchema>> = {
 
 /** What a tool takes and gives, by its name. */
 export function toolSchema(name: string): ToolSchema {
-  const input = inputs(filtersSchema())[name];
+  const input = inputs(briefFiltersSchema())[name];
   const checked = inputs(open)[name];
   const output = outputs[name];
   if (input === undefined || checked === undefined || output === undefined) throw new RangeError(`no tool ${name}`);

@@ -6,9 +6,9 @@ import type {
   McpServerFactory,
   ServerContext,
 } from "@modelcontextprotocol/server";
-import { filterFileSchema } from "../../shared/contract/filter-schema.ts";
 import { echo, harmless, harmlessJson, whole } from "../../shared/contract/text.ts";
 import { CliError, EXIT } from "../../shared/errors.ts";
+import { filterFileSchema } from "../../shared/schema/filters.ts";
 import { packageVersion } from "../../shared/version.ts";
 import { failureOf } from "../failures.ts";
 import { withSession } from "../session.ts";

@@ -1,8 +1,7 @@
 import type { CompanyQuery, ServiceClient } from "../../engine/client/types.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { FACET_VALUES_MAX, isFacetKey } from "../../shared/contract/facets.ts";
-import { knownValues } from "../../shared/contract/filter-schema.ts";
-import { checkFilters, type FilterKey, type Filters, filterSpec } from "../../shared/contract/filters.ts";
+import { checkFilters, type FilterKey, type Filters, filterSpec, knownValues } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { counted, echo } from "../../shared/contract/text.ts";

@@ -1,16 +1,14 @@
 import { JOB_COMMANDS, type JobCommand, type JobKey } from "../../cli/commands/jobs/keys.ts";
-import { filterFileSchema } from "../../shared/contract/filter-schema.ts";
 import { FILTER_KEYS } from "../../shared/contract/filters.ts";
-
-type JsonSchema = Readonly<Record<string, unknown>>;
+import { DIALECT, type JsonSchema } from "../../shared/schema/build.ts";
+import { filtersSchema } from "../../shared/schema/filters.ts";
 
 const TEXT: JsonSchema = { type: "string", pattern: "\\S" };
 
 function keySchema({ takes, description, values, key }: JobKey): JsonSchema {
   if (key === "filters") {
-    const inline = (filterFileSchema().definitions as Readonly<Record<string, JsonSchema>>).filters;
     const file = { ...TEXT, description: "a file of filters" };
-    return { description: "who is wanted", anyOf: [inline, file, { type: "array", items: file }] };
+    return { description: "who is wanted", anyOf: [filtersSchema(), file, { type: "array", items: file }] };
   }
   if (takes === "switch") return { description, type: "boolean" };
   const scalar: JsonSchema = { type: ["string", "number"] };
@@ -19,7 +17,7 @@ function keySchema({ takes, description, values, key }: JobKey): JsonSchema {
   return { description, ...(takes === "list" ? { anyOf: [one, { type: "array", items: one }] } : one) };
 }
 
-/** A JSON Schema (draft-07) for files of jobs, made from the flags of the commands that a job may be. */
+/** A JSON Schema for files of jobs, made from the flags of the commands that a job may be. */
 export async function jobsSchema(keysOf: (command: JobCommand) => Promise<readonly JobKey[]>): Promise<JsonSchema> {
   const properties: Record<string, JsonSchema> = {
     command: { description: "what it does", enum: JOB_COMMANDS },
@@ -31,7 +29,7 @@ export async function jobsSchema(keysOf: (command: JobCommand) => Promise<readon
   };
   for (const command of JOB_COMMANDS) for (const key of await keysOf(command)) properties[key.key] = keySchema(key);
   return {
-    $schema: "http://json-schema.org/draft-07/schema#",
+    $schema: DIALECT,
     title: "headcount jobs",
     description: `Exports that run on a schedule. Keys of a job are the flags of its command; ${FILTER_KEYS.length} filters are in "filters".`,
     type: "object",

@@ -1,7 +1,6 @@
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
 import { isFacetKey } from "../../shared/contract/facets.ts";
-import { knownValues } from "../../shared/contract/filter-schema.ts";
 import {
   type CanonicalFilters,
   checkFilters,
@@ -9,6 +8,7 @@ import {
   type FilterIssue,
   type FilterKey,
   type Filters,
+  knownValues,
 } from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { echo, whole } from "../../shared/contract/text.ts";

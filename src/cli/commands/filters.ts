@@ -1,7 +1,12 @@
 import type { Context } from "../../shared/context.ts";
 import { flagOf } from "../../shared/contract/command-line.ts";
-import { exampleValue, filterFileSchema, knownValues } from "../../shared/contract/filter-schema.ts";
-import { FILTER_KEYS, FILTER_SPECS, type FilterKeySpec, filterSpec } from "../../shared/contract/filters.ts";
+import {
+  FILTER_KEYS,
+  FILTER_SPECS,
+  type FilterKeySpec,
+  filterSpec,
+  knownValues,
+} from "../../shared/contract/filters.ts";
 import { normalForm } from "../../shared/contract/normalise.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
 import { echo, grouped } from "../../shared/contract/text.ts";
@@ -48,6 +53,7 @@ async function runFilters(key: string | undefined, options: FiltersOptions, cont
   const printer = new Printer(context, options);
   if (options.schema) {
     if (key !== undefined) throw usageError(`--schema describes whole files, not one key ("${key}")`, "leave KEY out");
+    const { filterFileSchema } = await import("../../shared/schema/filters.ts");
     return printer.document(filterFileSchema());
   }
   if (options.like !== undefined || options.top !== undefined) {
@@ -76,7 +82,7 @@ const describe = (spec: FilterKeySpec) => ({
   value: spec.match === "range" ? "integer" : spec.list ? "string or array of strings" : "string",
   field: spec.field,
   description: spec.description,
-  example: exampleValue(spec.key),
+  example: spec.example,
   values: knownValues(spec.key),
 });
 type Entry = ReturnType<typeof describe>;

@@ -1,8 +1,7 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
 import { isFacetKey } from "../../shared/contract/facets.ts";
-import { knownValues } from "../../shared/contract/filter-schema.ts";
-import type { FilterKey, Filters } from "../../shared/contract/filters.ts";
+import { type FilterKey, type Filters, knownValues } from "../../shared/contract/filters.ts";
 import { requestFacets } from "../facets.ts";
 import { figure, filterValues, labelOf, withValues } from "../segment.ts";
 

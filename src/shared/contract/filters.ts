@@ -11,38 +11,46 @@ export interface FilterKeySpec {
   readonly list: boolean;
   readonly field: string;
   readonly description: string;
+  readonly example: string | number;
 }
 
-export const EXACT_KEYS = [
-  "country",
-  "state",
-  "city",
-  "location",
-  "title",
-  "seniority",
-  "seniority_level",
-  "functional_area",
-  "industry",
-  "first_name",
-  "last_name",
-  "name",
-  "network_url",
-] as const;
-export const PREFIX_KEYS = [
-  "title_prefix",
-  "headline_prefix",
-  "location_prefix",
-  "name_prefix",
-  "industry_prefix",
-] as const;
-export const RANGE_KEYS = ["connections_min", "connections_max", "followers_min", "followers_max"] as const;
+const keysOf = <Key extends string>(examples: Readonly<Record<Key, unknown>>): readonly Key[] =>
+  Object.keys(examples) as Key[];
 
-/** Every filter key in the order of the contract; errors and help list them in this order. */
-export const FILTER_KEYS = [...EXACT_KEYS, ...PREFIX_KEYS, ...RANGE_KEYS, "company_network_url", "department"] as const;
-export type FilterKey = (typeof FILTER_KEYS)[number];
-export type ExactKey = (typeof EXACT_KEYS)[number];
-export type PrefixKey = (typeof PREFIX_KEYS)[number];
-export type RangeKey = (typeof RANGE_KEYS)[number];
+// Every filter key in the order of the contract, with an example: errors and help list them in this order.
+const EXACT = {
+  country: "france",
+  state: "bavaria",
+  city: "paris",
+  location: "paris, île-de-france, france",
+  title: "head of sales",
+  seniority: "Head",
+  seniority_level: "director",
+  functional_area: "sales",
+  industry: "software development",
+  first_name: "amélie",
+  last_name: "martin",
+  name: "amélie martin",
+  network_url: "network.example/in/amelie-martin-42",
+};
+const PREFIX = {
+  title_prefix: "head of",
+  headline_prefix: "building",
+  location_prefix: "paris",
+  name_prefix: "am",
+  industry_prefix: "soft",
+};
+const RANGE = { connections_min: 100, connections_max: 499, followers_min: 1_000, followers_max: 50_000 };
+const EXAMPLES = { ...EXACT, ...PREFIX, ...RANGE, company_network_url: "northwind-analytics", department: "Sales" };
+
+export const EXACT_KEYS = keysOf(EXACT);
+export const PREFIX_KEYS = keysOf(PREFIX);
+export const RANGE_KEYS = keysOf(RANGE);
+export const FILTER_KEYS = keysOf(EXAMPLES);
+export type FilterKey = keyof typeof EXAMPLES;
+export type ExactKey = keyof typeof EXACT;
+export type PrefixKey = keyof typeof PREFIX;
+export type RangeKey = keyof typeof RANGE;
 
 const describe = (key: string): string => key.replace(/_(prefix|min|max)$/, "").replaceAll("_", " ");
 
@@ -51,30 +59,37 @@ const MEANINGS: Readonly<Record<string, string>> = {
   seniority_level: `step of the ladder: ${SENIORITY_LEVELS.join(", ")}`,
 };
 
-export const FILTER_SPECS: readonly FilterKeySpec[] = FILTER_KEYS.map((key): FilterKeySpec => {
+const specOf = (key: FilterKey): Omit<FilterKeySpec, "key" | "example"> => {
   if (key === "department") {
-    return { key, match: "department", list: true, field: key, description: "one of the 20 departments, any case" };
+    return { match: key, list: true, field: key, description: "one of the 20 departments, any case" };
   }
   if (key === "company_network_url") {
-    return { key, match: key, list: false, field: key, description: "profile address of the company, or its slug" };
+    return { match: key, list: false, field: key, description: "profile address of the company, or its slug" };
   }
-  if ((RANGE_KEYS as readonly string[]).includes(key)) {
+  if (key in RANGE) {
+    const field = describe(key);
     const bound = key.endsWith("_min") ? "at least" : "at most";
-    return {
-      key,
-      match: "range",
-      list: false,
-      field: describe(key),
-      description: `${bound} this many ${describe(key)}`,
-    };
+    return { match: "range", list: false, field, description: `${bound} this many ${field}` };
   }
-  if ((PREFIX_KEYS as readonly string[]).includes(key)) {
+  if (key in PREFIX) {
     const field = key.replace(/_prefix$/, "");
-    return { key, match: "prefix", list: false, field, description: `${describe(key)} begins with this text` };
+    return { match: "prefix", list: false, field, description: `${describe(key)} begins with this text` };
   }
   const described = MEANINGS[key] ?? `${describe(key)} is exactly this, any case`;
-  return { key, match: "exact", list: true, field: key, description: described };
-});
+  return { match: "exact", list: true, field: key, description: described };
+};
+
+export const FILTER_SPECS: readonly FilterKeySpec[] = FILTER_KEYS.map((key) => ({
+  key,
+  ...specOf(key),
+  example: EXAMPLES[key],
+}));
+
+/** The values that a key is known to take: the 20 departments (closed), the seniority levels (the usual ones). */
+export function knownValues(key: FilterKey): readonly string[] {
+  if (key === "department") return DEPARTMENTS;
+  return key === "seniority_level" ? SENIORITY_LEVELS : [];
+}
 
 const SPEC_BY_KEY: ReadonlyMap<string, FilterKeySpec> = new Map(FILTER_SPECS.map((spec) => [spec.key, spec]));
 

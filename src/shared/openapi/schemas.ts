@@ -1,5 +1,4 @@
 import { DEPARTMENTS, SENIORITY_LEVELS } from "../contract/departments.ts";
-import { exampleValue } from "../contract/filter-schema.ts";
 import { FILTER_SPECS, type FilterKeySpec, MAX_VALUE_LENGTH, MAX_VALUES_PER_KEY } from "../contract/filters.ts";
 import {
   COMPANY_FIELDS,
@@ -138,11 +137,11 @@ function filterSchema(spec: FilterKeySpec): Schema | Ref {
   const sentence = `${spec.description.charAt(0).toUpperCase()}${spec.description.slice(1)}.`;
   if (spec.match === "range") {
     const description = `${sentence} A row with no value never matches.`;
-    const example = exampleValue(spec.key);
+    const example = spec.example;
     return { type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER, description, example };
   }
   if (spec.match === "department") return ref("DepartmentOrDepartments");
-  return spec.list ? ref("TextOrTexts") : { ...filterText, description: sentence, example: exampleValue(spec.key) };
+  return spec.list ? ref("TextOrTexts") : { ...filterText, description: sentence, example: spec.example };
 }
 
 const oneOrMore = (title: string, description: string, item: Schema | Ref, example: Json): Schema => ({

@@ -1,0 +1,72 @@
+import { DEPARTMENTS } from "../contract/departments.ts";
+import {
+  FILTER_SPECS,
+  type FilterKey,
+  type FilterKeySpec,
+  knownValues,
+  MAX_VALUE_LENGTH,
+  MAX_VALUES_PER_KEY,
+} from "../contract/filters.ts";
+import { DIALECT, type JsonSchema } from "./build.ts";
+
+const text: JsonSchema = { type: "string", minLength: 1, maxLength: MAX_VALUE_LENGTH, pattern: "\\S" };
+
+// Editors complete from the enum; the pattern lets any case pass, as the service does.
+const anyCase = (name: string): string =>
+  [...name]
+    .map((letter) => (/[a-z]/i.test(letter) ? `[${letter.toUpperCase()}${letter.toLowerCase()}]` : letter))
+    .join("");
+
+function itemSchema(key: FilterKey): JsonSchema {
+  const known = knownValues(key);
+  if (known.length === 0) return text;
+  const any = { type: "string", pattern: `^(${DEPARTMENTS.map(anyCase).join("|")})$` };
+  return { anyOf: [{ enum: known }, key === "department" ? any : text] };
+}
+
+function valueSchema({ description, example, key, list, match }: FilterKeySpec): JsonSchema {
+  const described = { description, examples: [example] };
+  if (match === "range") return { ...described, type: "integer", minimum: 0, maximum: Number.MAX_SAFE_INTEGER };
+  const item = itemSchema(key);
+  if (!list) return { ...described, ...item };
+  return { ...described, anyOf: [item, { type: "array", items: item, minItems: 1, maxItems: MAX_VALUES_PER_KEY }] };
+}
+
+/** The object of filters itself: all keys of the contract. `min` above `max` is left to `checkFilters`. */
+export const filtersSchema = (): JsonSchema => ({
+  type: "object",
+  properties: Object.fromEntries(FILTER_SPECS.map((spec) => [spec.key, valueSchema(spec)])),
+  additionalProperties: false,
+});
+
+/** Of filter files: filters bare, or under `filters`. */
+export function filterFileSchema(): JsonSchema {
+  const filters = { $ref: "#/$defs/filters" };
+  const wrapped = { type: "object", properties: { filters }, required: ["filters"], additionalProperties: false };
+  return {
+    $schema: DIALECT,
+    title: "headcount filters",
+    description: "Separate keys combine with AND, the elements of an array with OR.",
+    anyOf: [filters, wrapped],
+    $defs: { filters: filtersSchema() },
+  };
+}
+
+/**
+ * The filters as small as they can be said: a list of tools is read at every start. Lists are told as lists alone, which every client can
+ * send; a value by itself is taken too.
+ */
+export function briefFiltersSchema(): JsonSchema {
+  const one = { type: "string" };
+  const brief = ({ list, match }: FilterKeySpec): JsonSchema => {
+    if (match === "range") return { type: "integer", minimum: 0 };
+    if (match === "department") return { type: "array", items: { ...one, enum: DEPARTMENTS } };
+    return list ? { type: "array", items: one } : one;
+  };
+  return {
+    type: "object",
+    description: "keys combine with AND, values of a list with OR",
+    properties: Object.fromEntries(FILTER_SPECS.map((spec) => [spec.key, brief(spec)])),
+    additionalProperties: false,
+  };
+}
