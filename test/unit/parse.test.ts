@@ -4,7 +4,7 @@ import * as employees from "../../src/cli/commands/employees.ts";
 import * as enrich from "../../src/cli/commands/enrich.ts";
 import * as search from "../../src/cli/commands/search.ts";
 import { Command } from "../../src/cli/options.ts";
-import type { Purchase } from "../../src/cli/purchase/buy.ts";
+import type { Purchase } from "../../src/cli/purchase/purchase.ts";
 import type { Context } from "../../src/shared/context.ts";
 import { testContext } from "../support/client.ts";
 
@@ -46,7 +46,11 @@ describe("parsing alone: no key, no service, no run", () => {
   });
 
   test("what is bought, from where and in which form", async () => {
-    const bought = (purchase: Purchase) => [purchase.target.kind, purchase.view.format, purchase.show !== undefined];
+    const bought = (purchase: Purchase) => [
+      purchase.order.target.kind,
+      purchase.order.format,
+      purchase.show !== undefined,
+    ];
     expect(bought(await parsed(search.register, "search", "--country", "france", "-o", "p.csv"))).toEqual([
       "search",
       "csv",

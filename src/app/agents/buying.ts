@@ -1,17 +1,16 @@
 import { join } from "node:path";
-import { buy } from "../../cli/purchase/buy.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
-import { offerOf } from "../../engine/purchase/offer.ts";
-import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
-import { runExport } from "../../engine/purchase/purchase.ts";
 import type { Receipt } from "../../engine/purchase/receipt.ts";
-import { type Credits, creditsToNumber, formatCredits, formatCreditsGrouped } from "../../shared/contract/money.ts";
+import { type Credits, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted } from "../../shared/contract/text.ts";
-import { type CliError, declined, usageError } from "../../shared/errors.ts";
+import { usageError } from "../../shared/errors.ts";
+import { buy } from "../buy/buy.ts";
+import { worldOf } from "../buy/order.ts";
 import { failureOf } from "../failures.ts";
 import { withinBudget } from "../jobs/named-budget.ts";
+import { withSession } from "../session.ts";
 import type { HeldQuote } from "./quotes.ts";
-import { budgetOf, leftOf, orderOf, quietContext, storeOf, type World } from "./world.ts";
+import { budgetOf, leftOf, quietContext, storeOf, type World } from "./world.ts";
 
 export interface Purchased {
   readonly receipt: Receipt;
@@ -34,41 +33,23 @@ export async function buyQuoted(held: HeldQuote, world: World, signal: AbortSign
       hint: `a person may buy it: ${held.command}`,
     },
   };
-  return await withinBudget(budgetOf(budget, budget.cap, world, held.isTest), turn, inner, async (left) => {
-    const { target, quote, limit } = held;
-    const { flags, view } = orderOf(target, limit, quote.total, world);
+  return await withinBudget(budgetOf(budget, budget.cap, world, held.isTest), turn, inner, async (budgetLeft) => {
+    const { quotation } = held;
+    const order = { ...quotation.order, budget: budget.name, budgetLeft };
     let begun: string | undefined;
-    const onRun = (run: string): void => {
+    const start = ({ run }: { readonly run: string }): void => {
       begun = run;
     };
-    const export_ = (deps: ExportDeps) => exportQuoted(held, { ...view, budget: budget.name, budgetLeft: left }, deps);
     try {
-      const result = await buy({ target, flags, view, buy: export_, onRun }, inner);
-      if (result?.kind !== "finished") throw new Error("a purchase ended without a receipt");
-      return { receipt: result.receipt, run: result.run, left: await leftOf(world, held.isTest) };
+      const { receipt, run } = await withSession(inner, world.flags, (session) =>
+        buy({ ...quotation, order }, worldOf(session, inner), { start }),
+      );
+      return { receipt, run, left: await leftOf(world, held.isTest) };
     } catch (error) {
       throw begun === undefined ? error : await withWhatIsKept(error, begun, world);
     }
   });
 }
-
-async function exportQuoted({ target, quote, datasetVersion }: HeldQuote, view: ExportOptions, deps: ExportDeps) {
-  const offer = await offerOf(target, await deps.seller.client.account(deps.interrupted), deps);
-  const bound = { ...view, offer };
-  const again = await runExport(target, { ...bound, dryRun: true }, deps);
-  const price = (each: typeof quote): string => formatCredits(each.unitPrice);
-  if (datasetVersion !== offer.datasetVersion)
-    throw changed(`the dataset was ${datasetVersion ?? "unnamed"} and is ${offer.datasetVersion ?? "unnamed"}`);
-  if (price(again.quote) !== price(quote)) throw changed(`the price was ${price(quote)} and is ${price(again.quote)}`);
-  if (again.quote.credits !== quote.credits || again.quote.rows !== quote.rows)
-    throw changed(
-      `it was ${formatCreditsGrouped(quote.credits)} credits and is ${formatCreditsGrouped(again.quote.credits)}`,
-    );
-  return await runExport(target, bound, deps);
-}
-
-const changed = (what: string): CliError =>
-  declined(`${what} since the quote; nothing was spent`, "ask for a new one with the tool quote", "quote_changed");
 
 /** A failure with what was paid before it: that is kept, and counts in the budget. */
 async function withWhatIsKept(error: unknown, run: string, world: World): Promise<unknown> {

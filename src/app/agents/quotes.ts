@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { usageError } from "../../shared/errors.ts";
+import type { Quotation } from "../buy/buy.ts";
 
 export const QUOTE_MS = 10 * 60_000;
 /** The oldest goes where there are more: a quote costs nothing to ask for again. */
@@ -10,9 +11,8 @@ const MOST = 500;
 /** What was offered: a purchase is this or nothing. */
 export interface Offered {
   readonly target: Target;
-  readonly limit: number | undefined;
   readonly quote: Quote;
-  readonly datasetVersion: string | null;
+  readonly quotation: Quotation;
   readonly isTest: boolean;
   /** The unfinished run that it goes on with. */
   readonly continues: string | undefined;

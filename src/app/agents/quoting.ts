@@ -1,14 +1,13 @@
-import { buy } from "../../cli/purchase/buy.ts";
-import { identityOf, offerOf } from "../../engine/purchase/offer.ts";
-import type { ExportDeps } from "../../engine/purchase/order.ts";
-import { runExport } from "../../engine/purchase/purchase.ts";
 import { rowsToBuy } from "../../engine/purchase/quote.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import { type Credits, creditsOrNull, creditsToNumber, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { CliError } from "../../shared/errors.ts";
+import { quote } from "../buy/buy.ts";
+import { worldOf } from "../buy/order.ts";
+import { withSession } from "../session.ts";
 import type { HeldQuote } from "./quotes.ts";
 import { personsCommand, type QuoteArguments, targetOf } from "./targets.ts";
-import { leftOf, orderOf, quietContext, storeOf, type World } from "./world.ts";
+import { leftOf, quietContext, type World } from "./world.ts";
 
 /** Prices a target as a purchase of it would, and keeps that for ten minutes. Free. @throws CliError */
 export async function makeQuote(
@@ -18,31 +17,17 @@ export async function makeQuote(
   signal: AbortSignal,
 ): Promise<HeldQuote> {
   const inner = quietContext(world, signal);
-  const { flags, view } = orderOf(target, limit, undefined, world);
-  const seen: Partial<Pick<HeldQuote, "datasetVersion" | "isTest" | "continues">> & { connection?: string } = {};
-  const look = async (deps: ExportDeps) => {
-    const { seller, interrupted } = deps;
-    const account = await seller.client.account(interrupted);
-    const offer = await offerOf(target, account, deps);
-    const open = await storeOf(world).findOpen(identityOf(target, null, account, seller));
-    Object.assign(seen, {
-      datasetVersion: offer.datasetVersion,
-      isTest: account.keyMode === "test",
-      continues: open?.id,
-      connection: seller.connectionName,
-    });
-    return await runExport(target, { ...view, offer, dryRun: true }, deps);
-  };
-  const dry = { target, flags: { ...flags, dryRun: true }, view, buy: look };
-  const result = await buy(dry, inner).catch((error: unknown) => {
+  const { quotation, connection } = await withSession(inner, world.flags, async (session) => ({
+    quotation: await quote({ target, limit }, worldOf(session, inner)),
+    connection: session.connectionName,
+  })).catch((error: unknown) => {
     if (!(error instanceof CliError) || error.code !== "unbounded_purchase") throw error;
     throw error.with({ hint: "give profiles, or per_company" });
   });
-  if (result === undefined) throw new Error("a quote ended without one");
-  const { quote } = result;
-  const { datasetVersion = null, isTest = false, continues, connection = "" } = seen;
-  const command = personsCommand(target, connection, world.flags, { limit, credits: quote.total });
-  return world.quotes.keep({ target, limit, quote, datasetVersion, isTest, continues, command });
+  const { account, continues, quote: offered } = quotation;
+  const isTest = account.keyMode === "test";
+  const command = personsCommand(target, connection, world.flags, { limit, credits: offered.total });
+  return world.quotes.keep({ target, quote: offered, quotation, isTest, continues, command });
 }
 
 /** The tool `quote`. */

@@ -1,10 +1,7 @@
 import { Writable } from "node:stream";
-import { type ExportFlags, readExportOptions } from "../../cli/arguments/export-options.ts";
 import type { GlobalOptions } from "../../cli/options.ts";
 import { stateDir } from "../../engine/connections/paths.ts";
-import type { ExportOptions } from "../../engine/purchase/order.ts";
 import { Disk } from "../../engine/runs/disk.ts";
-import type { Target } from "../../engine/runs/plan.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context, OutputStream } from "../../shared/context.ts";
@@ -86,20 +83,3 @@ export function quietContext({ context, flags }: Pick<World, "context" | "flags"
 
 export const leftOf = async (world: World, isTest: boolean): Promise<Credits> =>
   (await useOf(world, isTest))?.left ?? ZERO;
-
-/** How a quote is bought, and how it was asked for: the same but for what it is bound to. */
-export function orderOf(
-  target: Target,
-  limit: number | undefined,
-  maxCredits: Credits | undefined,
-  world: World,
-): { readonly flags: ExportFlags; readonly view: ExportOptions } {
-  const flags: ExportFlags = {
-    ...world.flags,
-    ...{ yes: true, concurrency: 4, format: "ndjson" },
-    ...(limit === undefined ? {} : { limit }),
-    ...(maxCredits === undefined ? {} : { maxCredits }),
-  };
-  const view = readExportOptions(world.context, flags, target.kind === "enrich" ? "company" : "person");
-  return { flags, view };
-}

@@ -1,25 +1,21 @@
-import type { AccountView } from "../../engine/client/types.ts";
-import type { ExportDeps, ExportOptions, Offer } from "../../engine/purchase/order.ts";
+import type { ExportDeps, ExportOptions } from "../../engine/purchase/order.ts";
 import { isNarrowed } from "../../engine/purchase/owned.ts";
-import { type Finished, resumeExport, runExport } from "../../engine/purchase/purchase.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
 import { RunStore } from "../../engine/runs/run-store.ts";
 import { creditsText } from "../../shared/contract/money.ts";
 import { usageError } from "../../shared/errors.ts";
 import { mapError } from "../failures.ts";
+import { explained, tellWhy } from "./explain.ts";
 import { type Events, nowhere, type Order, optionsOf, type World } from "./order.ts";
+import { buyExport, type Finished, type Priced, quoteExport, resumeExport } from "./purchase.ts";
+import { withListedValues } from "./spread.ts";
 
 /** What was paid and written: the receipt, the quote it was bought by, the run that keeps it. */
 export type Purchase = Finished;
 
 /** A priced order: what it would cost when it was asked for, and what free calls told then. */
-export interface Quotation {
+export interface Quotation extends Priced {
   readonly order: Order;
-  readonly quote: Quote;
-  readonly account: AccountView;
-  readonly offer: Offer;
-  /** The unfinished run that it goes on with. */
-  readonly continues: string | undefined;
   readonly madeAt: number;
 }
 
@@ -28,11 +24,10 @@ const YOUNG_MS = 60_000;
 
 /** Prices an order by free calls alone. @throws CliError */
 export async function quote(order: Order, world: World, events: Events = {}): Promise<Quotation> {
-  return await withDeps(order, world, events, async (deps) => {
-    const result = await runExport(order.target, { ...optionsOf(order), dryRun: true }, deps);
-    if (result.kind !== "quoted") throw new TypeError("bought where a quote was asked for");
-    const { kind, ...told } = result;
-    return { order, ...told, madeAt: world.now() };
+  return await purchase(order, world, events, async (whole, deps) => {
+    const priced = await quoteExport(whole.target, optionsOf(whole), deps);
+    await tellWhy(whole, priced.quote.matches, world, events);
+    return { order: whole, ...priced, madeAt: world.now() };
   });
 }
 
@@ -43,17 +38,17 @@ export async function quote(order: Order, world: World, events: Events = {}): Pr
  */
 export async function buy(what: Order | Quotation, world: World, events: Events = {}): Promise<Purchase> {
   const order = "quote" in what ? what.order : what;
-  const options = "quote" in what ? quoted(what, world) : optionsOf(order);
-  return await withDeps(order, world, events, async (deps) => {
-    const result = await runExport(order.target, options, deps);
-    if (result.kind === "quoted") throw new TypeError("quoted and not bought");
-    return result;
+  const agreed = "quote" in what ? agreedTo(what, world) : {};
+  return await purchase(order, world, events, async (whole, deps) => {
+    const bought = await buyExport(whole.target, { ...optionsOf(whole), ...agreed }, deps);
+    if (bought.quote.matches === 0) await tellWhy(whole, 0, world, events);
+    return bought;
   });
 }
 
-function quoted({ order, quote: agreed, account, offer, madeAt }: Quotation, { now }: World): ExportOptions {
-  const options = { ...optionsOf(order), agreed, maxCredits: order.maxCredits ?? agreed.total };
-  return now() - madeAt < YOUNG_MS ? { ...options, account, offer } : options;
+function agreedTo({ order, quote: agreed, account, offer, madeAt }: Quotation, { now }: World): Partial<ExportOptions> {
+  const bound = { agreed, maxCredits: order.maxCredits ?? agreed.total };
+  return now() - madeAt < YOUNG_MS ? { ...bound, account, offer } : bound;
 }
 
 /**
@@ -67,44 +62,52 @@ export async function resume(
   events: Events = {},
 ): Promise<Purchase> {
   const { target } = await new RunStore(world.stateDir, world.disk).readPlan(id);
-  const order = { ...terms, target };
-  return await withDeps(order, world, events, (deps) => resumeExport(id, optionsOf(order), deps));
+  return await purchase({ ...terms, target }, world, events, (whole, deps) => resumeExport(id, optionsOf(whole), deps));
 }
 
-async function withDeps<T>(
+/** Hands an order to the engine with all that it needs. */
+async function purchase<T>(
   order: Order,
   world: World,
   events: Events,
-  work: (deps: ExportDeps) => Promise<T>,
+  work: (order: Order, deps: ExportDeps) => Promise<T>,
 ): Promise<T> {
-  const { target, looking, tellOwned, rows = nowhere(), table } = order;
   const silent = (): void => undefined;
-  const deps: ExportDeps = {
-    ...world,
-    stdout: rows,
-    table,
-    consent: events.agree ?? refused,
-    mapError: (error) => mapError(error, world.seller.site),
-    onNotice: events.notice ?? silent,
-    onWarning: events.warning ?? silent,
-    onStart: events.start,
-    onProgress: events.progress,
-  };
-  const isWhole = target.kind === "search" && target.sample === undefined;
-  if (!isNarrowed(target) && !(isWhole && tellOwned === true)) return await work(deps);
-  const { ownershipOf } = await import("../own/ownership.ts");
-  const { open, close } = ownershipOf(target, { maxCalls: 5_000, callsPerCredit: 5, ...looking }, deps);
+  const { agree = refuse, notice = silent, warning = silent, start, progress } = events;
+  const { looking, tellOwned, rows = nowhere(), table } = order;
+  let close = silent;
   try {
-    return await work({ ...deps, ownership: open });
+    const target = await withListedValues(order.target, world, notice);
+    let deps: ExportDeps = {
+      ...world,
+      stdout: rows,
+      table,
+      consent: async (quoted, resuming) => {
+        if (!resuming) await tellWhy(order, quoted.matches, world, events);
+        await agree(quoted, resuming);
+      },
+      mapError: (error) => mapError(error, world.seller.site),
+      onNotice: notice,
+      onWarning: warning,
+      onStart: start,
+      onProgress: progress,
+    };
+    if (isNarrowed(target) || (tellOwned === true && target.kind === "search" && target.sample === undefined)) {
+      const { ownershipOf } = await import("../own/ownership.ts");
+      const ownership = ownershipOf(target, { maxCalls: 5_000, callsPerCredit: 5, ...looking }, deps);
+      deps = { ...deps, ownership: ownership.open };
+      close = ownership.close;
+    }
+    const result = await work({ ...order, target }, deps);
+    return result;
+  } catch (error) {
+    throw await explained(error, order, world, events);
   } finally {
     close();
   }
 }
 
-async function refused({ credits }: Quote): Promise<void> {
-  throw usageError(
-    `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`,
-    undefined,
-    "consent_needed",
-  );
+async function refuse({ credits }: Quote): Promise<void> {
+  const message = `this costs ${creditsText(credits)}, and nobody agreed to it; nothing was spent`;
+  throw usageError(message, undefined, "consent_needed");
 }

@@ -1,8 +1,9 @@
 import { Writable } from "node:stream";
 import { stateDir } from "../../engine/connections/paths.ts";
 import type { DrawTable } from "../../engine/output/table.ts";
-import type { ExportOptions, Progress, Start, World as Surroundings } from "../../engine/purchase/order.ts";
+import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Quote } from "../../engine/purchase/quote.ts";
+import type { Progress, Start, World as Surroundings } from "../../engine/purchase/world.ts";
 import { Disk } from "../../engine/runs/disk.ts";
 import { failpoint } from "../../engine/runs/failpoint.ts";
 import type { Target } from "../../engine/runs/plan.ts";
@@ -11,7 +12,7 @@ import type { Bounds } from "../own/ownership.ts";
 import type { Session } from "../session.ts";
 
 /** What is bought, how it is delivered and what bounds it: whatever is not named is as {@link DEFAULTS} says, or unbounded. */
-export interface Order extends Partial<Omit<ExportOptions, "dryRun" | "agreed" | "account">> {
+export interface Order extends Partial<Omit<ExportOptions, "agreed" | "account">> {
   readonly target: Target;
   /** What rows go to where `output` names no file: nowhere by default, they are in the run. */
   readonly rows?: Writable | undefined;
@@ -21,6 +22,8 @@ export interface Order extends Partial<Omit<ExportOptions, "dryRun" | "agreed" |
   readonly looking?: Partial<Bounds> | undefined;
   /** Whether the quote tells how many are owned already, where that takes a few free counts. */
   readonly tellOwned?: boolean;
+  /** Whether nothing is bought where nobody matches one of several values of a filter. */
+  readonly strict?: boolean;
 }
 
 /** A service, a clock, a disk: everything outside that a purchase touches. */
@@ -36,6 +39,8 @@ export interface Events {
    */
   readonly agree?: ((quote: Quote, resuming: boolean) => Promise<void>) | undefined;
   readonly notice?: ((text: string) => void) | undefined;
+  /** Why nobody matches, and which values match nobody: found out by free counts where somebody listens. */
+  readonly hint?: ((text: string) => void) | undefined;
   /** What must be said also where notices are not wanted. */
   readonly warning?: ((text: string) => void) | undefined;
   readonly start?: ((start: Start) => void) | undefined;
@@ -56,7 +61,6 @@ const DEFAULTS = {
   limit: undefined,
   perPage: undefined,
   concurrency: 4,
-  dryRun: false,
   fresh: false,
   onNewDataset: "fresh",
   requireComplete: false,
@@ -66,7 +70,7 @@ const DEFAULTS = {
 } as const satisfies ExportOptions;
 
 /** All that the engine wants to be told. */
-export function optionsOf({ target, rows, table, looking, tellOwned, ...options }: Order): ExportOptions {
+export function optionsOf({ target, rows, table, looking, tellOwned, strict, ...options }: Order): ExportOptions {
   return { ...DEFAULTS, ...options };
 }
 

@@ -3,7 +3,7 @@ import { resolve } from "node:path";
 import { chooseForm, FORMATS, type Form } from "../../engine/output/formats.ts";
 import type { Guard } from "../../engine/output/publish.ts";
 import { engineOf, resolveOutput } from "../../engine/output/tables/target.ts";
-import type { ExportOptions } from "../../engine/purchase/purchase.ts";
+import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Context } from "../../shared/context.ts";
 import { shellWord } from "../../shared/contract/command-line.ts";
 import { type Credits, parseCredits } from "../../shared/contract/money.ts";
@@ -222,7 +222,6 @@ export function readExportOptions(
     ...view,
     fields: all ? [...publishedFields(kind)] : view.fields,
     ...readBuyingOptions(flags),
-    dryRun: flags.dryRun === true,
     fresh: flags.fresh === true,
     onNewDataset: flags.onNewDataset ?? "fresh",
     receipt: file(flags.receipt),

@@ -1,9 +1,8 @@
-import type { ExportDeps } from "../../engine/purchase/order.ts";
-import type { Sampling, Target } from "../../engine/runs/plan.ts";
-import { isFacetKey } from "../../shared/contract/facets.ts";
+import { MOST_VALUES } from "../../app/buy/spread.ts";
+import type { Sampling } from "../../engine/runs/plan.ts";
 import { FILTER_SPECS, type FilterKey, type Filters, filterSpec } from "../../shared/contract/filters.ts";
 import { nearest } from "../../shared/contract/suggest.ts";
-import { counted, echo, whole } from "../../shared/contract/text.ts";
+import { echo, whole } from "../../shared/contract/text.ts";
 import { usageError } from "../../shared/errors.ts";
 import { type Command, collect, wholeNumber } from "../options.ts";
 import { keyName, valuesWithin } from "./filter-options.ts";
@@ -23,8 +22,6 @@ interface Spread {
 }
 
 const MOST_ROWS = 1_000_000;
-/** Each value takes a free count. */
-const MOST_VALUES = 500;
 
 /** Keys that a person has one value of: no row is drawn under two of them. */
 const SPREADABLE = FILTER_SPECS.filter(({ match }) => match === "exact" || match === "department").map(
@@ -101,37 +98,9 @@ export function readSampling(
   };
 }
 
-/** The values to draw from; none where only the service can tell ({@link withListedValues}). */
+/** The values to draw from; none where only the service can tell when it is bought. */
 function spreadValues(key: FilterKey, filters: Filters, given: readonly string[] | undefined): readonly string[] {
   const values = valuesWithin(key, filters, given) ?? [];
   if (values.length <= MOST_VALUES) return values;
   throw usageError(`--spread takes at most ${MOST_VALUES} values, not ${values.length}`, "draw from fewer at a time");
-}
-
-/** A target whose values the service has to list, with them: in one order, so that the same command goes on with the same run. @throws CliError exit 2 */
-export async function withListedValues<T extends Target>(target: T, deps: ExportDeps): Promise<T> {
-  if (target.kind !== "search") return target;
-  const { filters, sample } = target;
-  if (sample === undefined || sample.spread?.values.length !== 0) return target;
-  const { key } = sample.spread;
-  const facet = isFacetKey(key)
-    ? await deps.seller.client.facets(filters, key, { limit: MOST_VALUES, signal: deps.interrupted })
-    : undefined;
-  const words = key.replaceAll("_", " ");
-  if (facet === undefined || !facet.exact) {
-    const why = facet?.reason === undefined ? "" : ` (${facet.reason})`;
-    throw usageError(
-      `--spread ${key} needs --values: the service does not list what a ${words} can be${why}`,
-      `for example --spread ${key}:10 --values A --values B`,
-    );
-  }
-  if (facet.values.length === MOST_VALUES && (facet.others ?? 0) > 0) {
-    throw usageError(
-      `--spread takes at most ${MOST_VALUES} values, and the segment has more of ${key}`,
-      `--values chooses: headcount filters ${key} --like '' lists the most frequent ones`,
-    );
-  }
-  const values = facet.values.map(({ value }) => value).sort();
-  deps.onNotice(`notice: drawn of each ${words} that the service lists: ${counted(values.length, "value")}`);
-  return { ...target, sample: { ...sample, spread: { key, values } } };
 }

@@ -1,15 +1,16 @@
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { searchTarget } from "../../engine/purchase/joined.ts";
-import { type ExportOptions, runExport } from "../../engine/purchase/purchase.ts";
+import type { ExportOptions } from "../../engine/purchase/order.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
 import { usageError } from "../../shared/errors.ts";
 import { addCompanyOptions, type CompanyFlags, readCompanies } from "../arguments/companies.ts";
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
 import { checkedFilters } from "../arguments/filter-options.ts";
-import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
+import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
 import { type Command, wholeNumber } from "../options.ts";
-import { buy, type Purchase } from "../purchase/buy.ts";
+import { buy } from "../purchase/buy.ts";
+import type { Purchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 
 export interface EmployeesOptions extends ExportFlags, CompanyFlags, NewOnlyFlags {
@@ -47,7 +48,7 @@ async function parse(names: readonly string[], flags: EmployeesOptions, context:
   const view = readExportOptions(context, flags, "person");
   if (flags.newOnly === true || flags.withOwned === true) return newOf(companies, view, flags);
   const target: Target = { kind: "employees", companies, perCompany: flags.perCompany ?? null };
-  return { target, flags, view, buy: (deps) => runExport(target, view, deps) };
+  return { order: { ...view, target }, flags };
 }
 
 /** Only the new people of one company: those of the segment that it is, bought as a search. */
@@ -66,5 +67,5 @@ function newOf(companies: readonly CompanyQuery[], view: ExportOptions, flags: E
   }
   const segment = checkedFilters({ company_network_url: company.value });
   const target = narrowed(searchTarget([segment], []), flags);
-  return { target, flags, view, buy: (deps) => runExport(target, view, deps) };
+  return { order: { ...view, target, looking: boundsOf(flags) }, flags };
 }

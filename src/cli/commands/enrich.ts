@@ -6,7 +6,7 @@ import { openStore } from "../../app/keep/store.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { JOINED } from "../../engine/output/join.ts";
 import { spokenValue } from "../../engine/output/table.ts";
-import { type ExportDeps, type ExportOptions, runExport } from "../../engine/purchase/purchase.ts";
+import type { ExportOptions } from "../../engine/purchase/order.ts";
 import { isSuppressedCompany } from "../../engine/purchase/unnamed.ts";
 import type { Target } from "../../engine/runs/plan.ts";
 import type { Context } from "../../shared/context.ts";
@@ -18,7 +18,8 @@ import { addCompanyOptions, type CompanyFlags, MAX_INPUT_BYTES, readCompanies } 
 import { addExportOptions, type ExportFlags, readExportOptions } from "../arguments/export-options.ts";
 import { inputName, readInput } from "../arguments/input.ts";
 import type { Command } from "../options.ts";
-import { buy, type Purchase } from "../purchase/buy.ts";
+import { buy } from "../purchase/buy.ts";
+import type { Purchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 import type { Printer } from "../terminal/printer.ts";
 
@@ -72,9 +73,8 @@ async function parse(names: readonly string[], flags: EnrichOptions, context: Co
   const small = companies.length === 1 && flags.input === undefined && flags.dryRun !== true;
   // One company for a person or as one JSON document, rather than an export with a file or a format of its own.
   const lookUp = small && flags.output === undefined && flags.format === undefined;
-  const view: ExportOptions = lookUp ? { ...options, format: "ndjson", fresh: true } : options;
-  const buying = { target, flags, view, small, buy: (deps: ExportDeps) => runExport(target, view, deps) };
-  return lookUp ? { ...buying, show: printCompany } : buying;
+  if (!lookUp) return { order: { ...options, target }, flags, small };
+  return { order: { ...options, format: "ndjson", fresh: true, target }, flags, small, show: printCompany };
 }
 
 const FILE = /\.(csv|tsv|txt|ndjson|jsonl)$/i;
@@ -106,11 +106,7 @@ async function parseKept(names: readonly string[], flags: EnrichOptions, context
   await requireApart(input, view, context);
   const target: Target = { kind: "enrich", companies, keep };
   const told = `notice: ${counted(leftOut, "row")} with a company on the suppression list: neither asked for nor paid`;
-  const bought = (deps: ExportDeps) => {
-    if (leftOut > 0) deps.onNotice(told);
-    return runExport(target, view, deps);
-  };
-  return { target, flags, view, buy: bought };
+  return { order: { ...view, target }, flags, notice: leftOut > 0 ? told : undefined };
 }
 
 /** @throws CliError exit 2 where something would take the place of the table itself */

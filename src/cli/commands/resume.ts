@@ -2,7 +2,6 @@ import { readKept } from "../../app/buy/input-table.ts";
 import { openStore } from "../../app/keep/store.ts";
 import type { CompanyQuery } from "../../engine/client/types.ts";
 import { savedForm } from "../../engine/output/formats.ts";
-import { resumeExport } from "../../engine/purchase/purchase.ts";
 import { companyKey, spokenTarget } from "../../engine/runs/plan.ts";
 import type { RunStore } from "../../engine/runs/run-store.ts";
 import type { Context } from "../../shared/context.ts";
@@ -11,7 +10,8 @@ import { counted } from "../../shared/contract/text.ts";
 import { CliError, usageError } from "../../shared/errors.ts";
 import { addBuyingOptions, type ExportFlags, readBuyingOptions } from "../arguments/export-options.ts";
 import type { Command } from "../options.ts";
-import { buy, type Purchase } from "../purchase/buy.ts";
+import { buy } from "../purchase/buy.ts";
+import type { Purchase } from "../purchase/purchase.ts";
 
 export type ResumeOptions = ExportFlags;
 
@@ -61,14 +61,16 @@ async function parse(named: string | undefined, given: ResumeOptions, context: C
   const connection = given.connection ?? (saved === "environment" ? undefined : saved);
   const flags = connection === undefined ? given : { ...given, connection };
   return {
-    target,
-    flags,
-    view: {
+    order: {
+      ...readBuyingOptions(flags),
+      target,
       output: output ?? undefined,
       ...savedForm(view.format),
       fields: view.fields ?? undefined,
+      join,
     },
-    buy: async (deps) => resumeExport(id, { ...readBuyingOptions(flags), join }, deps),
+    flags,
+    run: id,
   };
 }
 

@@ -1,5 +1,4 @@
 import { searchTarget } from "../../engine/purchase/joined.ts";
-import { runExport } from "../../engine/purchase/purchase.ts";
 import type { Context } from "../../shared/context.ts";
 import { isUnfiltered } from "../../shared/contract/filters.ts";
 import { usageError } from "../../shared/errors.ts";
@@ -12,15 +11,11 @@ import {
   readSegmentSet,
   valuesGiven,
 } from "../arguments/filter-options.ts";
-import { addNewOnlyOptions, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
-import {
-  addSamplingOptions,
-  readSampling,
-  type SamplingFlags,
-  withListedValues,
-} from "../arguments/sampling-options.ts";
+import { addNewOnlyOptions, boundsOf, type NewOnlyFlags, narrowed } from "../arguments/new-only.ts";
+import { addSamplingOptions, readSampling, type SamplingFlags } from "../arguments/sampling-options.ts";
 import { type Command, Option } from "../options.ts";
-import { buy, type Purchase } from "../purchase/buy.ts";
+import { buy } from "../purchase/buy.ts";
+import type { Purchase } from "../purchase/purchase.ts";
 import { buyParsed } from "../purchase/unattended.ts";
 
 /** The options of `search`, filters aside. */
@@ -106,11 +101,8 @@ async function parse(flags: SearchOptions & FilterOptions, context: Context): Pr
       "unfiltered",
     );
   }
-  const view = readExportOptions(context, flags, "person");
+  const options = readExportOptions(context, flags, "person");
   const segment = searchTarget(segments, except);
   const target = narrowed(sample === undefined ? segment : { ...segment, sample }, flags);
-  return {
-    ...{ target, flags, view, strict: flags.strict },
-    buy: async (deps) => runExport(await withListedValues(target, deps), view, deps),
-  };
+  return { order: { ...options, target, looking: boundsOf(flags), strict: flags.strict === true }, flags };
 }

@@ -4,7 +4,8 @@ import type { RunCommand } from "../../engine/runs/plan.ts";
 import type { RunSpend } from "../../engine/runs/spend.ts";
 import type { Context } from "../../shared/context.ts";
 import type { ExportFlags } from "../arguments/export-options.ts";
-import type { buy, Purchase } from "./buy.ts";
+import type { buy } from "./buy.ts";
+import type { Purchase } from "./purchase.ts";
 
 /** Parses a command and buys what it says; with --log or --notify how it went is told, also where the parsing failed. */
 export async function buyParsed(
@@ -30,9 +31,8 @@ export async function buyParsed(
       : tried(() => resolveOutput(flags.output ?? "", context.cwd));
   const telling = { command, output, log: file(log), notify, isMine: (spend: RunSpend) => spend.run === id };
   const { failure } = await told(telling, context, async () => {
-    const result = await run({ ...(await parse()), onRun }, context);
-    if (result === undefined) return { skipped: true };
-    return result.kind === "quoted" ? {} : endedWith(result.receipt);
+    const { receipt, skipped = false } = await run({ ...(await parse()), onRun }, context);
+    return receipt === undefined ? { skipped } : endedWith(receipt);
   });
   if (failure !== undefined) throw failure;
 }

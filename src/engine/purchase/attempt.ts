@@ -10,10 +10,10 @@ import { hasOutlivedKey, OUTLIVED, type Unit } from "../runs/journal.ts";
 import type { Budget } from "./budget.ts";
 import { drawnSize, drawnTooDeep, otherPaging } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
-import type { Clock, Wait, Wall } from "./order.ts";
 import type { Remaining } from "./remaining.ts";
 import type { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
+import type { Clock, Wait, Wall } from "./world.ts";
 
 /** Attempts at one page before the service counts as failed. */
 const ATTEMPTS = 10;

@@ -1,8 +1,16 @@
-import { affordableRows, type Credits, credits, minCredits, priceOf, ZERO } from "../../shared/contract/money.ts";
-import type { CliError } from "../../shared/errors.ts";
+import {
+  affordableRows,
+  type Credits,
+  credits,
+  formatCreditsGrouped,
+  minCredits,
+  priceOf,
+  ZERO,
+} from "../../shared/contract/money.ts";
+import { counted } from "../../shared/contract/text.ts";
+import { CliError } from "../../shared/errors.ts";
 import type { ServiceError } from "../client/errors.ts";
 import { creditsOf, type RunState, type Unit } from "../runs/journal.ts";
-import { usedUp } from "./failures.ts";
 import type { Flight, Flown } from "./flight.ts";
 
 export interface BudgetOptions {
@@ -177,3 +185,25 @@ function bookedSince({ units, nextN }: RunState): Credits[] {
   }
   return since;
 }
+
+/** Where the balance would do, it is something else, such as the cap of the key: then the service's own words say it. */
+const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
+  const [detail] = cause?.detail ?? [];
+  if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;
+  const left = balance === undefined ? "used up" : formatCreditsGrouped(balance);
+  return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${left}`;
+};
+
+const usedUp = (
+  balance: Credits | undefined,
+  price: Credits,
+  rows: number,
+  cause: ServiceError | undefined,
+): CliError =>
+  new CliError({
+    code: "insufficient_credits",
+    category: "credits",
+    message: `${soldOut(balance, price, cause)}; ${counted(rows, "row")} ${rows === 1 ? "is" : "are"} bought and kept`,
+    ...(cause === undefined ? {} : { status: cause.status, cause }),
+    ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
+  });

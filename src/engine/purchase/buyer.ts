@@ -14,12 +14,13 @@ import { diskFull } from "./failures.ts";
 import { Flight, type Flown } from "./flight.ts";
 import { ReorderBuffer } from "./in-order.ts";
 import { type Ask, type Next, nextPage } from "./next-page.ts";
-import type { BuyResult, Clock, Progress } from "./order.ts";
 import { restore } from "./recovery.ts";
 import { Remaining } from "./remaining.ts";
 import { Repeats } from "./repeats.ts";
+import type { BuyResult } from "./result.ts";
 import { Settlement } from "./settle.ts";
 import type { Source } from "./source.ts";
+import type { Clock, Progress } from "./world.ts";
 
 /** Room on the disk beyond the pages in flight: plan, journal, receipt. */
 const DISK_RESERVE = 512 * 1024;

@@ -6,13 +6,13 @@ import { naming } from "../output/publish.ts";
 import { writtenAs } from "../output/sinks/sink.ts";
 import type { Run } from "../runs/run.ts";
 import { companyNotFound, incomplete, newUnreached, notComplete, nothingLookedUp } from "./failures.ts";
-import type { Doubled, ExportDeps, ExportOptions } from "./order.ts";
+import type { ExportDeps, ExportOptions } from "./order.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Quote } from "./quote.ts";
 import { buildReceipt, type Receipt } from "./receipt.ts";
+import type { Doubled } from "./result.ts";
 
 export interface Finished {
-  readonly kind: "finished";
   readonly receipt: Receipt;
   readonly quote: Quote;
   readonly run: string;

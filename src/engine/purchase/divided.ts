@@ -4,20 +4,20 @@ import { usageError } from "../../shared/errors.ts";
 import { divide, type Parts, UnsoundCountsError } from "../planning/parts.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import { unsound } from "./failures.ts";
-import type { ExportDeps, Offer } from "./order.ts";
+import type { Offer } from "./quote.ts";
+import type { Asking } from "./world.ts";
 
 /** Free counts that dividing a segment may take. */
 const MAX_COUNTS = 5_000;
 
 type Divided = Pick<Plan, "parts" | "counts" | "unreached" | "overlap">;
-type Deps = Pick<ExportDeps, "seller" | "interrupted" | "onNotice">;
 
 /** What a run is to ask for one after the other: the parts of several segments, of one that is larger than the service gives, companies. */
 export async function divisionOf(
   target: Target,
   { matches, counts, parts, overlap }: Offer,
   wall: number | undefined,
-  deps: Deps,
+  deps: Asking,
 ): Promise<Divided> {
   if (target.kind === "search" && parts !== undefined) {
     const each = await Promise.all(
@@ -41,7 +41,7 @@ export async function divisionOf(
 }
 
 /** The parts of a segment that is larger than what the service gives of one, as a plan has them. @throws as {@link dividedParts} */
-async function divided(segment: Filters, total: number, wall: number, deps: Deps): Promise<Divided> {
+async function divided(segment: Filters, total: number, wall: number, deps: Asking): Promise<Divided> {
   const { parts, unreached } = await dividedParts(segment, total, wall, deps);
   return {
     parts: parts.map(({ filters }) => filters),
@@ -60,7 +60,7 @@ export async function dividedParts(
   segment: Filters,
   total: number,
   wall: number,
-  { seller, interrupted, onNotice }: Deps,
+  { seller, interrupted, onNotice }: Asking,
   wanted?: (from: number, to: number) => boolean,
 ): Promise<Parts> {
   onNotice(`the service gives at most ${grouped(wall)} rows of one segment: dividing ${grouped(total)} by free counts`);

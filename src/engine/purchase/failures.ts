@@ -1,7 +1,6 @@
 import { type Credits, formatCreditsGrouped } from "../../shared/contract/money.ts";
 import { counted, echo, grouped } from "../../shared/contract/text.ts";
 import { CliError, type CliErrorInit, EXIT, systemFailure, usageError } from "../../shared/errors.ts";
-import type { ServiceError } from "../client/errors.ts";
 import { type SizeRefusal, speaksOf } from "../client/refusal.ts";
 import type { CompanyQuery } from "../client/types.ts";
 import { TOO_FEW } from "../output/publish.ts";
@@ -121,28 +120,6 @@ export const drawnShort = (rows: number, wanted: number): CliError =>
           : "the same command with --fresh draws anew",
     },
   );
-
-/** Where the balance would do, it is something else, such as the cap of the key: then the service's own words say it. */
-const soldOut = (balance: Credits | undefined, price: Credits, cause: ServiceError | undefined): string => {
-  const [detail] = cause?.detail ?? [];
-  if (detail !== undefined && balance !== undefined && balance >= price) return `not enough credits (402): ${detail}`;
-  const left = balance === undefined ? "used up" : formatCreditsGrouped(balance);
-  return `not enough credits for another profile at ${formatCreditsGrouped(price)}: the balance is ${left}`;
-};
-
-export const usedUp = (
-  balance: Credits | undefined,
-  price: Credits,
-  rows: number,
-  cause: ServiceError | undefined,
-): CliError =>
-  new CliError({
-    code: "insufficient_credits",
-    category: "credits",
-    message: `${soldOut(balance, price, cause)}; ${counted(rows, "row")} ${rows === 1 ? "is" : "are"} bought and kept`,
-    ...(cause === undefined ? {} : { status: cause.status, cause }),
-    ...(cause?.requestId === undefined ? {} : { requestId: cause.requestId }),
-  });
 
 export const diskFull = (path: string): CliError =>
   new CliError({

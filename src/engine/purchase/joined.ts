@@ -12,7 +12,7 @@ import type { CountView, ServiceClient } from "../client/types.ts";
 import { joined, type Segment, segmentOf } from "../planning/algebra.ts";
 import { InseparableError, Sets } from "../planning/sets.ts";
 import type { Target } from "../runs/plan.ts";
-import type { ExportDeps } from "./order.ts";
+import type { Asking } from "./world.ts";
 
 /** Free counts that set work may take. */
 const MAX_COUNTS = 2_000;
@@ -145,7 +145,7 @@ export interface JoinedOffer {
 /** The parts to buy for a union, found by free counts. @throws CliError exit 2 where `except` cannot be left out, exit 8 where counts do not add up */
 export async function joinedOffer(
   target: SearchTarget,
-  { seller, interrupted, onNotice }: Pick<ExportDeps, "seller" | "interrupted" | "onNotice">,
+  { seller, interrupted, onNotice }: Asking,
 ): Promise<JoinedOffer> {
   const looked = look(target, {
     count: (filters) => seller.client.count(filters, interrupted),

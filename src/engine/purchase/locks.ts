@@ -2,7 +2,8 @@ import { createHash } from "node:crypto";
 import { join } from "node:path";
 import { lockedPart } from "../output/tables/target.ts";
 import { acquireLock, type Lock, type LockOptions } from "../runs/lock.ts";
-import type { ExportDeps } from "./order.ts";
+import type { Run } from "../runs/run.ts";
+import type { ExportDeps, Trade } from "./order.ts";
 
 export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): LockOptions => ({
   what,
@@ -12,6 +13,11 @@ export const lockOptions = (what: string, wait: boolean, deps: ExportDeps): Lock
   signal: deps.interrupted,
   onWait: (holder) => deps.onNotice(`waiting for process ${holder?.pid ?? "?"}, which is at work on ${what}`),
 });
+
+export const openRun = (
+  id: string,
+  { store, options, deps }: Pick<Trade, "store" | "options" | "deps">,
+): Promise<Run> => store.openForWriting(id, lockOptions(`run ${id}`, options.wait, deps));
 
 /** One run for one output at a time, wherever its state folder keeps the runs. */
 export async function lockOutput(output: string, wait: boolean, deps: ExportDeps): Promise<Lock> {
@@ -24,3 +30,21 @@ export async function lockOutput(output: string, wait: boolean, deps: ExportDeps
 /** Only one command looks for the new people of a service at a time: two would find the same ones, and both would buy them. */
 export const lockNewPeople = (wait: boolean, deps: ExportDeps): Promise<Lock> =>
   lockOutput(`the new people of ${deps.seller.serviceId}`, wait, deps);
+
+/** Works while nobody else writes the output, or looks for new people where that is done here. */
+export async function locked<T>(
+  { output, wait }: Trade["options"],
+  isLooking: boolean,
+  deps: ExportDeps,
+  work: () => Promise<T>,
+): Promise<T> {
+  const outputLock = output === undefined ? undefined : await lockOutput(output, wait, deps);
+  let newPeople: Lock | undefined;
+  try {
+    newPeople = isLooking ? await lockNewPeople(wait, deps) : undefined;
+    return await work();
+  } finally {
+    await newPeople?.release();
+    await outputLock?.release();
+  }
+}

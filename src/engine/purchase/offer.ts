@@ -5,8 +5,9 @@ import type { RunState } from "../runs/journal.ts";
 import type { Plan, RunIdentity, Target } from "../runs/plan.ts";
 import { runMismatch } from "./failures.ts";
 import { isSet, joinedOffer } from "./joined.ts";
-import type { ExportDeps, ExportOptions, Offer, Seller } from "./order.ts";
-import { makeQuote, type Quote, type QuoteInput } from "./quote.ts";
+import type { ExportDeps, ExportOptions, Trade } from "./order.ts";
+import { makeQuote, type Offer, type Quote, type QuoteInput } from "./quote.ts";
+import type { Seller } from "./world.ts";
 
 /** The call that a target buys by, as the account names it, and its price there. */
 const PAID_CALLS = {
@@ -80,6 +81,8 @@ export interface Spent extends Pick<RunState, "rows" | "settled" | "uncertain"> 
   readonly price?: Credits | undefined;
 }
 
+const NOTHING: Spent = { rows: 0, settled: ZERO, uncertain: ZERO };
+
 export function spentOf({ rows, owned, settled, uncertain }: RunState): Spent {
   const paid = BigInt(rows - owned);
   return {
@@ -94,11 +97,8 @@ export function spentOf({ rows, owned, settled, uncertain }: RunState): Spent {
 export function quoteFor(
   target: Target,
   matches: number | null,
-  account: AccountView,
-  options: Pick<ExportOptions, "limit" | "maxCredits" | "perPage">,
-  deps: Pick<ExportDeps, "seller" | "onNotice">,
-  spent: Spent = { rows: 0, settled: ZERO, uncertain: ZERO },
-  drawn?: QuoteInput["drawn"],
+  { account, options, deps }: Omit<Trade, "store">,
+  { spent, drawn }: { readonly spent: Spent; readonly drawn?: QuoteInput["drawn"] } = { spent: NOTHING },
 ): Quote {
   const isKnown = isPriceKnown(target, account);
   if (!isKnown && spent.price === undefined) {

@@ -1,80 +1,15 @@
 import type { Writable } from "node:stream";
-import type { Filters } from "../../shared/contract/filters.ts";
 import type { Credits } from "../../shared/contract/money.ts";
-import type { Pacer } from "../client/pacing.ts";
-import type { AccountView, ServiceClient } from "../client/types.ts";
+import type { AccountView } from "../client/types.ts";
 import type { Form } from "../output/formats.ts";
 import type { Join } from "../output/join.ts";
 import type { Guard } from "../output/publish.ts";
 import type { DrawTable } from "../output/table.ts";
-import type { Disk } from "../runs/disk.ts";
+import type { RunIdentity, Target } from "../runs/plan.ts";
+import type { RunStore } from "../runs/run-store.ts";
 import type { OpenOwnership } from "./ownership.ts";
-import type { Quote } from "./quote.ts";
-import type { Missing } from "./remaining.ts";
-
-export interface Clock {
-  readonly now: () => number;
-  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
-  readonly random: () => number;
-}
-
-export interface Wait {
-  readonly reason: "rate_limit" | "retry";
-  readonly until: number;
-  readonly why: string;
-}
-
-export interface Progress {
-  /** Rows paid for and kept. */
-  readonly rows: number;
-  readonly settled: Credits;
-  readonly uncertain: Credits;
-  readonly wait: Wait | undefined;
-}
-
-/** Where the service refused to go deeper, with its words. */
-export interface Wall {
-  readonly offset: number;
-  readonly detail: string;
-}
-
-export interface BuyResult {
-  /** `all`: nothing is left to ask for. `limit`: the rows or credits allowed are used up. */
-  readonly ended: "all" | "limit";
-  readonly wall: Wall | undefined;
-  readonly repeated: boolean;
-  readonly missing: Missing;
-  /** The smallest page that the service gives, where what was left was less than that. */
-  readonly least: number | undefined;
-  /** Credits a row, as they were charged where nobody told them beforehand. */
-  readonly price: Credits;
-  readonly balance: Credits | undefined;
-}
-
-export interface Doubled extends BuyResult {
-  /** Rows of one target that came twice. */
-  readonly doubled: number;
-}
-
-export interface Offer {
-  /** Rows that a target has, or has at most; null where no free count tells. */
-  readonly matches: number | null;
-  /** What the free counts told of each company; undefined where not all of them were counted. */
-  readonly counts?: readonly number[] | undefined;
-  readonly datasetVersion: string | null;
-  /** Of several segments: what is bought, and how many people more than one part holds. */
-  readonly parts?: readonly Filters[];
-  readonly overlap?: number;
-}
-
-export interface Seller {
-  readonly client: ServiceClient;
-  readonly pacer: Pacer;
-  readonly connectionName: string;
-  /** Names the service for good (its base URL; for the sample a name without a port). */
-  readonly serviceId: string;
-  readonly maxWaitMs: number;
-}
+import type { Offer, Quote } from "./quote.ts";
+import type { Progress, Start, World } from "./world.ts";
 
 export interface ExportOptions extends Guard, Form {
   /** Absolute path, or undefined: stdout. */
@@ -88,7 +23,6 @@ export interface ExportOptions extends Guard, Form {
   readonly limit: number | undefined;
   readonly perPage: number | undefined;
   readonly concurrency: number;
-  readonly dryRun: boolean;
   readonly fresh: boolean;
   /** What to do where the dataset of an unfinished run is gone: begin anew, or end. */
   readonly onNewDataset: "fresh" | "fail";
@@ -112,23 +46,6 @@ export interface ExportOptions extends Guard, Form {
   readonly join?: Join | undefined;
 }
 
-/** A service, a clock, a disk: everything outside that a purchase touches. */
-export interface World extends Clock {
-  readonly seller: Seller;
-  readonly stateDir: string;
-  readonly disk: Disk;
-  readonly pid: number;
-  readonly interrupted: AbortSignal;
-}
-
-/** The buying begins: how many rows are there, and how many are meant to be. */
-export interface Start {
-  readonly run: string;
-  readonly kept: number;
-  readonly rows: number;
-  readonly cap: Credits;
-}
-
 export interface ExportDeps extends World {
   readonly stdout: Writable;
   readonly table?: (() => Promise<DrawTable>) | undefined;
@@ -142,4 +59,18 @@ export interface ExportDeps extends World {
   readonly onWarning: (text: string) => void;
   readonly onStart?: ((start: Start) => void) | undefined;
   readonly onProgress?: ((progress: Progress) => void) | undefined;
+}
+
+/** With whom something is bought, and how. */
+export interface Trade {
+  readonly store: RunStore;
+  readonly account: AccountView;
+  readonly options: ExportOptions;
+  readonly deps: ExportDeps;
+}
+
+/** What is asked for, and how a run of it is known again. */
+export interface Inquiry extends Trade {
+  readonly target: Target;
+  readonly identity: RunIdentity;
 }

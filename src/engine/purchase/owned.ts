@@ -7,9 +7,9 @@ import type { Output } from "../output/output.ts";
 import type { Plan, Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { divisionOf } from "./divided.ts";
-import type { ExportDeps, Offer } from "./order.ts";
+import type { ExportDeps } from "./order.ts";
 import type { Known, Narrowed, Ownership } from "./ownership.ts";
-import type { Quote } from "./quote.ts";
+import type { Offer, Quote } from "./quote.ts";
 
 /** Whether only those are bought whom nobody owns yet. */
 export const isNarrowed = (target: Target): boolean => target.kind === "search" && target.owned !== undefined;

@@ -1,3 +1,4 @@
+import type { Filters } from "../../shared/contract/filters.ts";
 import {
   affordableRows,
   type Credits,
@@ -17,6 +18,18 @@ import { type DrawnPage, rowsBegun, rowsOf } from "../planning/draw.ts";
 import { describeTarget, type Plan, type Target } from "../runs/plan.ts";
 import type { Known } from "./ownership.ts";
 import { requestsFor } from "./paging.ts";
+
+/** What free counts say of a target. */
+export interface Offer {
+  /** Rows that a target has, or has at most; null where no free count tells. */
+  readonly matches: number | null;
+  /** What the free counts told of each company; undefined where not all of them were counted. */
+  readonly counts?: readonly number[] | undefined;
+  readonly datasetVersion: string | null;
+  /** Of several segments: what is bought, and how many people more than one part holds. */
+  readonly parts?: readonly Filters[];
+  readonly overlap?: number;
+}
 
 export type Bound = "matches" | "limit" | "cap" | "companies" | "sample";
 

@@ -14,9 +14,9 @@ import type { Written } from "../output/sinks/sink.ts";
 import type { Target } from "../runs/plan.ts";
 import type { Run } from "../runs/run.ts";
 import { isFirstPage } from "./first-page.ts";
-import type { Doubled } from "./order.ts";
 import type { Narrowed } from "./ownership.ts";
 import type { Bound, Quote, SampleQuote } from "./quote.ts";
+import type { Doubled } from "./result.ts";
 
 /** What a run did, for people who must account for it: `receipt.json`, `--receipt FILE`, `--json`. Credits are numbers. */
 export interface Receipt {

@@ -5,8 +5,8 @@ import { type Dice, type DrawnPage, dice, draw, drawPages, inTurn, pagesOf, page
 import type { Part } from "../planning/parts.ts";
 import type { Plan, Sampling, Target } from "../runs/plan.ts";
 import { dividedParts } from "./divided.ts";
-import type { ExportDeps, Offer } from "./order.ts";
-import type { QuoteInput } from "./quote.ts";
+import type { ExportDeps } from "./order.ts";
+import type { Offer, QuoteInput } from "./quote.ts";
 
 /** What a sample may take at the rate limit, in minutes, before rows are drawn together. */
 const AFFORDABLE_MINUTES = 10;

@@ -16,7 +16,7 @@ import { chunksOf } from "../../../engine/planning/removed.ts";
 import { unsound } from "../../../engine/purchase/failures.ts";
 import { FreeCounts } from "../../../engine/purchase/free-counts.ts";
 import { lockNewPeople, lockOutput } from "../../../engine/purchase/locks.ts";
-import type { ExportDeps } from "../../../engine/purchase/purchase.ts";
+import type { ExportDeps } from "../../../engine/purchase/order.ts";
 import { type Bought, leavesOf, verifyFields } from "../../../engine/purchase/refresh.ts";
 import { Disk } from "../../../engine/runs/disk.ts";
 import { failpoint } from "../../../engine/runs/failpoint.ts";

@@ -1,12 +1,12 @@
 import { Writable } from "node:stream";
 import type { ExportDeps, ExportOptions } from "../../../engine/purchase/order.ts";
-import { runExport } from "../../../engine/purchase/purchase.ts";
 import type { Receipt } from "../../../engine/purchase/receipt.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
 import type { Filters } from "../../../shared/contract/filters.ts";
 import { type Credits, formatCredits, parseCredits, priceOf, ZERO } from "../../../shared/contract/money.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { CliError } from "../../../shared/errors.ts";
+import { buyExport } from "../../buy/purchase.ts";
 
 /** Parts of a segment that are bought for a list: nobody is in two of them. */
 export interface Parts {
@@ -37,7 +37,6 @@ export const optionsOf = (options: PartsOptions): ExportOptions => ({
   minRows: undefined,
   maxShrink: undefined,
   limit: undefined,
-  dryRun: false,
   fresh: false,
   onNewDataset: "fresh",
   requireComplete: false,
@@ -54,9 +53,7 @@ export async function buyParts(
 ): Promise<Receipt> {
   const matches = counts.reduce((sum, count) => sum + count, 0);
   const offer = { matches, counts, parts, datasetVersion };
-  const result = await runExport(target, { ...optionsOf(options), offer }, withoutRows(deps));
-  if (result.kind !== "finished") throw new TypeError("parts were quoted and not bought");
-  const { receipt } = result;
+  const { receipt } = await buyExport(target, { ...optionsOf(options), offer }, withoutRows(deps));
   if (receipt.complete) return receipt;
   const { received, unit_cost: price } = receipt;
   throw new CliError({

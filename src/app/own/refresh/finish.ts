@@ -1,13 +1,14 @@
 import type { AccountView } from "../../../engine/client/types.ts";
-import { lockOptions } from "../../../engine/purchase/locks.ts";
+import { openRun } from "../../../engine/purchase/locks.ts";
 import { identityOf } from "../../../engine/purchase/offer.ts";
 import type { ExportDeps } from "../../../engine/purchase/order.ts";
-import { continueRun, endStale, stillOpen } from "../../../engine/purchase/purchase.ts";
+import { endStale, stillOpen } from "../../../engine/purchase/survey.ts";
 import { creditsOf, type RunState } from "../../../engine/runs/journal.ts";
 import type { Target } from "../../../engine/runs/plan.ts";
 import { RunStore } from "../../../engine/runs/run-store.ts";
 import { type Credits, credits, creditsText, formatCredits, minCredits, ZERO } from "../../../shared/contract/money.ts";
 import { CliError } from "../../../shared/errors.ts";
+import { continueRun } from "../../buy/purchase.ts";
 import { optionsOf, type PartsOptions, withoutRows } from "./buy-parts.ts";
 import type { Brought, Finished, Work } from "./work.ts";
 
@@ -27,22 +28,22 @@ export async function finishParts(
   deps: ExportDeps,
 ): Promise<Finished | undefined> {
   const store = new RunStore(deps.stateDir, deps.disk);
-  const found = await store.findOpen(identityOf(target, null, account, deps.seller));
+  const identity = identityOf(target, null, account, deps.seller);
+  const found = await store.findOpen(identity);
   const all = optionsOf({ ...options, maxCredits: undefined });
-  const open = await stillOpen(found, store, all, account, deps);
+  const trade = { store, account, options: all, deps: withoutRows(deps) };
+  const open = await stillOpen({ ...trade, identity }, true);
   if (open === undefined) return found === undefined ? undefined : { run: found.id, spent: ZERO, rows: 0 };
   const { state: before } = await store.open(open.id);
   const spent = ({ settled, uncertain }: RunState): bigint => settled + uncertain;
   if (most !== undefined) requireMost(open.id, credits(creditsOf(before.session?.cap) - spent(before)), most);
-  const locked = lockOptions(`run ${open.id}`, options.wait, deps);
   const cap = most === undefined ? undefined : lowerOf(credits(spent(before) + most), before.session?.maxCredits);
   try {
-    const run = await store.openForWriting(open.id, locked);
-    await continueRun(run, store, { ...all, maxCredits: cap }, account, withoutRows(deps), true);
+    await continueRun(await openRun(open.id, trade), { ...trade, options: { ...all, maxCredits: cap } }, true);
   } catch (error) {
     if (!(error instanceof CliError) || !FEWER.includes(error.code)) throw error;
-    const run = await store.openForWriting(open.id, locked);
-    if (run.state.done === undefined && run.state.ended === undefined) await endStale(run, store, error.message, deps);
+    const run = await openRun(open.id, trade);
+    if (run.state.done === undefined && run.state.ended === undefined) await endStale(run, error.message, trade);
     else await run.close();
   }
   const { state: after } = await store.open(open.id);

@@ -4,7 +4,7 @@ import type { AccountView } from "../../../engine/client/types.ts";
 import type { OwnedPerson } from "../../../engine/library/members.ts";
 import type { Shelf } from "../../../engine/library/take-in.ts";
 import type { Presence } from "../../../engine/planning/presence.ts";
-import type { ExportDeps } from "../../../engine/purchase/purchase.ts";
+import type { ExportDeps } from "../../../engine/purchase/order.ts";
 import type { VerifiedField } from "../../../engine/purchase/refresh.ts";
 import type { RunStore } from "../../../engine/runs/run-store.ts";
 import type { Context } from "../../../shared/context.ts";

@@ -1,3 +1,4 @@
+import type { Counted } from "../../../app/count/tell.ts";
 import type { KnownValues } from "../../../app/count/values.ts";
 import type { Session } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -6,7 +7,6 @@ import { nearest } from "../../../shared/contract/suggest.ts";
 import { grouped } from "../../../shared/contract/text.ts";
 import { usageError } from "../../../shared/errors.ts";
 import { keyName, valuesGiven, valuesWithin } from "../../arguments/filter-options.ts";
-import type { Counted } from "../../hints.ts";
 import type { Printer } from "../../terminal/printer.ts";
 import { type ByKey, type CountOptions, type CountRequest, formatOf } from "./options.ts";
 import { type Matrix, nested, type Part, printParts, words } from "./parts.ts";

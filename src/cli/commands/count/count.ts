@@ -1,3 +1,4 @@
+import type { Counted } from "../../../app/count/tell.ts";
 import { type Session, withSession } from "../../../app/session.ts";
 import type { Context } from "../../../shared/context.ts";
 import { FILTER_KEYS } from "../../../shared/contract/filters.ts";
@@ -9,7 +10,6 @@ import {
   type NamedFilters,
   readSegmentSet,
 } from "../../arguments/filter-options.ts";
-import type { Counted } from "../../hints.ts";
 import { type Command, collect, Option, offering, wholeNumber } from "../../options.ts";
 import { Printer } from "../../terminal/printer.ts";
 import { countOne, countSet } from "./one.ts";
@@ -115,8 +115,12 @@ async function runCount(request: CountRequest, context: Context): Promise<void> 
     const suspect = ({ filters, count = 0 }: Counted): boolean =>
       count === 0 || Object.values(filters).some((value) => Array.isArray(value) && value.length > 1);
     if (!strict && !segments.some(suspect)) return;
-    const { tellHints } = await import("../../hints.ts");
-    await tellHints(segments, { strict, session, printer }, context.interrupted);
+    const { tellHints } = await import("../../../app/count/tell.ts");
+    await tellHints(
+      segments,
+      { strict, session, say: printer.quiet ? undefined : (text) => printer.note(text) },
+      context.interrupted,
+    );
   });
 }
 

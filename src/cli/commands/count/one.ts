@@ -1,4 +1,5 @@
 import { keepCount } from "../../../app/count/history.ts";
+import type { Counted } from "../../../app/count/tell.ts";
 import type { Session } from "../../../app/session.ts";
 import type { AccountView, CountView } from "../../../engine/client/types.ts";
 import type { Context } from "../../../shared/context.ts";
@@ -12,7 +13,6 @@ import {
 } from "../../../shared/contract/money.ts";
 import { counted, grouped } from "../../../shared/contract/text.ts";
 import type { CheckedFilters, SegmentSet } from "../../arguments/filter-options.ts";
-import type { Counted } from "../../hints.ts";
 import type { Printer } from "../../terminal/printer.ts";
 
 /** Keeps a count for `count --history`. */

@@ -1,8 +1,7 @@
-import { hintsFor, Questions } from "../app/count/hints.ts";
-import type { Session } from "../app/session.ts";
-import type { Filters } from "../shared/contract/filters.ts";
-import { CliError } from "../shared/errors.ts";
-import type { Printer } from "./terminal/printer.ts";
+import type { ServiceClient } from "../../engine/client/types.ts";
+import type { Filters } from "../../shared/contract/filters.ts";
+import { CliError } from "../../shared/errors.ts";
+import { hintsFor, Questions } from "./hints.ts";
 
 /** A segment with what it counts, where that is known. */
 export interface Counted {
@@ -11,16 +10,22 @@ export interface Counted {
   readonly name?: string | undefined;
 }
 
+interface Telling {
+  readonly strict: boolean;
+  readonly session: { readonly client: Pick<ServiceClient, "count" | "facets"> };
+  readonly say: ((text: string) => void) | undefined;
+}
+
 /**
- * Says on stderr why a segment has nobody and which values of its lists match nobody; with `--quiet` nothing is said, and nobody asked.
+ * Says why a segment has nobody and which values of its lists match nobody. Where nobody listens nobody is asked.
  * @throws CliError exit 5 with `--strict`, where there is anything of that kind
  */
 export async function tellHints(
   segments: readonly Counted[],
-  { strict, session, printer }: { readonly strict: boolean; readonly session: Session; readonly printer: Printer },
+  { strict, session, say }: Telling,
   signal: AbortSignal,
 ): Promise<void> {
-  if (printer.quiet && !strict) return;
+  if (say === undefined && !strict) return;
   const questions = new Questions(session.client, signal);
   const problems: string[] = [];
   for (const { filters, count, name } of segments) {
@@ -29,7 +34,7 @@ export async function tellHints(
     const people = count ?? (await questions.count(filters).catch(() => undefined));
     const of = name === undefined ? "" : `${name}: `;
     const { hints, unmatched, unchecked } = await hintsFor(filters, people ?? Number.POSITIVE_INFINITY, questions);
-    for (const hint of hints) printer.note(`hint: ${of}${hint}`);
+    for (const hint of hints) say?.(`hint: ${of}${hint}`);
     if (people === 0) problems.push(`${of}nobody matches`);
     else if (unmatched.length > 0) problems.push(`${of}nobody matches ${unmatched.join(", ")}`);
     else if (unchecked.length > 0) problems.push(`${of}nobody looked at ${unchecked.join(", ")}`);

@@ -1,0 +1,98 @@
+import type { AccountView } from "../../engine/client/types.ts";
+import { kindOf } from "../../engine/output/distinct.ts";
+import { savedForm } from "../../engine/output/formats.ts";
+import { checkSink } from "../../engine/output/sinks/sink.ts";
+import { agreeToRest } from "../../engine/purchase/continue.ts";
+import type { Finished } from "../../engine/purchase/deliver.ts";
+import { staleRun } from "../../engine/purchase/failures.ts";
+import { fulfil } from "../../engine/purchase/fulfil.ts";
+import { locked, openRun } from "../../engine/purchase/locks.ts";
+import { checkSame } from "../../engine/purchase/offer.ts";
+import type { ExportDeps, ExportOptions, Trade } from "../../engine/purchase/order.ts";
+import { isNarrowed } from "../../engine/purchase/owned.ts";
+import { placed, requireFree } from "../../engine/purchase/places.ts";
+import type { Offer, Quote } from "../../engine/purchase/quote.ts";
+import { agree, begin, endStale, inquire, stillOpen, survey } from "../../engine/purchase/survey.ts";
+import type { Plan, Target } from "../../engine/runs/plan.ts";
+import type { Run } from "../../engine/runs/run.ts";
+import { RunStore } from "../../engine/runs/run-store.ts";
+
+export type { Finished } from "../../engine/purchase/deliver.ts";
+
+/** What an order would cost now, and what free calls told of it. */
+export interface Priced {
+  readonly quote: Quote;
+  readonly account: AccountView;
+  readonly offer: Offer;
+  /** The unfinished run that it goes on with. */
+  readonly continues: string | undefined;
+}
+
+/** Prices an export by free calls alone. @throws CliError where it could not be bought */
+export async function quoteExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Priced> {
+  const options = await placed(given);
+  const inquiry = await inquire(target, options, deps);
+  const open = (await stillOpen(inquiry, false))?.id;
+  if (open === undefined) await requireFree(options);
+  const { quote, offer } = await survey(inquiry, open);
+  return { quote, account: inquiry.account, offer, continues: open };
+}
+
+/** Buys an export, or continues what the same command left unfinished (docs/runs.md). What was paid is kept by then. @throws CliError */
+export async function buyExport(target: Target, given: ExportOptions, deps: ExportDeps): Promise<Finished> {
+  const options = await placed(given);
+  return await locked(options, isNarrowed(target), deps, async () => {
+    const inquiry = await inquire(target, options, deps);
+    const open = await stillOpen(inquiry, true);
+    if (open !== undefined) return await continueRun(await openRun(open.id, inquiry), inquiry, false);
+    await requireFree(options);
+    const found = await survey(inquiry, undefined);
+    await agree(found, inquiry);
+    const { run, quote } = await begin(found, inquiry);
+    return await fulfil(run, quote, inquiry);
+  });
+}
+
+/** Goes on with a run, and closes it whatever happens. @param isNamed whether the run itself was asked for, not what it buys */
+export const continueRun = async (run: Run, trade: Trade, isNamed: boolean): Promise<Finished> =>
+  fulfil(run, ...(await agreeToRest(run, trade, isNamed)));
+
+/** What `headcount resume` may say anew: the rest is the run's own. */
+export type ResumeOptions = Omit<ExportOptions, "output" | "format" | "fresh" | "onNewDataset" | "receipt">;
+
+/** `headcount resume`: output, format and fields are the run's own. @throws CliError exit 5 where service or dataset are not */
+export async function resumeExport(id: string, given: ResumeOptions, deps: ExportDeps): Promise<Finished> {
+  const store = new RunStore(deps.stateDir, deps.disk);
+  const plan = await store.readPlan(id);
+  const options = await placed(savedOptions(plan, given));
+  return await locked(options, isNarrowed(plan.target), deps, async () => {
+    await checkSink(options, kindOf({ plan }), deps.disk);
+    const account = await deps.seller.client.account(deps.interrupted);
+    const trade = { store, account, options, deps };
+    const moved = await checkSame(plan, account, deps);
+    const run = await openRun(id, trade);
+    if (moved === undefined) return await continueRun(run, trade, true);
+    await endStale(run, moved, trade);
+    throw staleRun(id, moved, "incomplete", "the same command begins anew");
+  });
+}
+
+function savedOptions({ view, few, ...plan }: Plan, given: ResumeOptions): ExportOptions {
+  return {
+    ...given,
+    perPage: given.perPage ?? plan.per_page ?? undefined,
+    allowEmpty: given.allowEmpty || few?.allow_empty === true,
+    minRows: given.minRows ?? few?.min_rows ?? undefined,
+    maxShrink: given.maxShrink ?? few?.max_shrink ?? undefined,
+    output: plan.output ?? undefined,
+    ...savedForm(view.format),
+    fields: view.fields ?? undefined,
+    excel: view.excel,
+    raw: view.raw,
+    template: view.template,
+    fresh: false,
+    onNewDataset: "fail",
+    receipt: plan.receipt ?? undefined,
+    misses: plan.misses ?? undefined,
+  };
+}

@@ -1,0 +1,55 @@
+import { failureOf } from "../../app/failures.ts";
+import { isNarrowed, newIn } from "../../engine/purchase/owned.ts";
+import { type Quote, rowsToBuy } from "../../engine/purchase/quote.ts";
+import { type Context, canPrompt } from "../../shared/context.ts";
+import { type Credits, creditsText, formatCredits, parseCredits, ZERO } from "../../shared/contract/money.ts";
+import { counted, echo } from "../../shared/contract/text.ts";
+import { declined, EXIT, usageError } from "../../shared/errors.ts";
+import { sameCommand } from "../arguments/export-options.ts";
+import type { Printer } from "../terminal/printer.ts";
+import type { Purchase } from "./purchase.ts";
+import { quoteEntries, wordingOf } from "./quote-card.ts";
+
+const ONE_CREDIT = parseCredits(1) ?? ZERO;
+
+/** Consent to a quote: `--yes`, the cap where nobody can be asked, a small look-up, or a person's `y`. */
+export async function askConsent(
+  quote: Quote,
+  resuming: boolean,
+  { order: { target }, flags, small }: Purchase,
+  printer: Printer,
+  context: Context,
+): Promise<void> {
+  const asks = canPrompt(context);
+  if (flags.yes === true || (!asks && flags.maxCredits !== undefined)) return;
+  if (small === true && quote.credits <= askAbove(context)) return;
+  const { one, many } = wordingOf(target);
+  const price = creditsText(quote.credits);
+  const fresh = isNarrowed(target) && !resuming ? newIn(quote.known) : undefined;
+  const what =
+    fresh === undefined
+      ? `${counted(rowsToBuy(quote), one, many)} for ${price}`
+      : `${counted(fresh, `new ${one}`, `new ${many}`)} for at most ${price}`;
+  const spent = quote.kept > 0 ? "nothing more was spent" : "nothing was spent";
+  if (!asks) {
+    throw usageError(
+      `this buys up to ${what}, and there is no terminal to ask at; ${spent}`,
+      sameCommand(context, "--max-credits", formatCredits(quote.total)),
+      "consent_needed",
+    );
+  }
+  await printer.noteCard(quoteEntries(quote, target, false));
+  const agreed = await context.confirm(`${resuming ? "Go on and export" : "Export"} ${what}? [y/N]`).catch((error) => {
+    const failure = failureOf(error);
+    throw failure.exitCode === EXIT.interrupted ? failure.with({ message: `${failure.message}; ${spent}` }) : error;
+  });
+  if (!agreed) throw declined(`declined; ${spent}`);
+}
+
+/** The most credits that a single look-up may cost without a question. */
+function askAbove({ env }: Context): Credits {
+  const set = env.HEADCOUNT_ASK_ABOVE;
+  const amount = set === undefined || set === "" ? ONE_CREDIT : parseCredits(set);
+  if (amount !== undefined && amount >= 0n) return amount;
+  throw usageError(`HEADCOUNT_ASK_ABOVE is an amount of credits, not "${echo(set)}"`, "for example 5");
+}

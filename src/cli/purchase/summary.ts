@@ -1,0 +1,128 @@
+import type { Purchase as Bought } from "../../app/buy/buy.ts";
+import type { Quote } from "../../engine/purchase/quote.ts";
+import type { Receipt } from "../../engine/purchase/receipt.ts";
+import type { Target } from "../../engine/runs/plan.ts";
+import {
+  type Credits,
+  creditsText,
+  formatCredits,
+  formatCreditsGrouped,
+  parseCredits,
+  ZERO,
+} from "../../shared/contract/money.ts";
+import { counted, grouped } from "../../shared/contract/text.ts";
+import type { ExportFlags } from "../arguments/export-options.ts";
+import type { Printer } from "../terminal/printer.ts";
+import type { Purchase } from "./purchase.ts";
+import { wordingOf } from "./quote-card.ts";
+
+/** What is said at the end: the summary on stderr, and with `--json` the receipt on stdout. */
+export function printSummary(
+  { receipt, balance, quote, misses, run }: Bought,
+  { order, flags }: Purchase,
+  printer: Printer,
+): void {
+  const { target } = order;
+  const { one, many } = wordingOf(target);
+  if (printer.json && order.output !== undefined) printer.document(receipt);
+  const whole = wholeOf(target, receipt, quote);
+  const short = whole !== undefined && whole > receipt.distinct;
+  const most = target.kind === "employees" ? "at most " : "";
+  const bought =
+    receipt.new_only !== null
+      ? newText(receipt.new_only, target, quote)
+      : short
+        ? `${grouped(receipt.distinct)} of ${most}${counted(whole, one, many)}`
+        : counted(receipt.distinct, one, many);
+  const { added = null } = receipt.output ?? {};
+  const fresh = added === null ? "" : `, ${grouped(added)} of them new there`;
+  const where = order.output === undefined ? "" : ` to ${flags.output ?? order.output}${fresh}`;
+  const left = balance === undefined ? "" : ` (balance ${formatCreditsGrouped(balance)})`;
+  const seed = quote.sample === undefined ? "" : ` by chance (--seed ${quote.sample.seed})`;
+  printer.say(`Exported ${bought}${seed} for ${creditsText(parseCredits(receipt.credits) ?? ZERO)}${where}${left}`);
+  const again = receipt.new_only?.again ?? 0;
+  if (again > 0) {
+    printer.note(
+      `notice: ${grouped(again)} of the ${grouped(receipt.received)} rows ${again === 1 ? "is of somebody" : "are of people"} you owned: parting them from new ones would have cost more`,
+    );
+  }
+  if (receipt.uncertain_credits > 0) {
+    printer.say(
+      `warning: ${counted(receipt.uncertain_credits, "more credit")} may have been charged for replies that were lost`,
+    );
+  }
+  const asked = receipt.received + receipt.misses;
+  const stopped = { cap: "--max-credits", limit: "--limit" }[quote.bound as string];
+  if (stopped !== undefined && short && !receipt.complete && (target.kind === "search" || asked < whole)) {
+    const rest = target.kind === "search" ? `buys the other ${grouped(whole - asked)}` : "goes on with the rest";
+    const goesOn =
+      receipt.new_only === null
+        ? `${resumeUpTo(receipt, whole - asked, whole, flags)} ${rest}`
+        : "the same command with another -o buys the next ones: these are owned by then";
+    printer.note(`notice: stopped at ${stopped}; ${goesOn}`);
+  }
+  if (receipt.foreign_credits > 0) {
+    printer.note(`notice: others spent ${grouped(receipt.foreign_credits)} credits of this balance meanwhile`);
+  }
+  if (receipt.reused > 0) {
+    printer.note(`notice: ${counted(receipt.reused, one, many)} bought before, and not paid for again`);
+  }
+  if (receipt.withheld > 0) {
+    printer.note(
+      `notice: the service itself leaves out ${counted(receipt.withheld, "person", "people")} of the segment since it was counted`,
+    );
+  }
+  if (receipt.suppressed > 0) {
+    printer.say(
+      `notice: ${counted(receipt.suppressed, one, many)} on the suppression list: paid for, and left out of the output`,
+    );
+  }
+  if (receipt.duplicates > 0) {
+    const kept = target.kind === "enrich" && target.keep !== undefined;
+    const what = kept
+      ? "companies are named in more than one way, and paid for each time"
+      : "rows came twice and are written once";
+    printer.note(`notice: ${grouped(receipt.duplicates)} ${what}`);
+  }
+  if (misses.length > 0) {
+    const some = `${misses.slice(0, 5).join(", ")}${misses.length > 5 ? ", ..." : ""}`;
+    printer.note(`notice: ${grouped(misses.length)} not found, free of charge: ${some}`);
+  }
+  if (order.format === "table" && order.fields === undefined) {
+    printer.note(
+      `notice: these are the main columns; headcount runs export ${run} -o FILE writes all of them at 0 credits`,
+    );
+  }
+}
+
+/** Those who were bought because nobody owned them. */
+function newText({ new: fresh }: NonNullable<Receipt["new_only"]>, target: Target, { known }: Quote): string {
+  const withOwned = target.kind === "search" && target.owned === "with";
+  const people = counted(fresh, "new profile", "new profiles");
+  const beside = known === undefined ? "all that you own" : `${grouped(known.owned)} that you own`;
+  return withOwned ? `${people} and ${beside}` : people;
+}
+
+/** The command that goes on to `whole` where a cap or limit left some out: what is there is not bought again. */
+function resumeUpTo(
+  { run, credits, uncertain_credits, unit_cost }: Receipt,
+  left: number,
+  whole: number,
+  flags: ExportFlags,
+): string {
+  const amount = (value: number): bigint => parseCredits(value) ?? ZERO;
+  const total = amount(credits) + amount(uncertain_credits) + BigInt(left) * amount(unit_cost);
+  const limit = flags.limit === undefined ? "" : ` --limit ${whole}`;
+  return `headcount resume ${run}${limit} --max-credits ${formatCredits(total as Credits)}`;
+}
+
+/** What there is of what was asked for, where that can be told: people that match, companies that were named. */
+function wholeOf(target: Target, receipt: Receipt, quote: Quote): number | undefined {
+  if (target.kind === "enrich") return target.companies.length;
+  if (quote.sample !== undefined) return quote.sample.rows;
+  // The people of companies are counted roughly beforehand: an export that came to its end has all of them.
+  if (target.kind === "employees" && receipt.complete) return undefined;
+  // Whoever is in two segments was counted in both.
+  if (target.kind === "search" && target.union !== undefined && receipt.complete) return undefined;
+  return quote.matches ?? undefined;
+}

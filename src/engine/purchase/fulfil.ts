@@ -1,0 +1,147 @@
+import type { Credits } from "../../shared/contract/money.ts";
+import { PER_PAGE_MAX } from "../../shared/contract/records.ts";
+import { CliError, EXIT } from "../../shared/errors.ts";
+import { Distinct, kindOf } from "../output/distinct.ts";
+import type { Output } from "../output/output.ts";
+import { TOO_FEW } from "../output/publish.ts";
+import { creditText, KEY_LIFE_MS, pendingUnits } from "../runs/journal.ts";
+import type { Run } from "../runs/run.ts";
+import { Buyer } from "./buyer.ts";
+import { deliver, type Finished } from "./deliver.ts";
+import { ending, NEW_UNREACHED } from "./failures.ts";
+import { missingFirstPage } from "./first-page.ts";
+import { isPriceKnown, perPageOf } from "./offer.ts";
+import { openOutput } from "./open-output.ts";
+import type { Trade } from "./order.ts";
+import { isNarrowed, narrowing, OwnedOutput } from "./owned.ts";
+import { consentedCap, type Quote } from "./quote.ts";
+import type { Doubled } from "./result.ts";
+import { sourceOf } from "./source.ts";
+
+/** Failures after which nobody is to go on with a run by itself. */
+const ENDS: Readonly<Record<string, "stale" | "closed">> = { dataset_moved: "stale", pipe_closed: "closed" };
+
+/** Buys what a quote says and writes it. Closes the run whatever happens. */
+export async function fulfil(run: Run, quote: Quote, trade: Trade): Promise<Finished> {
+  const { store, options, account, deps } = trade;
+  let written: Output | undefined;
+  try {
+    const isContinued = run.state.session !== undefined;
+    const ownership = isNarrowed(run.plan.target) ? await deps.ownership?.(account) : undefined;
+    const opened = await openOutput(run, options, deps);
+    const sink = ownership === undefined ? opened : new OwnedOutput(opened, run, ownership);
+    written = sink;
+    const cap = await beginSession(run, quote, trade);
+    const most = Math.min(quote.rows, quote.matches === null ? 50_000 : 1_000_000);
+    const distinct = new Distinct(kindOf(run), most, run.suppression);
+    const bought = await buyPages({ run, quote, cap, sink, distinct }, trade);
+    const narrowed = await narrowing(run, quote, sink, ownership);
+    const whole = { run, quote, distinct, bought, sink, narrowed };
+    const { receipt, misses } = await deliver(whole, options, isContinued, deps);
+    written = undefined;
+    await store.finish(run, deps.now());
+    await run.close();
+    return { receipt, quote, run: run.id, balance: bought.balance, misses };
+  } catch (error) {
+    await written?.abort().catch(() => undefined);
+    throw await endSession(run, error, trade);
+  }
+}
+
+/** Writes down what this session may spend, before it spends anything. @returns the cap, all told */
+async function beginSession(run: Run, quote: Quote, { options, deps }: Trade): Promise<Credits> {
+  const { maxCredits, limit = null, job, budget } = options;
+  const cap = consentedCap(quote, run.state, maxCredits);
+  await run.append({
+    t: "session",
+    maxCredits: maxCredits === undefined ? null : creditText(maxCredits),
+    limit,
+    cap: creditText(cap),
+    rows: quote.rows,
+    ...(job === undefined ? {} : { job }),
+    ...(budget === undefined ? {} : { budget }),
+    at: deps.now(),
+  });
+  deps.onStart?.({ run: run.id, kept: run.state.rows, rows: quote.rows, cap });
+  return cap;
+}
+
+/** Leaves a run as it is to be found again, or not at all where nothing came of it. @returns what is to be thrown */
+async function endSession(run: Run, error: unknown, { store, deps }: Trade): Promise<unknown> {
+  const code = error instanceof CliError ? error.code : "";
+  // Nothing is left to buy: the next such command begins anew, and is not held up by this one for ever.
+  if ((code === TOO_FEW || code === NEW_UNREACHED) && run.state.rows > 0) {
+    await store.finish(run, deps.now()).catch(() => undefined);
+  }
+  const interrupted = deps.interrupted.aborted;
+  const how = interrupted ? undefined : ENDS[code];
+  if (how !== undefined) await store.end(run, how, (error as CliError).message, deps.now()).catch(() => undefined);
+  const ended = ending(interrupted ? error : deps.mapError(error), run, interrupted);
+  if (ended instanceof CliError && ended.exitCode === EXIT.pipeClosed && ended.details.length > 0) {
+    deps.onWarning(
+      `${ended.message}: ${ended.details.join("; ")}; headcount runs export ${run.id} writes them at 0 credits`,
+    );
+  }
+  const { rows, settled, uncertain } = run.state;
+  await run.close().catch(() => undefined);
+  if (rows === 0 && settled === 0n && uncertain === 0n && pendingUnits(run.state).length === 0) {
+    await store.remove(run, deps).catch(() => undefined);
+  }
+  return ended;
+}
+
+interface Order {
+  readonly run: Run;
+  readonly quote: Quote;
+  readonly cap: Credits;
+  readonly sink: Output;
+  readonly distinct: Distinct;
+}
+
+async function buyPages(
+  { run, quote, cap, sink, distinct }: Order,
+  { options, account, deps }: Trade,
+): Promise<Doubled> {
+  const { seller, now, sleep, random, interrupted, onProgress, onNotice } = deps;
+  const { target, dataset_version: datasetVersion } = run.plan;
+  const priceKnown = isPriceKnown(target, account) || run.state.rows > run.state.owned;
+  // A person may work for two companies, and a list may name one twice: what matters is who comes twice of the same one.
+  let within = new Distinct(kindOf(run), 1_000);
+  let company = 0;
+  let doubled = 0;
+  const addresses = new Map<number, string | undefined>();
+  const buyer = new Buyer({
+    ...{ now, sleep, random, interrupted, onProgress, onNotice, run, cap, datasetVersion },
+    client: seller.client,
+    pacer: seller.pacer,
+    maxWaitMs: seller.maxWaitMs,
+    source: sourceOf(run.plan, seller.client, quote),
+    price: quote.unitPrice,
+    priceKnown,
+    maxCredits: options.maxCredits,
+    // A row may turn out to be cheaper than it was thought to be: then the cap buys more of them.
+    maxRows: priceKnown ? quote.rows : quote.rowsUncapped,
+    perPage: run.plan.draw === undefined ? perPageOf(options, account, deps) : PER_PAGE_MAX,
+    concurrency: options.concurrency,
+    // A gateway that leaves out the headers it does not know leaves out the keys as well, whatever the account behind it promises.
+    honoursKeys: (account.idempotencyMs ?? 0) > KEY_LIFE_MS && datasetVersion !== null,
+    balance: account.balance,
+    commit: async (page, { intent }) => {
+      if (target.kind === "employees") {
+        if (intent.target !== company) within = new Distinct(kindOf(run), 1_000);
+        company = intent.target;
+        if (page.length > 0) addresses.set(company, page.identity(0, ["company_network_url"]));
+        doubled += page.length - within.take(page).length;
+      }
+      return sink.write(distinct.take(page));
+    },
+    // Parts that nothing takes apart have pages in common, which is no failure of the service.
+    enough: () => target.kind === "search" && run.plan.overlap === undefined && distinct.repeatedPages > 0,
+  });
+  const bought = await buyer.buy();
+  const { untold, rows } = bought.missing;
+  const looking = { run, untold, addresses, client: seller.client, signal: interrupted, onWarning: deps.onWarning };
+  const first = bought.ended === "all" ? await missingFirstPage(looking) : 0;
+  const missing = { ...bought.missing, rows: rows + first };
+  return { ...bought, missing, doubled: target.kind === "search" ? distinct.duplicates : doubled };
+}

@@ -1,0 +1,31 @@
+import { usageError } from "../../shared/errors.ts";
+import { checkOutput, exists } from "../output/output.ts";
+import { placeOf } from "../output/sinks/sink.ts";
+import { fileExists } from "./failures.ts";
+import type { ExportOptions } from "./order.ts";
+
+/** The options with the real place of the output. @throws CliError exit 2 for names that could not be written, or would be written twice */
+export async function placed(options: ExportOptions): Promise<ExportOptions> {
+  const output = await placeOf(options.output);
+  const taken = new Map<string, string>(output === undefined ? [] : [[output, "--output"]]);
+  for (const [option, path] of Object.entries({ "--receipt": options.receipt, "--misses": options.misses })) {
+    if (path === undefined) continue;
+    const real = await checkOutput(path);
+    const other = taken.get(real);
+    if (other !== undefined)
+      throw usageError(`${other} and ${option} name the same file`, "give each a name of its own");
+    taken.set(real, option);
+  }
+  return { ...options, output };
+}
+
+/** @param own what a run wrote itself @throws CliError exit 5 where something else is there and may not be replaced */
+export async function requireFree(
+  { overwrite, output, receipt, misses }: ExportOptions,
+  own: readonly (string | null | undefined)[] = [],
+): Promise<void> {
+  if (overwrite) return;
+  for (const path of [output, receipt, misses]) {
+    if (path !== undefined && !own.includes(path) && (await exists(path))) throw fileExists(path);
+  }
+}

@@ -1,0 +1,61 @@
+import type { Credits } from "../../shared/contract/money.ts";
+import type { Pacer } from "../client/pacing.ts";
+import type { ServiceClient } from "../client/types.ts";
+import type { Disk } from "../runs/disk.ts";
+
+export interface Clock {
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal?: AbortSignal) => Promise<void>;
+  readonly random: () => number;
+}
+
+export interface Seller {
+  readonly client: ServiceClient;
+  readonly pacer: Pacer;
+  readonly connectionName: string;
+  /** Names the service for good (its base URL; for the sample a name without a port). */
+  readonly serviceId: string;
+  readonly maxWaitMs: number;
+}
+
+/** A service, a clock, a disk: everything outside that a purchase touches. */
+export interface World extends Clock {
+  readonly seller: Seller;
+  readonly stateDir: string;
+  readonly disk: Disk;
+  readonly pid: number;
+  readonly interrupted: AbortSignal;
+}
+
+/** What free calls need. */
+export interface Asking extends Pick<World, "seller" | "interrupted"> {
+  readonly onNotice: (text: string) => void;
+}
+
+/** The buying begins: how many rows are there, and how many are meant to be. */
+export interface Start {
+  readonly run: string;
+  readonly kept: number;
+  readonly rows: number;
+  readonly cap: Credits;
+}
+
+export interface Wait {
+  readonly reason: "rate_limit" | "retry";
+  readonly until: number;
+  readonly why: string;
+}
+
+export interface Progress {
+  /** Rows paid for and kept. */
+  readonly rows: number;
+  readonly settled: Credits;
+  readonly uncertain: Credits;
+  readonly wait: Wait | undefined;
+}
+
+/** Where the service refused to go deeper, with its words. */
+export interface Wall {
+  readonly offset: number;
+  readonly detail: string;
+}
